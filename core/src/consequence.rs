@@ -1,0 +1,235 @@
+//! Consequences: the records and effects that follow from a decision, in the batch that records it (contract 5.4, 5.16, 8.3).
+
+use alloc::{format, string::ToString, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    derive::{
+        arrival,
+        continuation::{self, Met, Resolution},
+    },
+    effect::{Effect, TurnRequest},
+    entry::{EventKind, EventRecord, Record},
+    id::{AgentId, MessageId, RunId, Seq, WaitConditionId, WorkItemId},
+    json::RawJson,
+    ladder::{
+        DecisionKind, Ruling, Tick,
+        key::{Epoch, Key},
+    },
+    plane::{
+        control::{ControlRecord, Marker, PendingHint, WakeHint},
+        queue::{
+            self, Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, SystemWaitNote,
+            TickReason, WorkQueueNote,
+        },
+        turn::{RunStatus, TurnBinding, TurnRecord},
+        work::Item,
+    },
+    state::State,
+    time::Timestamp,
+};
+
+/// What follows from a ruling. The decision itself is always the first record.
+#[must_use]
+pub(crate) fn of(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Record>, Vec<Effect>) {
+    let event = EventRecord::of(EventKind::SchedulerDecision, at, &ruling.decision);
+    let mut records = Vec::from([Record::Event(event)]);
+    let mut effects = Vec::new();
+    match (ruling.decision.kind, state.queue.head()) {
+        (DecisionKind::StartModelTurn, Some(held)) => effects.push(admit(state, held, at, &mut records)),
+        (DecisionKind::ReduceMessageOnly, Some(held)) => effects.extend(reduce(state, held, at, &mut records)),
+        _ => {}
+    }
+    if let Some(tick) = &ruling.tick {
+        let seq = state.head.seq.plus(records.len() + 1);
+        records.extend(emit(state, tick, seq, at));
+    }
+    (records, effects)
+}
+
+#[derive(Serialize)]
+struct ContinuationResolved<'a> {
+    agent_id: &'a AgentId,
+    message_id: &'a MessageId,
+    resolution: &'a Resolution,
+}
+
+fn resolved(state: &State, message: &MessageRecord, met: &Met, at: Timestamp) -> Record {
+    let data = ContinuationResolved { agent_id: &state.control.agent_id, message_id: &message.id, resolution: &met.resolution };
+    Record::Event(EventRecord::of(EventKind::ContinuationResolved, at, &data))
+}
+
+/// Admits the message to a turn: dequeued, waits consumed, run opened, all in one batch.
+fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Effect {
+    let message = &held.record;
+    records.push(Record::QueueEntry(QueueEntryRecord::of(message, QueueStatus::Dequeued, at)));
+    let met = continuation::resolve(state, held);
+    if let Some(met) = &met {
+        records.push(resolved(state, message, met, at));
+        records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
+    }
+    let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
+    let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
+    let work_item = binding(state, message, &ended);
+    let turn_index = state.turns.turn_index + 1;
+    records.push(Record::Turn(TurnRecord {
+        run_id: run_id.clone(),
+        agent_id: state.control.agent_id.clone(),
+        turn_index,
+        message_id: message.id.clone(),
+        status: RunStatus::Started,
+        work_item: work_item.clone(),
+        started_at: at,
+        kind: None,
+        reason: None,
+        last_assistant_message: None,
+        checkpoint: None,
+        completed_at: None,
+    }));
+    Effect::StartTurn(TurnRequest {
+        run_id,
+        turn_index,
+        message: message.clone(),
+        work_item,
+        interrupted_runs: state.turns.interrupted.iter().map(|(run, _)| run.clone()).collect(),
+    })
+}
+
+/// The item whose epoch the end of a wait moves, where this record is one.
+fn ended_wait_of(record: &Record) -> Option<&WorkItemId> {
+    match record {
+        Record::WaitingIntent(intent) => intent.ended_by.filter(|by| by.moves_epoch()).and(intent.work_item_id.as_ref()),
+        Record::WaitCondition(wait) if !wait.id.as_str().starts_with("waiting_intent:") => {
+            wait.ended_by.filter(|by| by.moves_epoch()).and(wait.work_item_id.as_ref())
+        }
+        _ => None,
+    }
+}
+
+/// The item of the turn: the message's, else the current one, with its epoch after this batch (contract 5.4, 8.2).
+fn binding(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<TurnBinding> {
+    let focus = state.work.current();
+    let item = match &message.work_item_id {
+        Some(id) => state.work.items.get(id)?,
+        None => focus?,
+    };
+    let id = &item.record.id;
+    let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
+    let by_operator = u64::from(message.is_operator_input());
+    let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
+    Some(TurnBinding {
+        work_item_id: id.clone(),
+        epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
+        offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
+    })
+}
+
+/// Settles the message without a turn, or inserts it into the open one.
+fn reduce(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Option<Effect> {
+    let message = &held.record;
+    let entry = |status| Record::QueueEntry(QueueEntryRecord::of(message, status, at));
+    if let Some(run) = &state.turns.run {
+        records.push(entry(QueueStatus::Interjected));
+        return Some(Effect::Interject { run_id: run.run_id.clone(), message_id: message.id.clone() });
+    }
+    records.push(entry(QueueStatus::Dequeued));
+    records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
+    records.push(entry(QueueStatus::Processed));
+    None
+}
+
+/// The records that queue a tick; the entry at `seq` records its message.
+fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
+    let message = |subsystem: &str, priority, text| MessageRecord {
+        origin: MessageOrigin::System { subsystem: subsystem.to_string() },
+        ..arrival::core_message(state, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+    };
+    match tick {
+        Tick::WakeHint => {
+            let Some(pending) = &state.control.hint else {
+                return Vec::new();
+            };
+            let text = format!("wake hint: {}", pending.hint.reason);
+            let tick = hint_tick(state, pending, message("wake_hint", Priority::Next, text));
+            let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
+            queue::admission(tick, at).into_iter().chain([cleared]).collect()
+        }
+        Tick::WorkItem(id, reason) => {
+            let Some(item) = state.work.items.get(id) else {
+                return Vec::new();
+            };
+            let lead = match reason {
+                TickReason::ContinueActive => "Continue current work item",
+                TickReason::QueuedAvailable => "Queued work item is available",
+            };
+            let text = format!("{lead}: {}", item.record.objective);
+            let tick = MessageRecord {
+                work_item_id: Some(id.clone()),
+                metadata: Some(work_note(*reason, item)),
+                ..message("work_queue", Priority::Normal, text)
+            };
+            queue::admission(tick, at).into()
+        }
+        Tick::SystemWait(id) => {
+            let Some(wait) = state.waiting.conditions.get(id) else {
+                return Vec::new();
+            };
+            let text = format!("System wait is due: {}", wait.record.waiting_for);
+            let tick = MessageRecord {
+                work_item_id: wait.record.work_item_id.clone(),
+                metadata: Some(system_wait_note(id)),
+                ..message("system_wait", Priority::Next, text)
+            };
+            queue::admission(tick, at).into()
+        }
+    }
+}
+
+fn system_wait_note(id: &WaitConditionId) -> RawJson {
+    #[derive(Serialize)]
+    struct Metadata {
+        system_wait: SystemWaitNote,
+    }
+    RawJson::of(&Metadata {
+        system_wait: SystemWaitNote { idempotency_key: Key::system_wait(id).to_string(), wait_condition_id: id.clone() },
+    })
+}
+
+fn work_note(reason: TickReason, item: &Item) -> RawJson {
+    #[derive(Serialize)]
+    struct Metadata {
+        work_queue: WorkQueueNote,
+    }
+    RawJson::of(&Metadata {
+        work_queue: WorkQueueNote {
+            reason,
+            idempotency_key: Key::work(reason, &item.record.id, item.epoch()).to_string(),
+            work_item_id: item.record.id.clone(),
+            work_item_revision: item.record.revision,
+            objective: item.record.objective.clone(),
+        },
+    })
+}
+
+fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> MessageRecord {
+    #[derive(Serialize)]
+    struct Metadata<'a> {
+        wake_hint: Note<'a>,
+    }
+    #[derive(Serialize)]
+    struct Note<'a> {
+        idempotency_key: Key,
+        #[serde(flatten)]
+        hint: &'a WakeHint,
+    }
+    let hint = &pending.hint;
+    let intent = hint.waiting_intent_id.as_ref().and_then(|id| state.waiting.intents.get(id));
+    MessageRecord {
+        work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
+        correlation_id: hint.correlation_id.clone(),
+        causation_id: hint.causation_id.clone(),
+        metadata: Some(RawJson::of(&Metadata { wake_hint: Note { idempotency_key: Key::hint(hint, pending.seq), hint } })),
+        ..tick
+    }
+}

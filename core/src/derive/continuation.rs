@@ -1,0 +1,479 @@
+//! Continuation: what a message at the head of the queue means under the closure before it (contract 5.15, 6.3).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::closure::{self, Closure, ClosureOutcome, WaitingReason};
+use crate::{
+    entry::Record,
+    id::{ExternalTriggerId, MessageId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
+    plane::{
+        queue::{Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, SystemWaitNote, TriggerKind},
+        task::{TaskKind, TaskWaitPolicy},
+        waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
+        work::WorkItemPlanStatus,
+    },
+    state::State,
+    tagged::names,
+    time::Timestamp,
+};
+
+names! {
+    /// What a message means for the agent.
+    pub enum Class {
+        /// What was waited for came.
+        ResumeExpectedWait,
+        /// Something came that counts whatever is waited for.
+        ResumeOverride,
+        /// Nothing was waited for, and it goes on.
+        LocalContinuation,
+        /// It only keeps the agent alive.
+        LivenessOnly,
+    }
+}
+
+/// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
+#[must_use]
+pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
+    Some(match kind {
+        MessageKind::OperatorPrompt => TriggerKind::OperatorInput,
+        MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => TriggerKind::ExternalEvent,
+        MessageKind::TimerTick => TriggerKind::TimerFire,
+        MessageKind::TaskResult | MessageKind::TaskStatus => TriggerKind::TaskResult,
+        MessageKind::InternalFollowup => TriggerKind::InternalFollowup,
+        MessageKind::SystemTick | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => TriggerKind::SystemTick,
+    })
+}
+
+/// What a message sets off.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Trigger {
+    /// Its kind; a prompt that is not operator input counts as an external event (contract 5.19).
+    pub kind: TriggerKind,
+    /// Whether it says anything.
+    pub contentful: bool,
+    /// Whether it reports that a task ended.
+    pub task_terminal: bool,
+    /// The wait policy of that task, where it is known.
+    pub task_wait_policy: Option<TaskWaitPolicy>,
+    /// Where a wake hint came from.
+    pub wake_hint_source: Option<String>,
+    /// What it names.
+    pub names: Names,
+}
+
+/// What a trigger names (contract 5.15).
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Names {
+    /// A task.
+    pub task: Option<TaskId>,
+    /// A timer.
+    pub timer: Option<String>,
+    /// Intents.
+    pub intents: Vec<WaitingIntentId>,
+    /// External triggers.
+    pub triggers: Vec<ExternalTriggerId>,
+    /// A condition, by its own id.
+    pub condition: Option<WaitConditionId>,
+    /// Nothing, on purpose: a work-queue tick is about work and ends no wait.
+    pub no_wait: bool,
+}
+
+#[derive(Deserialize)]
+struct HintNote {
+    source: Option<String>,
+    waiting_intent_id: Option<WaitingIntentId>,
+    external_trigger_id: Option<ExternalTriggerId>,
+    body: Option<MessageBody>,
+}
+
+#[derive(Deserialize)]
+struct TaskNote {
+    task_id: TaskId,
+    #[serde(rename = "task_kind")]
+    _kind: TaskKind,
+    task_status: Option<String>,
+}
+
+impl Trigger {
+    /// The trigger of a message; none where its kind triggers nothing.
+    #[must_use]
+    pub fn of(state: &State, message: &MessageRecord) -> Option<Self> {
+        let kind = match message.kind {
+            MessageKind::OperatorPrompt if !message.is_operator_input() => TriggerKind::ExternalEvent,
+            MessageKind::TaskStatus | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => {
+                return None;
+            }
+            kind => admitted_as(kind)?,
+        };
+        let mut trigger = Self {
+            kind,
+            contentful: message.body.is_contentful(),
+            task_terminal: false,
+            task_wait_policy: None,
+            wake_hint_source: None,
+            names: Names::default(),
+        };
+        match kind {
+            TriggerKind::SystemTick => trigger.read_tick(state, message),
+            TriggerKind::TaskResult => trigger.read_task(state, message),
+            TriggerKind::ExternalEvent => trigger.names = external_names(message),
+            TriggerKind::TimerFire => {
+                trigger.names.timer = match &message.origin {
+                    MessageOrigin::Timer { timer_id } => Some(timer_id.to_string()),
+                    _ => message.source_refs.get("timer_id").cloned(),
+                };
+            }
+            TriggerKind::OperatorInput | TriggerKind::InternalFollowup => {}
+        }
+        Some(trigger)
+    }
+
+    fn read_tick(&mut self, state: &State, message: &MessageRecord) {
+        // contract 5.19: from the first restart on, these notes count only on messages of the runtime itself.
+        if state.control.live_from.is_some() && !message.is_runtime_owned() {
+            return;
+        }
+        let notes = message.notes();
+        self.names.no_wait = notes.work_queue.is_some();
+        let system_wait = notes.system_wait.and_then(|raw| raw.read::<SystemWaitNote>().ok());
+        self.names.condition = system_wait.map(|note| note.wait_condition_id);
+        let Some(note) = notes.wake_hint else { return };
+        let hint: HintNote =
+            note.read().unwrap_or(HintNote { source: None, waiting_intent_id: None, external_trigger_id: None, body: None });
+        self.contentful = hint.body.is_some_and(|body| body.is_contentful());
+        self.wake_hint_source = hint.source;
+        self.names.intents.extend(hint.waiting_intent_id);
+        self.names.triggers.extend(hint.external_trigger_id);
+    }
+
+    fn read_task(&mut self, state: &State, message: &MessageRecord) {
+        let note: Option<TaskNote> = message.metadata.as_ref().and_then(|raw| raw.read().ok());
+        let noted = note.map(|note| {
+            let ended = match note.task_status.as_deref() {
+                None => true,
+                Some(status) => matches!(status, "completed" | "failed" | "cancelled" | "interrupted"),
+            };
+            (note.task_id, ended)
+        });
+        let known = message.task_id.clone().filter(|id| state.tasks.ended.contains_key(id));
+        if let Some((task, ended)) = noted.or_else(|| Some((known?, true))) {
+            self.task_terminal = ended;
+            self.task_wait_policy = Some(state.tasks.active.get(&task).map_or(TaskWaitPolicy::Background, |task| task.wait_policy));
+            self.names.task = Some(task);
+        }
+    }
+}
+
+fn external_names(message: &MessageRecord) -> Names {
+    let named = |key: &str| message.source_refs.get(key).filter(|id| !id.is_empty()).cloned();
+    let descriptor = match &message.origin {
+        MessageOrigin::Callback { descriptor_id, .. } => Some(descriptor_id.clone()),
+        _ => None,
+    };
+    Names {
+        intents: named("waiting_intent_id").map(WaitingIntentId::from).into_iter().collect(),
+        triggers: descriptor.or_else(|| named("external_trigger_id").map(ExternalTriggerId::from)).into_iter().collect(),
+        ..Names::default()
+    }
+}
+
+/// The active waits that a trigger ends.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Satisfied {
+    /// Intents.
+    pub intents: Vec<WaitingIntentId>,
+    /// Conditions; the mirrors of intents follow their intents.
+    pub conditions: Vec<WaitConditionId>,
+    /// Entries of waits that need no record to end: a timer that fired, an item that asked for input.
+    pub others: Vec<Seq>,
+}
+
+impl Satisfied {
+    fn is_empty(&self) -> bool {
+        self.intents.is_empty() && self.conditions.is_empty() && self.others.is_empty()
+    }
+
+    /// The entries of the waits.
+    #[must_use]
+    pub fn seqs(&self, state: &State) -> Vec<Seq> {
+        let waiting = &state.waiting;
+        let intents = self.intents.iter().filter_map(|id| waiting.intents.get(id).map(|wait| wait.seq));
+        let conditions = self.conditions.iter().filter_map(|id| waiting.conditions.get(id).map(|wait| wait.seq));
+        intents.chain(conditions).chain(self.others.iter().copied()).collect()
+    }
+
+    /// The records that consume the waits, in the batch that admits the turn (contract 5.16).
+    #[must_use]
+    pub(crate) fn records(&self, state: &State, by: EndedBy, at: Timestamp) -> Vec<Record> {
+        let waiting = &state.waiting;
+        let intents = self.intents.iter().flat_map(|id| waiting.intent_satisfied(id, at));
+        let conditions = self.conditions.iter().filter_map(|id| waiting.condition_satisfied(id, by, at));
+        intents.chain(conditions).collect()
+    }
+}
+
+/// How a trigger found the waits that it is about.
+enum Match {
+    /// It names waits that are active and that it can end.
+    ById(Satisfied),
+    /// It names something, but no active wait.
+    Mismatch,
+    /// It names nothing: the closure's reason decides, and external waits that name nothing end.
+    ByClass(Satisfied),
+}
+
+/// How a message met the closure before it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Resolution {
+    /// What the message set off.
+    pub trigger_kind: TriggerKind,
+    /// What it means.
+    pub class: Class,
+    /// Whether it asks for the model.
+    pub model_reentry: bool,
+    /// The closure before it.
+    pub prior_closure_outcome: ClosureOutcome,
+    /// What was waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub prior_waiting_reason: Option<WaitingReason>,
+    /// Whether it is what was waited for.
+    pub matched_waiting_reason: bool,
+    /// What speaks for it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub evidence: Vec<String>,
+}
+
+/// A resolution and the waits that the turn consumes.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Met {
+    /// The resolution.
+    pub resolution: Resolution,
+    /// The waits; empty where the model is not re-entered.
+    pub satisfied: Satisfied,
+}
+
+/// How the message at the head of the queue meets the closure; none where its kind triggers nothing.
+#[must_use]
+pub fn resolve(state: &State, held: &Held) -> Option<Met> {
+    let message = &held.record;
+    let trigger = Trigger::of(state, message)?;
+    let prior = closure::decide(&closure::Facts::of(state));
+    let is_core_made = held.live && message.id == MessageId::made_at(&message.agent_id, held.seq);
+    let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind))
+        || (is_core_made && trigger.kind == TriggerKind::TimerFire);
+    let matched = find(state, message, &trigger);
+    let cell = table(&trigger, &prior, &matched, overrides);
+    let satisfied = match matched {
+        Match::ById(satisfied) | Match::ByClass(satisfied) if cell.reenters => satisfied,
+        _ => Satisfied::default(),
+    };
+    let mut evidence = common_evidence(&trigger);
+    evidence.extend(cell.markers.iter().map(ToString::to_string));
+    let resolution = Resolution {
+        trigger_kind: trigger.kind,
+        class: cell.class,
+        model_reentry: cell.reenters,
+        prior_closure_outcome: prior.outcome,
+        prior_waiting_reason: prior.waiting_reason,
+        matched_waiting_reason: cell.matched,
+        evidence,
+    };
+    Some(Met { resolution, satisfied })
+}
+
+fn common_evidence(trigger: &Trigger) -> Vec<String> {
+    let contentful = if trigger.contentful { "contentful" } else { "not_contentful" };
+    let kind = crate::json::write(&trigger.kind);
+    let mut evidence = Vec::from([format!("trigger_kind={}", kind.trim_matches('"')), contentful.into()]);
+    if trigger.task_terminal {
+        evidence.push("task_terminal".into());
+    }
+    match trigger.task_wait_policy {
+        Some(TaskWaitPolicy::Blocking) => evidence.push("task_blocking".into()),
+        Some(TaskWaitPolicy::Background) => evidence.push("task_background".into()),
+        None => {}
+    }
+    evidence.extend(trigger.wake_hint_source.iter().map(|source| format!("wake_hint_source={source}")));
+    evidence
+}
+
+/// One cell of the continuation table.
+struct Cell {
+    class: Class,
+    reenters: bool,
+    matched: bool,
+    markers: Vec<&'static str>,
+}
+
+impl Cell {
+    fn resumes(class: Class, matched: bool, marker: &'static str) -> Self {
+        Self { class, reenters: true, matched, markers: Vec::from([marker]) }
+    }
+
+    fn keeps_alive(matched: bool, marker: &'static str) -> Self {
+        Self { class: Class::LivenessOnly, reenters: false, matched, markers: Vec::from([marker]) }
+    }
+}
+
+/// The table of `observed-decisions.md` section 6, with matching by contract 5.15 and the overrides of 6.3.
+fn table(trigger: &Trigger, prior: &Closure, matched: &Match, overrides: bool) -> Cell {
+    if matches!(matched, Match::ById(_)) {
+        return Cell::resumes(Class::ResumeExpectedWait, true, "matches_waiting_reason");
+    }
+    let says_enough = match trigger.kind {
+        TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => true,
+        TriggerKind::ExternalEvent | TriggerKind::SystemTick => trigger.contentful,
+        TriggerKind::TaskResult => trigger.task_terminal,
+    };
+    if prior.outcome != ClosureOutcome::Waiting {
+        return Cell {
+            class: if says_enough { Class::LocalContinuation } else { Class::LivenessOnly },
+            reenters: says_enough,
+            matched: false,
+            markers: Vec::new(),
+        };
+    }
+    let by_class = matches!(matched, Match::ByClass(_)) && prior.waiting_reason == expected_reason(trigger.kind);
+    let mut cell = match trigger.kind {
+        _ if by_class && says_enough => Cell::resumes(Class::ResumeExpectedWait, true, "matches_waiting_reason"),
+        _ if by_class => Cell::keeps_alive(true, "matches_waiting_reason"),
+        TriggerKind::OperatorInput => Cell::resumes(Class::ResumeOverride, false, "override_waiting_reason"),
+        TriggerKind::TaskResult if says_enough => Cell::resumes(Class::ResumeOverride, false, "terminal_task_result"),
+        _ if overrides => Cell::resumes(Class::ResumeOverride, false, "override_waiting_reason"),
+        TriggerKind::SystemTick if says_enough => Cell::keeps_alive(false, "contentful_system_tick_expected_external_recheck"),
+        _ => Cell::keeps_alive(false, "does_not_satisfy_waiting_reason"),
+    };
+    if by_class {
+        cell.markers.push("matched_by=reason_class");
+    }
+    cell
+}
+
+/// The reason for which a kind of trigger is waited for.
+fn expected_reason(kind: TriggerKind) -> Option<WaitingReason> {
+    match kind {
+        TriggerKind::OperatorInput => Some(WaitingReason::AwaitingOperatorInput),
+        TriggerKind::TaskResult => Some(WaitingReason::AwaitingTaskResult),
+        TriggerKind::ExternalEvent | TriggerKind::SystemTick => Some(WaitingReason::AwaitingExternalChange),
+        TriggerKind::TimerFire => Some(WaitingReason::AwaitingTimer),
+        TriggerKind::InternalFollowup => None,
+    }
+}
+
+fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Match {
+    let names = &trigger.names;
+    let is_hint = trigger.kind == TriggerKind::SystemTick && !names.no_wait;
+    let satisfied = match trigger.kind {
+        TriggerKind::OperatorInput => operator_waits(state, message),
+        TriggerKind::TaskResult if trigger.task_terminal => Satisfied {
+            conditions: conditions_woken(
+                state,
+                |source| matches!(source, WakeSource::TaskResult { task_id } if Some(task_id) == names.task.as_ref()),
+            ),
+            ..Satisfied::default()
+        },
+        TriggerKind::TimerFire => timer_waits(state, names),
+        TriggerKind::SystemTick if names.condition.is_some() => Satisfied {
+            conditions: names.condition.iter().filter(|id| state.waiting.conditions.contains_key(*id)).cloned().collect(),
+            ..Satisfied::default()
+        },
+        TriggerKind::ExternalEvent | TriggerKind::SystemTick if trigger.contentful || is_hint => external_waits(state, names),
+        _ => Satisfied::default(),
+    };
+    let names_something = names.no_wait
+        || names.task.is_some()
+        || names.condition.is_some()
+        || names.timer.is_some()
+        || !names.intents.is_empty()
+        || !names.triggers.is_empty()
+        || trigger.kind == TriggerKind::OperatorInput;
+    match (names_something, satisfied.is_empty()) {
+        (true, false) => Match::ById(satisfied),
+        (true, true) => Match::Mismatch,
+        (false, _) => Match::ByClass(satisfied),
+    }
+}
+
+/// The operator waits of the item that the input is about, and of the agent.
+fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
+    let about = about(state, message);
+    let conditions = state.waiting.conditions.values().filter(|wait| {
+        let owner = wait.record.work_item_id.as_ref();
+        // contract, preface: imported conditions without an item are inert.
+        let agents = owner.is_none() && state.control.live_from.is_some_and(|from| wait.seq > from);
+        wait.record.kind == WaitConditionKind::Operator && (agents || owner.is_some() && owner == about.as_ref())
+    });
+    let item = about.as_ref().and_then(|id| state.work.items.get(id));
+    let asked = item.filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
+    Satisfied {
+        conditions: conditions.map(|wait| wait.record.id.clone()).collect(),
+        others: asked.map(|item| item.seq).into_iter().collect(),
+        ..Satisfied::default()
+    }
+}
+
+/// The item that operator input is about: its own, else the current one.
+#[must_use]
+pub fn about(state: &State, message: &MessageRecord) -> Option<WorkItemId> {
+    message.work_item_id.clone().or_else(|| state.work.current().map(|item| item.record.id.clone()))
+}
+
+fn timer_waits(state: &State, names: &Names) -> Satisfied {
+    let Some(timer) = &names.timer else {
+        return Satisfied::default();
+    };
+    let active = state.waiting.timers.values().filter(|wait| wait.record.id.as_str() == timer);
+    Satisfied {
+        conditions: conditions_woken(
+            state,
+            |source| matches!(source, WakeSource::Timer { timer_id: Some(id), .. } if id.as_str() == timer),
+        ),
+        others: active.map(|wait| wait.seq).collect(),
+        ..Satisfied::default()
+    }
+}
+
+/// The external waits that the names meet; a trigger with an id also ends those that name none, one without id only those.
+fn external_waits(state: &State, names: &Names) -> Satisfied {
+    let by_intent = names.triggers.is_empty() && !names.intents.is_empty();
+    let unnamed = |trigger: &ExternalTriggerId| trigger.as_str().is_empty() && !by_intent;
+    let intents = state.waiting.intents.values().filter(|wait| {
+        let trigger = &wait.record.external_trigger_id;
+        names.intents.contains(&wait.record.id) || names.triggers.contains(trigger) || unnamed(trigger)
+    });
+    let is_plain =
+        |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.id.as_str().starts_with("waiting_intent:");
+    let conditions = state.waiting.conditions.values().filter(|wait| {
+        let mut named = wait.record.wake_sources.iter().filter_map(|source| match source {
+            WakeSource::ExternalIngress { external_trigger_id } => external_trigger_id.as_ref(),
+            _ => None,
+        });
+        let met = match named.next() {
+            Some(trigger) => names.triggers.contains(trigger) || named.any(|other| names.triggers.contains(other)),
+            None => !by_intent,
+        };
+        is_plain(&wait.record) && met
+    });
+    Satisfied {
+        intents: intents.map(|wait| wait.record.id.clone()).collect(),
+        conditions: conditions.map(|wait| wait.record.id.clone()).collect(),
+        others: Vec::new(),
+    }
+}
+
+fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<WaitConditionId> {
+    state.waiting.conditions.values().filter(|wait| wait.record.wake_sources.iter().any(&by)).map(|wait| wait.record.id.clone()).collect()
+}
+
+/// What ends the waits that this message satisfies.
+#[must_use]
+pub fn ended_by(message: &MessageRecord) -> EndedBy {
+    if message.is_operator_input() { EndedBy::Operator } else { EndedBy::Trigger }
+}

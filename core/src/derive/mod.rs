@@ -1,0 +1,10 @@
+//! Derivations: pure readings of the state. Nothing here is kept, so nothing here can drift (contract 6, 9).
+
+pub mod arrival;
+pub mod closure;
+pub mod continuation;
+pub mod obligation;
+pub mod posture;
+pub mod projection;
+pub mod readiness;
+pub mod status;

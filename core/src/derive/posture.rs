@@ -1,0 +1,132 @@
+//! Posture: the agent in one word, for people and programs that look at it; never an input (contract 6.4).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::{
+    readiness::{self, SchedulingState},
+    status,
+};
+use crate::{
+    id::{RunId, TaskId, WaitingIntentId, WorkItemId},
+    plane::{control::AgentStatus, waiting::ExternalTriggerScope, work::Item},
+    state::State,
+    tagged::names,
+};
+
+names! {
+    /// The agent in one word.
+    pub enum Posture {
+        /// It is stopped.
+        Archived,
+        /// A run is open.
+        ActiveTurn,
+        /// Messages wait.
+        HasQueuedInput,
+        /// Work can go on.
+        HasRunnableWork,
+        /// An item waits for a task.
+        WaitingForTask,
+        /// An item waits for something external.
+        WaitingForExternal,
+        /// An item waits for the operator.
+        WaitingForOperator,
+        /// An item is blocked.
+        Blocked,
+        /// None of these.
+        Idle,
+    }
+}
+
+/// A posture, why, and what it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentPosture {
+    /// The posture.
+    pub posture: Posture,
+    /// Why, in a sentence.
+    pub reason: String,
+    /// The item that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// The intent that is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_intent_id: Option<WaitingIntentId>,
+    /// The task that is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// The run that is open.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+impl AgentPosture {
+    fn new(posture: Posture, reason: impl ToString) -> Self {
+        Self { posture, reason: reason.to_string(), work_item_id: None, waiting_intent_id: None, task_id: None, run_id: None }
+    }
+}
+
+/// The posture of a state: the first row of `observed-decisions.md` section 7 that matches.
+#[must_use]
+pub fn of(state: &State) -> AgentPosture {
+    if status::of(state) == AgentStatus::Stopped {
+        return AgentPosture::new(Posture::Archived, "agent lifecycle is stopped");
+    }
+    if let Some(run) = &state.turns.run {
+        return AgentPosture {
+            run_id: Some(run.run_id.clone()),
+            work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+            ..AgentPosture::new(Posture::ActiveTurn, "agent has an active turn")
+        };
+    }
+    if state.queue.has_queued() {
+        return AgentPosture::new(Posture::HasQueuedInput, "agent has queued input");
+    }
+    let rows = [
+        (SchedulingState::Runnable, Posture::HasRunnableWork),
+        (SchedulingState::WaitingTask, Posture::WaitingForTask),
+        (SchedulingState::WaitingExternal, Posture::WaitingForExternal),
+        (SchedulingState::WaitingOperator, Posture::WaitingForOperator),
+        (SchedulingState::WaitingTimer, Posture::Blocked),
+        (SchedulingState::WaitingSystem, Posture::Blocked),
+        (SchedulingState::Blocked, Posture::Blocked),
+    ];
+    for (wanted, posture) in rows {
+        if let Some(item) = first(state, wanted) {
+            return about(state, item, wanted, posture);
+        }
+    }
+    AgentPosture::new(Posture::Idle, "no queued input, active turn, runnable work, or active waits")
+}
+
+/// The item that stands for a state: the current one where it is runnable, else the first in the order of the lists.
+fn first(state: &State, wanted: SchedulingState) -> Option<&Item> {
+    let is_wanted = |item: &&Item| readiness::of(state, item).state == wanted;
+    if wanted == SchedulingState::Runnable {
+        let current = state.work.current().filter(|item| is_wanted(item));
+        return current.or_else(|| readiness::queued_runnable(state).first().copied());
+    }
+    state.work.items.values().filter(is_wanted).min_by_key(|item| (core::cmp::Reverse(item.record.updated_at), &item.record.id))
+}
+
+fn about(state: &State, item: &Item, stands: SchedulingState, posture: Posture) -> AgentPosture {
+    let id = &item.record.id;
+    let is_current = state.work.current().is_some_and(|current| current.record.id == *id);
+    let which = if is_current { "current" } else { "queued" };
+    let task = (posture == Posture::WaitingForTask).then(|| state.tasks.blocking(id));
+    let intent = state
+        .waiting
+        .intents_of(ExternalTriggerScope::WorkItem)
+        .find(|intent| intent.record.work_item_id.as_ref() == Some(id))
+        .filter(|_| posture == Posture::WaitingForExternal);
+    AgentPosture {
+        work_item_id: Some(id.clone()),
+        task_id: task.and_then(|tasks| Some(tasks.first()?.record.id.clone())),
+        waiting_intent_id: intent.map(|intent| intent.record.id.clone()),
+        ..AgentPosture::new(posture, format!("{which} WorkItem {id} is {stands:?}"))
+    }
+}

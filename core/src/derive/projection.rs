@@ -1,0 +1,71 @@
+//! The projection: the scalars that a replay asserts (`observed-decisions.md` 11.4).
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use super::readiness;
+use crate::{
+    id::{MessageId, WorkItemId},
+    plane::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    state::State,
+};
+
+/// The scalars of a state.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Projection {
+    /// The open item that has the focus.
+    pub current_work_item_id: Option<WorkItemId>,
+    /// Its revision.
+    pub current_work_item_revision: Option<u64>,
+    /// How many other items are runnable.
+    pub queued_work_items: u64,
+    /// How many tasks are active.
+    pub active_tasks: u64,
+    /// Whether one of them blocks its item.
+    pub has_blocking_active_tasks: bool,
+    /// Whether a wake hint is pending.
+    pub pending_wake_hint: bool,
+    /// How many intents are active.
+    pub active_waiting_intents: u64,
+    /// How many of them are a work item's.
+    pub active_work_item_waiting_intents: u64,
+    /// How many of them are the agent's.
+    pub active_agent_waiting_intents: u64,
+    /// How many timers are active.
+    pub active_timers: u64,
+    /// Whether a runtime error holds.
+    pub runtime_error: bool,
+    /// How the last settled turn ended.
+    pub turn_terminal_kind: Option<TurnTerminalKind>,
+    /// The messages that would replay, in order.
+    pub replay_message_ids: Vec<MessageId>,
+    /// How many tool calls were executed.
+    pub tool_executions: u64,
+}
+
+impl Projection {
+    /// The projection of a state.
+    #[must_use]
+    pub fn of(state: &State) -> Self {
+        let current = state.work.current().map(|item| &item.record);
+        let of_scope = |scope| state.waiting.intents_of(scope).count() as u64;
+        Self {
+            current_work_item_id: current.map(|item| item.id.clone()),
+            current_work_item_revision: current.map(|item| item.revision),
+            queued_work_items: readiness::queued_runnable(state).len() as u64,
+            active_tasks: state.tasks.active.len() as u64,
+            has_blocking_active_tasks: state.tasks.active.values().any(|task| task.is_blocking()),
+            pending_wake_hint: state.control.hint.is_some(),
+            active_waiting_intents: state.waiting.intents.len() as u64,
+            active_work_item_waiting_intents: of_scope(ExternalTriggerScope::WorkItem),
+            active_agent_waiting_intents: of_scope(ExternalTriggerScope::Agent),
+            active_timers: state.waiting.timers.len() as u64,
+            runtime_error: state.context.runtime_error().is_some(),
+            turn_terminal_kind: state.turns.last_terminal.map(|last| last.kind),
+            replay_message_ids: state.queue.replayable().into_iter().cloned().collect(),
+            tool_executions: state.context.tool_executions,
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! Effects: what the host must do, released only after the batch that asks for it is durable (contract 3.2).
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    id::{MessageId, RunId},
+    plane::{
+        queue::MessageRecord,
+        turn::{AbortReason, TurnBinding},
+    },
+};
+
+/// One thing for the host to do.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "effect", rename_all = "snake_case")]
+pub enum Effect {
+    /// Start a turn; what happens in it comes back as facts that name its run.
+    StartTurn(TurnRequest),
+    /// Insert an operator message into the open run at this safe point.
+    Interject {
+        /// The run.
+        run_id: RunId,
+        /// The message.
+        message_id: MessageId,
+    },
+    /// End the run after this round.
+    YieldTurn {
+        /// The run.
+        run_id: RunId,
+    },
+    /// Break off the run.
+    AbortTurn {
+        /// The run.
+        run_id: RunId,
+        /// Why.
+        reason: AbortReason,
+    },
+    /// The agent was stopped: let go of what is held for it.
+    Release,
+}
+
+/// What a provider needs to start a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnRequest {
+    /// The run; every fact about the turn names it.
+    pub run_id: RunId,
+    /// The number of the turn, from 1.
+    pub turn_index: u64,
+    /// The message that starts it.
+    pub message: MessageRecord,
+    /// The item that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item: Option<TurnBinding>,
+    /// Runs that were interrupted before this one; their recorded tool calls are never run again (contract 5.23).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub interrupted_runs: Vec<RunId>,
+}

@@ -1,0 +1,448 @@
+//! Entries: what a ledger keeps, in the bytes in which it keeps them (contract 3.1, 3.4).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde_json::value::RawValue;
+
+use crate::{
+    id::Seq,
+    json::{self, JsonError, RawJson},
+    plane::{
+        context::{BriefRecord, ToolExecutionRecord, TranscriptRecord},
+        control::ControlRecord,
+        queue::{MessageRecord, QueueEntryRecord},
+        task::TaskRecord,
+        turn::TurnRecord,
+        waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
+        work::WorkItemRecord,
+    },
+    time::Timestamp,
+};
+
+macro_rules! classes {
+    ($( $(#[$doc:meta])* $wire:literal => $Class:ident, $Record:ident($Payload:ty), $decode:expr; )*) => {
+        /// The classes of a ledger, in the order in which an import writes them (contract 3.1, 3.7).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Class { $( $(#[$doc])* #[serde(rename = $wire)] $Class, )* }
+
+        impl Class {
+            /// All classes.
+            pub const ALL: &'static [Self] = &[$(Self::$Class),*];
+
+            /// The name, as in files and entries.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$Class => $wire, )* }
+            }
+        }
+
+        /// One record, of one class.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(untagged)]
+        pub enum Record { $( $(#[$doc])* $Record($Payload), )* }
+
+        impl Record {
+            /// Its class.
+            #[must_use]
+            pub fn class(&self) -> Class {
+                match self { $( Self::$Record(_) => Class::$Class, )* }
+            }
+
+            /// Reads a record of a class.
+            ///
+            /// # Errors
+            /// What is wrong with the text, and where.
+            pub fn decode(class: Class, text: &str) -> Result<Self, JsonError> {
+                match class { $( Class::$Class => ($decode)(text).map(Self::$Record), )* }
+            }
+        }
+    };
+}
+
+classes! {
+    /// What came in.
+    "messages" => Messages, Message(MessageRecord), json::read;
+    /// What became of it.
+    "queue_entries" => QueueEntries, QueueEntry(QueueEntryRecord), json::read;
+    /// What happened, decisions among it.
+    "events" => Events, Event(EventRecord), json::read;
+    /// What was said.
+    "transcript" => Transcript, Transcript(TranscriptRecord), json::read;
+    /// What runs in the background.
+    "tasks" => Tasks, Task(TaskRecord), json::read;
+    /// What is to be reached.
+    "work_items" => WorkItems, WorkItem(WorkItemRecord), json::read;
+    /// Waits for something external.
+    "waiting_intents" => WaitingIntents, WaitingIntent(WaitingIntentRecord), json::read;
+    /// Waits of an owner.
+    "wait_conditions" => WaitConditions, WaitCondition(WaitConditionRecord), json::read;
+    /// Timers.
+    "timers" => Timers, Timer(TimerRecord), json::read;
+    /// Tool calls.
+    "tools" => Tools, Tool(ToolExecutionRecord), json::read;
+    /// Briefs.
+    "briefs" => Briefs, Brief(BriefRecord), json::read;
+    /// Turns.
+    "turns" => Turns, Turn(TurnRecord), json::read;
+    /// Identity, lifecycle, focus and hints.
+    "control" => Control, Control(ControlRecord), ControlRecord::decode;
+}
+
+macro_rules! event_kinds {
+    ($( $(#[$doc:meta])* $Kind:ident = $wire:literal; )*) => {
+        /// The kinds of events that the core writes or reads; foreign ledgers hold others.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum EventKind { $( $(#[$doc])* $Kind, )* }
+
+        impl EventKind {
+            /// The name in the record.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$Kind => $wire, )* }
+            }
+        }
+    };
+}
+
+event_kinds! {
+    /// A decision of the ladder (contract 7.4).
+    SchedulerDecision = "scheduler_decision";
+    /// How a message met the prior closure (contract 6.3).
+    ContinuationResolved = "continuation_resolved";
+    /// The closure after a turn (contract 6.1).
+    ClosureDecided = "closure_decided";
+    /// The turn-end commit (contract 5.7).
+    WorkItemTurnEndCommitted = "work_item_turn_end_committed";
+    /// The host or the provider failed (contract 6.2).
+    RuntimeError = "runtime_error";
+    /// A round with the provider ended.
+    ProviderRoundCompleted = "provider_round_completed";
+    /// A round of tool calls ended.
+    ToolRoundCompleted = "tool_round_completed";
+    /// A fact changed nothing, and why (contract 2.2).
+    FactIgnored = "fact_ignored";
+}
+
+/// Something that happened (class `events`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EventRecord {
+    /// When.
+    pub created_at: Timestamp,
+    /// What.
+    pub kind: String,
+    /// The particulars.
+    #[serde(default)]
+    pub data: Option<RawJson>,
+}
+
+impl EventRecord {
+    /// An event that the core writes.
+    #[must_use]
+    pub fn of<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
+        Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::of(data)) }
+    }
+}
+
+/// Where an entry stands, for the fold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Place {
+    /// Its position.
+    pub seq: Seq,
+    /// Whether a driver recorded it, as opposed to an import.
+    pub live: bool,
+}
+
+/// The name of a whole history: equal chains mean equal entries (contract 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Chain(blake3::Hash);
+
+impl Chain {
+    /// The chain before the first entry: all zero.
+    pub const START: Self = Self(blake3::Hash::from_bytes([0; 32]));
+
+    /// The chain after an entry with these canonical bytes.
+    #[must_use]
+    pub fn extend(self, canonical: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.0.as_bytes());
+        hasher.update(canonical.as_bytes());
+        Self(hasher.finalize())
+    }
+
+    /// Reads 64 lower-case hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        let lower = text.bytes().all(|b| b.is_ascii_digit() || (b'a'..=b'f').contains(&b));
+        let hash = blake3::Hash::from_hex(text).ok()?;
+        lower.then_some(Self(hash))
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0.to_hex())
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Chain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self)
+    }
+}
+
+impl<'de> Deserialize<'de> for Chain {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("a chain is 64 lower-case hexadecimal digits"))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Chain {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Chain".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "BLAKE3 of the history" })
+    }
+}
+
+/// The newest entry of a ledger, and with it the whole history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Head {
+    /// Its position; 0 where there is none.
+    pub seq: Seq,
+    /// Its chain.
+    pub chain: Chain,
+}
+
+impl Head {
+    /// The head of an empty ledger.
+    pub const START: Self = Self { seq: Seq(0), chain: Chain::START };
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.seq, self.chain)
+    }
+}
+
+/// A record with its place in the ledger.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Entry {
+    /// Its position.
+    pub seq: Seq,
+    /// When its batch was made.
+    pub at: Timestamp,
+    /// What it keeps.
+    pub record: Record,
+    /// The chain up to and with it.
+    pub chain: Chain,
+}
+
+/// An entry as a ledger stores it: one line of JSON, `{"seq":..,"at":..,"class":..,"record":..,"chain":..}`.
+#[derive(Clone, Debug, PartialEq, Eq, Hash)]
+pub struct EntryBytes(String);
+
+/// The stored text ends with the chain; what stands before it, closed by a brace, are the canonical bytes.
+const CHAIN_PREFIX: &str = ",\"chain\":\"";
+const CHAIN_SUFFIX_LEN: usize = CHAIN_PREFIX.len() + 64 + "\"}".len();
+
+#[derive(Serialize)]
+struct Canonical<'a> {
+    seq: Seq,
+    at: Timestamp,
+    class: Class,
+    record: &'a Record,
+}
+
+#[derive(Deserialize)]
+struct Stored<'a> {
+    seq: Seq,
+    at: Timestamp,
+    class: Class,
+    #[serde(borrow)]
+    record: &'a RawValue,
+}
+
+/// Why stored bytes are no entry of this ledger.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum EntryError {
+    /// The text cannot be read.
+    #[error("entry {expected} cannot be read: {why}")]
+    Malformed {
+        /// The position that was due.
+        expected: Seq,
+        /// What is wrong, and where.
+        why: JsonError,
+    },
+    /// An entry is missing, or out of order.
+    #[error("entry {found} stands where entry {expected} is due")]
+    OutOfOrder {
+        /// The position that was due.
+        expected: Seq,
+        /// The position that is there.
+        found: Seq,
+    },
+    /// The entry does not follow from the one before it.
+    #[error("entry {seq} breaks the chain: its bytes or an earlier entry were changed")]
+    BrokenChain {
+        /// The entry.
+        seq: Seq,
+    },
+}
+
+impl Entry {
+    /// Makes the entry that follows `head`, with the bytes to store.
+    #[must_use]
+    pub fn seal(head: &Head, at: Timestamp, record: Record) -> (Self, EntryBytes) {
+        let seq = head.seq.next();
+        let mut text = json::write(&Canonical { seq, at, class: record.class(), record: &record });
+        seeded_entry_byte(&mut text);
+        let chain = head.chain.extend(&text);
+        text.pop();
+        text.push_str(CHAIN_PREFIX);
+        text.push_str(&chain.to_string());
+        text.push_str("\"}");
+        let entry = Self { seq, at, record, chain };
+        (entry, EntryBytes(text))
+    }
+
+    /// The head of a ledger that ends with this entry.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        Head { seq: self.seq, chain: self.chain }
+    }
+}
+
+impl EntryBytes {
+    /// Bytes that a ledger gave back.
+    #[must_use]
+    pub fn from_stored(text: String) -> Self {
+        Self(text)
+    }
+
+    /// The line.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// Reads the entry that follows `head` and verifies that it does.
+    ///
+    /// # Errors
+    /// Where the text is no entry, not the next one, or not of this history.
+    pub fn open(&self, head: &Head) -> Result<Entry, EntryError> {
+        let expected = head.seq.next();
+        let malformed = |why| EntryError::Malformed { expected, why };
+        let split = self.0.len().checked_sub(CHAIN_SUFFIX_LEN);
+        let (body, chain) = split
+            .and_then(|at| Some((self.0.get(..at)?, self.0.get(at..)?)))
+            .and_then(|(body, tail)| Some((body, tail.strip_prefix(CHAIN_PREFIX)?.strip_suffix("\"}")?)))
+            .and_then(|(body, hex)| Some((body, Chain::parse(hex)?)))
+            .ok_or_else(|| malformed(JsonError::at_field("chain", "an entry ends with its chain")))?;
+        let canonical = format!("{body}}}");
+        let stored: Stored<'_> = read_stored(&canonical).map_err(malformed)?;
+        if stored.seq != expected {
+            return Err(EntryError::OutOfOrder { expected, found: stored.seq });
+        }
+        if head.chain.extend(&canonical) != chain {
+            return Err(EntryError::BrokenChain { seq: expected });
+        }
+        let text = stored.record.get();
+        let offset = (text.as_ptr() as usize).saturating_sub(canonical.as_ptr() as usize);
+        let record = Record::decode(stored.class, text).map_err(|why| malformed(why.shifted(offset)))?;
+        Ok(Entry { seq: stored.seq, at: stored.at, record, chain })
+    }
+}
+
+fn read_stored(text: &str) -> Result<Stored<'_>, JsonError> {
+    serde_json::from_str(text).map_err(|why| JsonError {
+        path: String::new(),
+        line: why.line() as u64,
+        column: why.column() as u64,
+        message: why.to_string(),
+    })
+}
+
+/// Seals records one after the other, from `head` on.
+#[must_use]
+pub fn seal_all(mut head: Head, at: Timestamp, records: Vec<Record>) -> (Vec<Entry>, Vec<EntryBytes>) {
+    records
+        .into_iter()
+        .map(|record| {
+            let (entry, bytes) = Entry::seal(&head, at, record);
+            head = entry.head();
+            (entry, bytes)
+        })
+        .unzip()
+}
+
+/// The cross-check's own test builds a guest with this seed: one byte of every message text differs.
+#[cfg(seeded_divergence = "entry_byte")]
+fn seeded_entry_byte(text: &mut String) {
+    *text = text.replacen("\"text\":\"S", "\"text\":\"s", 1);
+}
+
+#[cfg(not(seeded_divergence = "entry_byte"))]
+fn seeded_entry_byte(_: &mut String) {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::plane::control::Marker;
+
+    fn sealed() -> (Entry, EntryBytes) {
+        let record = Record::Control(ControlRecord::StartRequested(Marker {}));
+        Entry::seal(&Head::START, Timestamp::from_nanos(0), record)
+    }
+
+    #[test]
+    fn an_entry_reads_back_as_it_was_sealed() {
+        let (entry, bytes) = sealed();
+        assert_eq!(bytes.open(&Head::START), Ok(entry));
+    }
+
+    #[test]
+    fn a_changed_byte_breaks_the_chain() {
+        let (_, bytes) = sealed();
+        let changed = EntryBytes(bytes.0.replace("1970-01-01T00:00:00Z", "1970-01-01T00:00:01Z"));
+        assert_eq!(changed.open(&Head::START), Err(EntryError::BrokenChain { seq: Seq(1) }));
+    }
+
+    #[test]
+    fn an_entry_of_another_place_is_refused() {
+        let (entry, bytes) = sealed();
+        let why = bytes.open(&entry.head()).expect_err("entry 1 after entry 1");
+        assert_eq!(why, EntryError::OutOfOrder { expected: Seq(2), found: Seq(1) });
+    }
+
+    #[test]
+    fn text_that_is_no_entry_says_what_is_missing() {
+        let why = EntryBytes("{}".into()).open(&Head::START).expect_err("no entry");
+        assert!(why.to_string().contains("ends with its chain"), "{why}");
+    }
+}

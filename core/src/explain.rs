@@ -1,0 +1,61 @@
+//! Explaining: the decision, what each rule said, what is owed, and the entries behind each (contract 11.1).
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::{
+    derive::{
+        closure::{self, Closure},
+        obligation::{self, Obligation},
+        posture::{self, AgentPosture},
+        projection::Projection,
+        status,
+    },
+    entry::Head,
+    ladder::{self, Boundary, Decision, RuleTrace, View},
+    plane::control::AgentStatus,
+    state::State,
+    time::Timestamp,
+};
+
+/// Everything that one looks at when an agent seems stuck.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Explanation {
+    /// The history that is explained.
+    pub head: Head,
+    /// Where the agent stands.
+    pub status: AgentStatus,
+    /// What would be decided now.
+    pub decision: Decision,
+    /// What each rule said, in the order of the edition.
+    pub rules: Vec<RuleTrace>,
+    /// What the facts add up to.
+    pub closure: Closure,
+    /// The agent in one word.
+    pub posture: AgentPosture,
+    /// What is owed.
+    pub obligations: Vec<Obligation>,
+    /// When to look again, where an instant is known.
+    pub next_wake: Option<Timestamp>,
+    /// The scalars of the state.
+    pub projection: Projection,
+}
+
+/// Explains a state at a boundary. Appends nothing, releases nothing (contract 1.5).
+#[must_use]
+pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation {
+    let ruling = ladder::decide(state.control.edition, &View::of(state, boundary));
+    Explanation {
+        head: state.head,
+        status: status::of(state),
+        decision: ruling.decision,
+        rules: ruling.trace,
+        closure: closure::decide(&closure::Facts::of(state)),
+        posture: posture::of(state),
+        obligations: obligation::all(state),
+        next_wake: obligation::next_wake(state, now),
+        projection: Projection::of(state),
+    }
+}

@@ -1,0 +1,146 @@
+//! `expected.json`: what a replay must find (`observed-decisions.md` 11.4), with closure, posture, rule and evidence where they are given.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use super::{FIXTURE_FORMAT, Folder, ForeignError};
+use crate::{
+    derive::{
+        closure::{ClosureOutcome, WaitingReason},
+        posture::Posture,
+    },
+    explain::Explanation,
+    id::{MessageId, WorkItemId},
+    json,
+    ladder::DecisionKind,
+    plane::turn::TurnTerminalKind,
+};
+
+/// What a replay must find. The scalars are always asserted, against their defaults where they are absent; what is optional only where
+/// it is given.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Expected {
+    /// The version of the fixture format.
+    #[serde(default = "first_format")]
+    pub format: u32,
+    /// The open item that has the focus.
+    #[serde(default)]
+    pub current_work_item_id: Option<WorkItemId>,
+    /// Its revision.
+    #[serde(default)]
+    pub current_work_item_revision: Option<u64>,
+    /// How many other items are runnable.
+    pub queued_work_items: u64,
+    /// How many tasks are active.
+    pub active_tasks: u64,
+    /// Whether one of them blocks its item.
+    pub has_blocking_active_tasks: bool,
+    /// Whether a wake hint is pending.
+    pub pending_wake_hint: bool,
+    /// How many intents are active.
+    #[serde(default)]
+    pub active_waiting_intents: u64,
+    /// How many of them are a work item's.
+    #[serde(default)]
+    pub active_work_item_waiting_intents: u64,
+    /// How many of them are the agent's.
+    #[serde(default)]
+    pub active_agent_waiting_intents: u64,
+    /// How many timers are active.
+    #[serde(default)]
+    pub active_timers: u64,
+    /// Whether a runtime error holds.
+    #[serde(default)]
+    pub runtime_error: bool,
+    /// How the last settled turn ended.
+    #[serde(default)]
+    pub turn_terminal_kind: Option<TurnTerminalKind>,
+    /// The messages that would replay, in order.
+    #[serde(default)]
+    pub replay_message_ids: Vec<MessageId>,
+    /// How many tool calls were executed.
+    #[serde(default)]
+    pub tool_executions: u64,
+    /// What the facts add up to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub closure: Option<ExpectedClosure>,
+    /// The agent in one word.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub posture: Option<Posture>,
+    /// What is decided at the idle boundary.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision: Option<DecisionKind>,
+    /// Its reason; asserted with the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub decision_reason: Option<String>,
+    /// The rule that fires.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
+    /// The evidence strings of the decision.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub evidence: Option<Vec<String>>,
+}
+
+/// The part of a closure that is asserted.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ExpectedClosure {
+    /// What the facts add up to.
+    pub outcome: ClosureOutcome,
+    /// What is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_reason: Option<WaitingReason>,
+}
+
+fn first_format() -> u32 {
+    FIXTURE_FORMAT
+}
+
+impl Expected {
+    /// Reads the `expected.json` of a folder.
+    ///
+    /// # Errors
+    /// Where it is missing, malformed or of a newer format.
+    pub fn of_fixture(folder: &Folder) -> Result<Self, ForeignError> {
+        let file = "expected.json";
+        let text = folder.get(file).ok_or_else(|| ForeignError::Missing { file: file.into() })?;
+        let expected: Self = json::read(text).map_err(|why| ForeignError::at(file, 1, why))?;
+        ForeignError::newer(file, expected.format)?;
+        Ok(expected)
+    }
+
+    /// What a replay found, in the same shape: the optional parts are there exactly where this one has them.
+    #[must_use]
+    pub fn found(&self, found: &Explanation) -> Self {
+        let projection = &found.projection;
+        let decision = &found.decision;
+        Self {
+            format: self.format,
+            current_work_item_id: projection.current_work_item_id.clone(),
+            current_work_item_revision: projection.current_work_item_revision,
+            queued_work_items: projection.queued_work_items,
+            active_tasks: projection.active_tasks,
+            has_blocking_active_tasks: projection.has_blocking_active_tasks,
+            pending_wake_hint: projection.pending_wake_hint,
+            active_waiting_intents: projection.active_waiting_intents,
+            active_work_item_waiting_intents: projection.active_work_item_waiting_intents,
+            active_agent_waiting_intents: projection.active_agent_waiting_intents,
+            active_timers: projection.active_timers,
+            runtime_error: projection.runtime_error,
+            turn_terminal_kind: projection.turn_terminal_kind,
+            replay_message_ids: projection.replay_message_ids.clone(),
+            tool_executions: projection.tool_executions,
+            closure: self
+                .closure
+                .as_ref()
+                .map(|_| ExpectedClosure { outcome: found.closure.outcome, waiting_reason: found.closure.waiting_reason }),
+            posture: self.posture.map(|_| found.posture.posture),
+            decision: self.decision.map(|_| decision.kind),
+            decision_reason: self.decision.map(|_| decision.reason.clone()),
+            rule: self.rule.as_ref().map(|_| decision.rule.clone()),
+            evidence: self.evidence.as_ref().map(|_| decision.evidence.clone()),
+        }
+    }
+}

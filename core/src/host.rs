@@ -1,0 +1,431 @@
+//! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and [`Scheduler`] over them.
+//!
+//! Hosts whose storage is not synchronous drive the [`Machine`](crate::machine::Machine) themselves.
+
+use alloc::{
+    collections::VecDeque,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    effect::{Effect, TurnRequest},
+    entry::{EntryBytes, Head},
+    explain::Explanation,
+    fact::{Answer, Fact},
+    foreign::{Folder, ForeignError, Import, expected::Expected},
+    id::{MessageId, RunId, Seq},
+    json::JsonError,
+    ladder::{Boundary, Decision, DecisionKind},
+    machine::{Machine, OpenError, Options, Proposal, ProposeError},
+    plane::{
+        control::Marker,
+        turn::{AbortReason, TurnAborted},
+    },
+    state::State,
+    tagged::names,
+    time::Timestamp,
+};
+
+/// Where entries are kept: 50 lines for a new store.
+pub trait Ledger {
+    /// Stores a batch after the entry `expected`, all or nothing, durable before it returns.
+    ///
+    /// # Errors
+    /// [`LedgerError::Conflict`] where the ledger does not end at `expected`; nothing is stored then.
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError>;
+
+    /// Up to `limit` entries after `after`, in order; empty at the end.
+    ///
+    /// # Errors
+    /// Where the store fails.
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError>;
+}
+
+/// Why a ledger did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[serde(tag = "error", rename_all = "snake_case")]
+pub enum LedgerError {
+    /// Another writer was first.
+    #[error("the ledger ends at entry {found}, not where this writer left it: another writer was first")]
+    Conflict {
+        /// Where it ends.
+        found: Seq,
+    },
+    /// The store failed.
+    #[error("the ledger failed: {message}")]
+    Failed {
+        /// How.
+        message: String,
+    },
+}
+
+/// What time it is.
+pub trait Clock {
+    /// Now.
+    fn now(&mut self) -> Timestamp;
+}
+
+/// Who executes turns. A call starts work and returns; what happens comes back as facts that name the run.
+pub trait Provider {
+    /// Starts a turn.
+    ///
+    /// # Errors
+    /// Where it cannot be started; the turn then fails.
+    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError>;
+
+    /// Inserts an operator message into the open run.
+    ///
+    /// # Errors
+    /// Where it cannot be inserted.
+    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError>;
+
+    /// Ends the run after this round.
+    ///
+    /// # Errors
+    /// Where it cannot be told.
+    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError>;
+
+    /// Breaks the run off.
+    ///
+    /// # Errors
+    /// Where it cannot be told.
+    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError>;
+
+    /// The agent was stopped: lets go of what is held for it.
+    ///
+    /// # Errors
+    /// Where that fails.
+    fn release(&mut self) -> Result<(), ProviderError>;
+}
+
+/// Why a provider did not do what was asked.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[error("the provider failed: {message}")]
+pub struct ProviderError {
+    /// How.
+    pub message: String,
+}
+
+/// Why the loop did not do what was asked. The ledger is consistent in every case.
+#[derive(Debug, thiserror::Error)]
+pub enum SchedulerError {
+    /// The ledger cannot be opened.
+    #[error(transparent)]
+    Open(#[from] OpenError),
+    /// Nothing was proposed.
+    #[error(transparent)]
+    Propose(#[from] ProposeError),
+    /// The ledger failed; the state is as before.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// The folder cannot be imported.
+    #[error(transparent)]
+    Foreign(#[from] ForeignError),
+    /// The loop did not come to rest.
+    #[error("no rest after {steps} steps: this is a defect, keep the ledger")]
+    Restless {
+        /// How many steps it took.
+        steps: usize,
+    },
+}
+
+/// An error as every host reports it: a code to branch on, a sentence to read, and the place where there is one.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorReport {
+    /// What kind of error it is.
+    pub code: ErrorCode,
+    /// What is wrong, in a sentence that says what to do.
+    pub message: String,
+    /// Where it is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<ErrorPlace>,
+}
+
+/// A place in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorPlace {
+    /// The file, where the text is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: u64,
+    /// The column in bytes, from 1.
+    pub column: u64,
+    /// The field; empty where the whole text is meant.
+    pub path: String,
+}
+
+names! {
+    /// What kind of error it is.
+    pub enum ErrorCode {
+        /// The stored ledger cannot be opened.
+        CannotOpen,
+        /// A fact or a folder cannot be read.
+        Malformed,
+        /// Something is longer than its limit.
+        TooLarge,
+        /// The ledger is not in the state that the call needs.
+        WrongState,
+        /// Another writer was first.
+        Conflict,
+        /// The store failed.
+        LedgerFailed,
+        /// The loop did not come to rest.
+        Restless,
+    }
+}
+
+impl SchedulerError {
+    /// The error as a report.
+    #[must_use]
+    pub fn report(&self) -> ErrorReport {
+        let of_json = |why: &JsonError| ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
+        let (code, place) = match self {
+            Self::Open(_) => (ErrorCode::CannotOpen, None),
+            Self::Propose(ProposeError::Malformed(why)) => (ErrorCode::Malformed, Some(of_json(why))),
+            Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
+            Self::Propose(ProposeError::Busy | ProposeError::NotDriven | ProposeError::NotBegun | ProposeError::NotEmpty(_)) => {
+                (ErrorCode::WrongState, None)
+            }
+            Self::Ledger(LedgerError::Conflict { .. }) => (ErrorCode::Conflict, None),
+            Self::Ledger(LedgerError::Failed { .. }) => (ErrorCode::LedgerFailed, None),
+            Self::Foreign(why) => (ErrorCode::Malformed, why.place()),
+            Self::Restless { .. } => (ErrorCode::Restless, None),
+        };
+        ErrorReport { code, message: self.to_string(), place }
+    }
+}
+
+/// A replayed fixture: what its `expected.json` says, what was found in the same shape, and the explanation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replay {
+    /// What the fixture says.
+    pub expected: Expected,
+    /// What was found.
+    pub found: Expected,
+    /// Why.
+    pub explanation: Explanation,
+}
+
+/// What became of a fact.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Receipt {
+    /// Whether it changed the state.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// The head with it.
+    pub head: Head,
+    /// What the host's provider was asked to do.
+    pub effects: Vec<Effect>,
+}
+
+/// One step of the loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepReport {
+    /// The decision; none where something arrived, or where there was nothing new to say.
+    pub decision: Option<Decision>,
+    /// The head after it.
+    pub head: Head,
+    /// What the host's provider was asked to do.
+    pub effects: Vec<Effect>,
+}
+
+/// How many entries are read at once when a ledger is opened.
+const PAGE: u32 = 1024;
+
+/// More steps than this without rest are a defect, not a workload.
+const MAX_STEPS: usize = 100_000;
+
+/// The scheduler of one agent over its host.
+pub struct Scheduler<L, C, P> {
+    machine: Machine,
+    ledger: L,
+    clock: C,
+    provider: P,
+}
+
+impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
+    /// Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing is started.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read, or is damaged, newer, or another agent's.
+    pub fn observe(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+        let mut scheduler = Self { machine: Machine::new(options), ledger, clock, provider };
+        loop {
+            let page = scheduler.ledger.read(scheduler.machine.head().seq, PAGE)?;
+            if page.is_empty() {
+                break;
+            }
+            for bytes in &page {
+                scheduler.machine.load(bytes)?;
+            }
+        }
+        let now = scheduler.clock.now();
+        if let Some(proposal) = scheduler.machine.begin(now)? {
+            scheduler.commit(&proposal)?;
+        }
+        Ok(scheduler)
+    }
+
+    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
+    ///
+    /// # Errors
+    /// As [`Scheduler::observe`].
+    pub fn drive(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+        let mut scheduler = Self::observe(options, ledger, clock, provider)?;
+        scheduler.propose_fact(Fact::RuntimeRestarted(Marker {}))?;
+        Ok(scheduler)
+    }
+
+    /// Takes a fact in JSON text.
+    ///
+    /// # Errors
+    /// Where the text is malformed or too long, or the ledger fails; nothing has changed then.
+    pub fn propose(&mut self, text: &str) -> Result<Receipt, SchedulerError> {
+        let now = self.clock.now();
+        let proposal = self.machine.propose_json(text, now)?;
+        self.receive(proposal)
+    }
+
+    fn propose_fact(&mut self, fact: Fact) -> Result<Receipt, SchedulerError> {
+        let now = self.clock.now();
+        let proposal = self.machine.propose(fact, now)?;
+        self.receive(proposal)
+    }
+
+    fn receive(&mut self, proposal: Proposal) -> Result<Receipt, SchedulerError> {
+        let effects = self.commit(&proposal)?;
+        self.carry_out(&effects)?;
+        Ok(Receipt { answer: proposal.answer, head: self.machine.head(), effects })
+    }
+
+    /// Imports a fixture folder into a fresh ledger, as an observer sees it.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read, the ledger is not fresh, or it fails.
+    pub fn import(&mut self, folder: &Folder) -> Result<Head, SchedulerError> {
+        let now = self.clock.now();
+        let import = Import::of_fixture(folder, now)?;
+        let proposal = self.machine.import(import, now)?;
+        self.commit(&proposal)?;
+        Ok(self.machine.head())
+    }
+
+    /// Imports a fixture folder into a fresh ledger and compares what is decided with its `expected.json`.
+    ///
+    /// # Errors
+    /// As [`Scheduler::import`].
+    pub fn replay(&mut self, folder: &Folder) -> Result<Replay, SchedulerError> {
+        let expected = Expected::of_fixture(folder)?;
+        self.import(folder)?;
+        let explanation = self.explain(Boundary::RunLoopIdle);
+        Ok(Replay { found: expected.found(&explanation), expected, explanation })
+    }
+
+    /// Takes one step at a boundary.
+    ///
+    /// # Errors
+    /// Where the ledger is observed only, or fails; nothing has changed then.
+    pub fn step(&mut self, boundary: Boundary) -> Result<StepReport, SchedulerError> {
+        let now = self.clock.now();
+        let Some(proposal) = self.machine.step(boundary, now)? else {
+            return Ok(StepReport { decision: None, head: self.machine.head(), effects: Vec::new() });
+        };
+        let effects = self.commit(&proposal)?;
+        self.carry_out(&effects)?;
+        Ok(StepReport { decision: proposal.decision, head: self.machine.head(), effects })
+    }
+
+    /// Steps until there is nothing more to do: a rest, a stop, or an open run.
+    ///
+    /// # Errors
+    /// As [`Scheduler::step`]; [`SchedulerError::Restless`] where it does not come to rest.
+    pub fn run_until_rest(&mut self) -> Result<Vec<StepReport>, SchedulerError> {
+        let mut reports = Vec::new();
+        for _ in 0..MAX_STEPS {
+            let before = self.machine.head();
+            let boundary = if self.machine.state().queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop };
+            let report = self.step(boundary)?;
+            if report.head == before {
+                return Ok(reports);
+            }
+            let goes_on = report.decision.as_ref().is_none_or(|decision| goes_on(decision.kind));
+            reports.push(report);
+            if !goes_on {
+                return Ok(reports);
+            }
+        }
+        Err(SchedulerError::Restless { steps: MAX_STEPS })
+    }
+
+    /// Explains what would be decided at a boundary. Appends nothing.
+    pub fn explain(&mut self, boundary: Boundary) -> Explanation {
+        let now = self.clock.now();
+        self.machine.explain(boundary, now)
+    }
+
+    /// The earliest instant at which a step would find something new.
+    pub fn next_wake(&mut self) -> Option<Timestamp> {
+        let now = self.clock.now();
+        self.machine.next_wake(now)
+    }
+
+    /// The state up to the last committed entry.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        self.machine.state()
+    }
+
+    /// The ledger, for hosts that share it.
+    pub fn ledger(&mut self) -> &mut L {
+        &mut self.ledger
+    }
+
+    fn commit(&mut self, proposal: &Proposal) -> Result<Vec<Effect>, SchedulerError> {
+        match self.ledger.append(&proposal.expected, &proposal.batch) {
+            Ok(()) => Ok(self.machine.committed()),
+            Err(why) => {
+                self.machine.rejected();
+                Err(why.into())
+            }
+        }
+    }
+
+    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted.
+    fn carry_out(&mut self, effects: &[Effect]) -> Result<(), SchedulerError> {
+        let mut failed = VecDeque::new();
+        for effect in effects {
+            let done = match effect {
+                Effect::StartTurn(request) => self.provider.start_turn(request).map_err(|why| (&request.run_id, why)),
+                Effect::Interject { run_id, message_id } => self.provider.interject(run_id, message_id).map_err(|why| (run_id, why)),
+                Effect::YieldTurn { run_id } => self.provider.yield_turn(run_id).map_err(|why| (run_id, why)),
+                Effect::AbortTurn { run_id, reason } => self.provider.abort_turn(run_id, *reason).map_err(|why| (run_id, why)),
+                Effect::Release => {
+                    // Nothing of the agent depends on what the host still holds; the host reports its own failure.
+                    self.provider.release().ok();
+                    Ok(())
+                }
+            };
+            if let Err((run_id, why)) = done {
+                failed.push_back(TurnAborted { run_id: run_id.clone(), reason: AbortReason::RuntimeError, error: Some(why.message) });
+            }
+        }
+        while let Some(aborted) = failed.pop_front() {
+            self.propose_fact(Fact::TurnAborted(aborted))?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether the loop asks again after this decision.
+fn goes_on(kind: DecisionKind) -> bool {
+    matches!(kind, DecisionKind::ReduceMessageOnly | DecisionKind::EmitSystemTick)
+}

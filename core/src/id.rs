@@ -1,0 +1,127 @@
+//! Identifiers: one newtype per kind of thing, so that none can be passed for another.
+//!
+//! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer than [`MAX_BYTES`] is malformed.
+//! Ids that the core makes come from the agent id and a `seq` (contract 1.2).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize};
+
+/// The longest id that is accepted, in bytes of UTF-8 (contract 10).
+pub const MAX_BYTES: usize = 256;
+
+/// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract 3.1).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(transparent)]
+pub struct Seq(pub u64);
+
+impl Seq {
+    /// The position after this one.
+    #[must_use]
+    pub fn next(self) -> Self {
+        Self(self.0 + 1)
+    }
+
+    /// The position `n` after this one.
+    #[must_use]
+    pub fn plus(self, n: usize) -> Self {
+        Self(self.0 + n as u64)
+    }
+}
+
+impl fmt::Display for Seq {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        self.0.fmt(f)
+    }
+}
+
+macro_rules! ids {
+    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+        $(#[$doc])*
+        #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(transparent)]
+        pub struct $name(String);
+
+        impl $name {
+            /// The id as text.
+            #[must_use]
+            pub fn as_str(&self) -> &str {
+                &self.0
+            }
+        }
+
+        impl From<&str> for $name {
+            fn from(text: &str) -> Self {
+                Self(text.to_string())
+            }
+        }
+
+        impl From<String> for $name {
+            fn from(text: String) -> Self {
+                Self(text)
+            }
+        }
+
+        impl fmt::Display for $name {
+            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str(&self.0)
+            }
+        }
+
+        impl<'de> Deserialize<'de> for $name {
+            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                within_limit(String::deserialize(deserializer)?).map(Self)
+            }
+        }
+    )*};
+}
+
+ids! {
+    /// An agent: the owner of one ledger.
+    AgentId;
+    /// A message of the queue.
+    MessageId;
+    /// One execution of a turn.
+    RunId;
+    /// A background task.
+    TaskId;
+    /// A work item.
+    WorkItemId;
+    /// A waiting intent: a wait for something external.
+    WaitingIntentId;
+    /// A wait condition, as `WaitFor` records it.
+    WaitConditionId;
+    /// A timer.
+    TimerId;
+    /// An external trigger: what a callback is delivered to.
+    ExternalTriggerId;
+}
+
+impl RunId {
+    /// The run that the entry at `seq` opened.
+    #[must_use]
+    pub fn made_at(agent: &AgentId, seq: Seq) -> Self {
+        Self(format!("{agent}:run-{seq}"))
+    }
+}
+
+impl MessageId {
+    /// The message of the core that the entry at `seq` recorded.
+    #[must_use]
+    pub fn made_at(agent: &AgentId, seq: Seq) -> Self {
+        Self(format!("{agent}:message-{seq}"))
+    }
+}
+
+fn within_limit<E: serde::de::Error>(text: String) -> Result<String, E> {
+    if text.len() > MAX_BYTES {
+        return Err(E::custom(format_args!("id is {} bytes long, the limit is {MAX_BYTES}", text.len())));
+    }
+    Ok(text)
+}

@@ -1,0 +1,194 @@
+//! The JSON boundary: reading with places, writing canonical bytes, and free JSON that cannot drift.
+//!
+//! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
+//! is typed; what it only carries is [`RawJson`].
+
+use alloc::{
+    borrow::ToOwned,
+    boxed::Box,
+    string::{String, ToString},
+};
+use core::fmt;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde_json::value::RawValue;
+
+/// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
+#[derive(Clone, PartialEq, Eq)]
+pub struct RawJson(Box<str>);
+
+impl RawJson {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text of a value that the core itself wrote.
+    #[must_use]
+    pub fn of<T: Serialize>(value: &T) -> Self {
+        Self(write(value).into_boxed_str())
+    }
+
+    /// Reads this text as a typed value.
+    ///
+    /// # Errors
+    /// See [`read`]; the place is relative to this text.
+    pub fn read<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
+        read(&self.0)
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.0)
+    }
+}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // `RawValue` is serde_json's own way to write text through; its construction checks the text once more.
+        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        Ok(Self(without_space(raw.get()).into_boxed_str()))
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for RawJson {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "AnyJson".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "any JSON value, carried byte for byte" })
+    }
+}
+
+fn without_space(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for c in text.chars() {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else if matches!(c, ' ' | '\t' | '\n' | '\r') {
+            continue;
+        } else {
+            in_string = c == '"';
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// What is wrong with a JSON text, and where (contract 2.3).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[error("{message} at {path}line {line} column {column}", path = PathPrefix(path))]
+pub struct JsonError {
+    /// The field, as in `message.origin.kind`; empty where the whole text is meant.
+    pub path: String,
+    /// The line in the text that was read, from 1.
+    pub line: u64,
+    /// The column in that line, in bytes, from 1; 0 where only the end of the text is known.
+    pub column: u64,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+impl JsonError {
+    /// An error at the field `path` of a text that is JSON but not acceptable.
+    #[must_use]
+    pub fn at_field(path: &str, message: impl fmt::Display) -> Self {
+        Self { path: path.to_owned(), line: 1, column: 1, message: message.to_string() }
+    }
+
+    /// The same error, for a text that starts `bytes` into its line.
+    #[must_use]
+    pub fn shifted(mut self, bytes: usize) -> Self {
+        if self.line == 1 {
+            self.column += bytes as u64;
+        }
+        self
+    }
+}
+
+struct PathPrefix<'a>(&'a str);
+
+impl fmt::Display for PathPrefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "`{}`, ", self.0)
+    }
+}
+
+/// Reads a typed value from JSON text.
+///
+/// # Errors
+/// Where the text is not JSON, or not of that type: the field, line, column, and what was expected.
+pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
+    let mut deserializer = serde_json::Deserializer::from_str(text);
+    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|why| {
+        let path = match why.path().to_string() {
+            dot if dot == "." => String::new(),
+            path => path,
+        };
+        located(path, why.inner())
+    })?;
+    deserializer.end().map_err(|why| located(String::new(), &why))?;
+    Ok(value)
+}
+
+fn located(path: String, why: &serde_json::Error) -> JsonError {
+    let (line, column) = (why.line(), why.column());
+    let text = why.to_string();
+    let place = alloc::format!(" at line {line} column {column}");
+    JsonError { path, line: line as u64, column: column as u64, message: text.strip_suffix(place.as_str()).unwrap_or(&text).to_owned() }
+}
+
+/// Writes the canonical text of a typed value: fields in the order of their type, no white space.
+#[must_use]
+pub fn write<T: Serialize>(value: &T) -> String {
+    // INVARIANT: types of this crate serialize to text keys only and never fail, so the error arm is dead.
+    serde_json::to_string(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_json_keeps_numbers_keys_and_escapes_as_given() {
+        let text = r#" { "b" : 1.0 , "a":[1e2, 9223372036854775808], "b": "\ud800 \" x" } "#;
+        let raw: RawJson = read(text).expect("valid");
+        assert_eq!(raw.as_str(), r#"{"b":1.0,"a":[1e2,9223372036854775808],"b":"\ud800 \" x"}"#);
+        assert_eq!(write(&raw), raw.as_str());
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_place() {
+        #[derive(Debug, Deserialize)]
+        struct Outer {
+            #[allow(dead_code)]
+            inner: Inner,
+        }
+        #[derive(Debug, Deserialize)]
+        struct Inner {
+            #[allow(dead_code)]
+            n: u8,
+        }
+        let why = read::<Outer>("{\"inner\":\n {\"n\": 1.5}}").expect_err("a float is no u8");
+        assert_eq!((why.path.as_str(), why.line), ("inner.n", 2));
+        assert!(why.message.contains("expected u8"), "{}", why.message);
+        assert!(read::<Inner>(r#"{"n":1} x"#).is_err(), "trailing text is refused");
+    }
+}

@@ -1,0 +1,265 @@
+//! The decision: kind, reason, evidence; made from the ladder's answer in one place (contract 7.4).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Edition, Rule, RuleOutcome, RuleTrace, View};
+use crate::{
+    id::{MessageId, Seq, TaskId, WaitConditionId, WorkItemId},
+    plane::{control::AgentStatus, queue::TickReason},
+    tagged::names,
+};
+
+/// What is to be done.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub enum DecisionKind {
+    /// A message goes to the model.
+    StartModelTurn,
+    /// A message is settled without the model.
+    ReduceMessageOnly,
+    /// The runtime sends itself a message.
+    EmitSystemTick,
+    /// Rest until a task ends.
+    WaitForTask,
+    /// Rest until something external changes.
+    WaitForExternalChange,
+    /// Rest until a timer fires.
+    WaitForTimer,
+    /// Rest until the operator speaks.
+    WaitForOperator,
+    /// Rest: nothing is pending.
+    Sleep,
+    /// Stay at rest: nothing is pending.
+    StayIdle,
+    /// The agent may not run.
+    Stop,
+    /// Nothing to do at this boundary.
+    Noop,
+}
+
+impl DecisionKind {
+    /// The status of an agent after this decision was recorded, where it is a rest (contract 4.1).
+    #[must_use]
+    pub fn rests_as(self) -> Option<AgentStatus> {
+        match self {
+            Self::WaitForTask => Some(AgentStatus::AwaitingTask),
+            Self::WaitForExternalChange | Self::WaitForTimer | Self::WaitForOperator | Self::Sleep | Self::StayIdle => {
+                Some(AgentStatus::Asleep)
+            }
+            Self::StartModelTurn | Self::ReduceMessageOnly | Self::EmitSystemTick | Self::Stop | Self::Noop => None,
+        }
+    }
+
+    /// Whether a repetition of this decision says nothing new (contract 7.5).
+    #[must_use]
+    pub fn may_repeat(self) -> bool {
+        self.rests_as().is_some() || matches!(self, Self::Noop | Self::Stop)
+    }
+}
+
+names! {
+    /// Where in the host's loop the scheduler is asked (contract 7.6).
+    pub enum Boundary {
+        /// Between two messages.
+        RunLoop,
+        /// With an empty queue.
+        RunLoopIdle,
+        /// While a message is settled.
+        MessageProcessing,
+        /// When idle, for a tick.
+        IdleTick,
+        /// Safe point: before a second or later round with the provider.
+        BeforeProviderContinuation,
+        /// Safe point: after a round without tool calls.
+        AfterProviderRound,
+        /// Safe point: before tool calls are executed.
+        BeforeToolExecution,
+        /// Safe point: after tool calls were executed.
+        AfterToolResults,
+    }
+
+    /// The stable codes of typed evidence.
+    pub enum ReasonCode {
+        /// The agent was stopped.
+        StopRequested,
+        /// The runtime goes down.
+        ShutdownRequested,
+        /// A run is open.
+        RunOpen,
+        /// This message is the head of the queue.
+        QueueHead,
+        /// Its continuation re-enters the model.
+        ContinuationReenters,
+        /// Its continuation does not re-enter the model.
+        ContinuationLivenessOnly,
+        /// It satisfies this wait.
+        WaitSatisfied,
+        /// It is operator input of priority interject.
+        OperatorInterjection,
+        /// A wake hint is pending.
+        WakeHintPending,
+        /// The item has the focus.
+        ItemHasFocus,
+        /// The item is runnable.
+        ItemRunnable,
+        /// Intents of the agent are active.
+        AgentIntentsActive,
+        /// Timers are active.
+        TimersActive,
+        /// The item waits for the operator.
+        ItemWaitsForOperator,
+        /// The item waits for a task.
+        ItemWaitsForTask,
+        /// The item waits for something external.
+        ItemWaitsForExternal,
+        /// The item waits for a timer.
+        ItemWaitsForTimer,
+        /// The item waits for the runtime.
+        ItemWaitsForSystem,
+        /// Nothing above holds.
+        NothingPending,
+    }
+
+    /// Why an input was passed over.
+    pub enum IgnoredReason {
+        /// Its key is spent.
+        KeySpent,
+        /// It satisfies no active wait.
+        MismatchedTrigger,
+    }
+}
+
+/// A reason for the decision and the entries that it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Because {
+    /// The reason.
+    pub code: ReasonCode,
+    /// The entries; empty where the reason is an absence.
+    pub seqs: Vec<Seq>,
+}
+
+/// An input that the decision passed over (contract 5.18, 8.3).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Ignored {
+    /// What was passed over: a key or a message id.
+    pub what: String,
+    /// Why.
+    pub reason: IgnoredReason,
+    /// The entries that say so.
+    pub seqs: Vec<Seq>,
+}
+
+/// One decision at one boundary: the data of a `scheduler_decision` event.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Decision {
+    /// What is to be done.
+    #[serde(rename = "decision")]
+    pub kind: DecisionKind,
+    /// Why, as one code.
+    pub reason: String,
+    /// Whether the model will see something.
+    pub model_reentry: bool,
+    /// Whether this only keeps the agent alive.
+    pub liveness_only: bool,
+    /// The message that it is about.
+    pub message_id: Option<MessageId>,
+    /// The work item that it is about.
+    pub work_item_id: Option<WorkItemId>,
+    /// The task that it is about.
+    pub task_id: Option<TaskId>,
+    /// Where it was asked for.
+    pub boundary: Boundary,
+    /// The reference runtime's evidence strings.
+    pub evidence: Vec<String>,
+    /// The rule that fired.
+    pub rule: String,
+    /// The order of the rules.
+    pub edition: Edition,
+    /// What was passed over.
+    #[serde(default)]
+    pub ignored: Vec<Ignored>,
+    /// Typed evidence.
+    #[serde(default)]
+    pub because: Vec<Because>,
+}
+
+impl Decision {
+    /// Whether the other decision says the same, whatever it rests on (contract 7.5).
+    #[must_use]
+    pub fn says_the_same(&self, other: &Self) -> bool {
+        let bare = |decision: &Self| Self { because: Vec::new(), ..decision.clone() };
+        bare(self) == bare(other)
+    }
+}
+
+/// What a rule says; the rest of the decision is the same for all rules.
+#[derive(Clone, Debug, Default)]
+pub struct Verdict {
+    pub(super) reason: String,
+    pub(super) model_reentry: bool,
+    pub(super) message_id: Option<MessageId>,
+    pub(super) work_item_id: Option<WorkItemId>,
+    pub(super) task_id: Option<TaskId>,
+    pub(super) evidence: Vec<String>,
+    pub(super) because: Vec<Because>,
+    pub(super) ignored: Vec<Ignored>,
+    pub(super) tick: Option<Tick>,
+}
+
+/// The tick that a rule asks for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Tick {
+    /// One for the pending wake hint.
+    WakeHint,
+    /// One that offers an item to the model.
+    WorkItem(WorkItemId, TickReason),
+    /// One for a wait for the runtime.
+    SystemWait(WaitConditionId),
+}
+
+/// What the ladder answers: the decision, the tick that it asks for, and what each rule said.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Ruling {
+    /// The decision.
+    pub decision: Decision,
+    /// The tick; there exactly where the decision emits one.
+    pub tick: Option<Tick>,
+    /// What each rule said, in the order of the edition.
+    pub trace: Vec<RuleTrace>,
+}
+
+/// Makes the decision of the rule that fired; no other code makes one.
+pub(super) fn assemble(edition: Edition, view: &View, rule: &Rule, trace: Vec<RuleTrace>) -> Ruling {
+    let verdict = (rule.decide)(view);
+    let mut ignored = verdict.ignored;
+    for passed in trace.iter().take_while(|passed| passed.outcome != RuleOutcome::Fired) {
+        if let RuleOutcome::Suppressed { keys } = &passed.outcome {
+            ignored.extend(keys.iter().map(|spent| Ignored {
+                what: alloc::string::ToString::to_string(&spent.key),
+                reason: IgnoredReason::KeySpent,
+                seqs: Vec::from([spent.spent_by]),
+            }));
+        }
+    }
+    let decision = Decision {
+        kind: rule.kind,
+        reason: verdict.reason,
+        model_reentry: verdict.model_reentry,
+        liveness_only: !verdict.model_reentry,
+        message_id: verdict.message_id,
+        work_item_id: verdict.work_item_id,
+        task_id: verdict.task_id,
+        boundary: view.boundary,
+        evidence: verdict.evidence,
+        rule: rule.id.into(),
+        edition,
+        ignored,
+        because: verdict.because,
+    };
+    Ruling { decision, tick: verdict.tick, trace }
+}

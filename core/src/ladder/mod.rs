@@ -1,0 +1,39 @@
+//! The ladder: one function, one decision per boundary (contract 7).
+//!
+//! [`View`] is plain data read from the state; the rules are a list of data over it; an edition is an order of the rules. The decision,
+//! the trace of an explanation and the tables of the documentation all come from that one list.
+
+pub mod decision;
+pub mod edition;
+pub mod key;
+pub mod rule;
+pub mod view;
+
+use alloc::vec::Vec;
+
+pub use decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode, Ruling, Tick};
+pub use edition::Edition;
+pub use rule::{Rule, RuleOutcome, RuleTrace};
+pub use view::View;
+
+/// What is decided in this view, and what each rule said.
+///
+/// The first rule whose guard holds and whose key is unspent wins; a suppressed rule falls through to the next (contract 7.1).
+#[must_use]
+pub fn decide(edition: Edition, view: &View) -> Ruling {
+    let mut fired: Option<&Rule> = None;
+    let mut trace = Vec::new();
+    for rule in edition.rules() {
+        let outcome = match rule.evaluate(view) {
+            RuleOutcome::Fired if fired.is_some() => RuleOutcome::Outranked,
+            outcome => outcome,
+        };
+        if outcome == RuleOutcome::Fired {
+            fired = Some(rule);
+        }
+        trace.push(RuleTrace { rule: rule.id.into(), says: rule.says.into(), outcome });
+    }
+    // INVARIANT: the last rule of every edition has a guard that always holds, so some rule fired.
+    let rule = fired.unwrap_or(&rule::REST_SLEEP);
+    decision::assemble(edition, view, rule, trace)
+}

@@ -1,0 +1,495 @@
+//! The rules, as data: an id, a guard made of named atoms, a decision (contract 7.1, 7.2).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::Serialize;
+
+use super::{
+    decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode, Tick, Verdict},
+    key::Key,
+    view::{HeadView, ItemView, KeyView, View},
+};
+use crate::{
+    derive::{continuation::Class, readiness::SchedulingState},
+    id::Seq,
+    plane::{control::AgentStatus, queue::TickReason},
+};
+
+/// A named condition over the view.
+#[derive(Clone, Copy, Debug)]
+pub struct Atom {
+    /// Its name, as in explanations.
+    pub name: &'static str,
+    holds: fn(&View) -> bool,
+}
+
+/// A rule of the ladder. The number before the point of its id is the row of contract 7.2.
+#[derive(Clone, Copy, Debug)]
+pub struct Rule {
+    /// Its id.
+    pub id: &'static str,
+    /// What it says, in a sentence.
+    pub says: &'static str,
+    /// What it decides.
+    pub kind: DecisionKind,
+    /// All of these must hold.
+    pub guard: &'static [Atom],
+    keys: fn(&View) -> Vec<&KeyView>,
+    pub(super) decide: fn(&View) -> Verdict,
+}
+
+/// What a rule said about a view.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "outcome", rename_all = "snake_case")]
+pub enum RuleOutcome {
+    /// It is the first that holds.
+    Fired,
+    /// It holds, but one above it fired.
+    Outranked,
+    /// An atom of its guard is false.
+    False {
+        /// The first atom that is.
+        atom: String,
+    },
+    /// Its guard holds, but every key that it could use is spent.
+    Suppressed {
+        /// The keys.
+        keys: Vec<Spent>,
+    },
+}
+
+/// A spent key and the entry that spent it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Spent {
+    /// The key.
+    pub key: Key,
+    /// The entry.
+    pub spent_by: Seq,
+}
+
+/// One line of an explanation.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuleTrace {
+    /// The rule.
+    pub rule: String,
+    /// What it says, in a sentence.
+    pub says: String,
+    /// What it said here.
+    #[serde(flatten)]
+    pub outcome: RuleOutcome,
+}
+
+impl Rule {
+    /// Evaluates the rule by itself: [`RuleOutcome::Fired`] where it could fire.
+    #[must_use]
+    pub fn evaluate(&self, view: &View) -> RuleOutcome {
+        if let Some(atom) = self.guard.iter().find(|atom| !(atom.holds)(view)) {
+            return RuleOutcome::False { atom: atom.name.into() };
+        }
+        let keys = (self.keys)(view);
+        let spent: Vec<_> = keys.iter().filter_map(|key| Some(Spent { key: key.key.clone(), spent_by: key.spent_by? })).collect();
+        if !keys.is_empty() && spent.len() == keys.len() {
+            return RuleOutcome::Suppressed { keys: spent };
+        }
+        RuleOutcome::Fired
+    }
+}
+
+const IS_STOPPED: Atom = Atom { name: "stopped", holds: |view| view.status == AgentStatus::Stopped };
+const IS_CLOSING: Atom = Atom { name: "closing", holds: |view| view.closing };
+const HAS_RUN: Atom = Atom { name: "run_open", holds: |view| view.run.is_some() };
+const AT_SAFE_POINT: Atom = Atom {
+    name: "at_safe_point",
+    holds: |view| {
+        matches!(
+            view.boundary,
+            Boundary::BeforeProviderContinuation
+                | Boundary::AfterProviderRound
+                | Boundary::BeforeToolExecution
+                | Boundary::AfterToolResults
+        )
+    },
+};
+const HEAD_INTERJECTS: Atom =
+    Atom { name: "head_is_operator_interjection", holds: |view| view.head.as_ref().is_some_and(|head| head.is_interjection) };
+const HAS_HEAD: Atom = Atom { name: "queue_has_head", holds: |view| view.head.is_some() };
+const HEAD_REENTERS: Atom = Atom { name: "head_reenters_model", holds: |view| view.head.as_ref().is_some_and(HeadView::reenters) };
+const HAS_HINT: Atom = Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
+const CURRENT_RUNNABLE: Atom =
+    Atom { name: "current_item_runnable", holds: |view| view.current_state() == Some(SchedulingState::Runnable) };
+const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
+const HAS_AGENT_INTENT: Atom = Atom { name: "agent_waiting_intent_active", holds: |view| !view.agent_intents.is_empty() };
+const HAS_TIMER: Atom = Atom { name: "timer_active", holds: |view| !view.timers.is_empty() };
+const CURRENT_WAITS_FOR_OPERATOR: Atom =
+    Atom { name: "current_item_waits_for_operator", holds: |view| view.current_state() == Some(SchedulingState::WaitingOperator) };
+const CURRENT_WAITS_FOR_TASK: Atom =
+    Atom { name: "current_item_waits_for_task", holds: |view| view.current_state() == Some(SchedulingState::WaitingTask) };
+const CURRENT_WAITS_FOR_EXTERNAL: Atom =
+    Atom { name: "current_item_waits_for_external", holds: |view| view.current_state() == Some(SchedulingState::WaitingExternal) };
+const CURRENT_WAITS_FOR_TIMER: Atom =
+    Atom { name: "current_item_waits_for_timer", holds: |view| view.current_state() == Some(SchedulingState::WaitingTimer) };
+const HAS_SYSTEM_WAIT: Atom = Atom { name: "item_waits_for_system", holds: |view| !view.system_waits.is_empty() };
+const IS_ASLEEP: Atom =
+    Atom { name: "already_asleep", holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask) };
+
+const NO_KEYS: fn(&View) -> Vec<&KeyView> = |_| Vec::new();
+
+pub(super) const STOPPED: Rule = Rule {
+    id: "1.stopped",
+    says: "a stopped agent does nothing until it is started",
+    kind: DecisionKind::Stop,
+    guard: &[IS_STOPPED],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "stopped".into(),
+        evidence: Vec::from([status(view)]),
+        because: because(ReasonCode::StopRequested, view.control_seq),
+        ..Verdict::default()
+    },
+};
+
+pub(super) const CLOSING: Rule = Rule {
+    id: "1.closing",
+    says: "between a shutdown and the next restart nothing is started",
+    kind: DecisionKind::Stop,
+    guard: &[IS_CLOSING],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "shutdown".into(),
+        evidence: Vec::from([status(view)]),
+        because: because(ReasonCode::ShutdownRequested, view.control_seq),
+        ..Verdict::default()
+    },
+};
+
+pub(super) const INTERJECTION: Rule = Rule {
+    id: "2.interjection",
+    says: "an operator interjection goes into the open run at a safe point",
+    kind: DecisionKind::ReduceMessageOnly,
+    guard: &[HAS_RUN, AT_SAFE_POINT, HEAD_INTERJECTS],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "operator_interjection".into(),
+        evidence: Vec::from([active_run(view)]),
+        because: [
+            because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.1)),
+            because(ReasonCode::OperatorInterjection, view.head.as_ref().map(|head| head.seq)),
+        ]
+        .concat(),
+        ..about_head(view)
+    },
+};
+
+pub(super) const RUN_OPEN: Rule = Rule {
+    id: "2.run_open",
+    says: "while a run is open nothing else is started",
+    kind: DecisionKind::Noop,
+    guard: &[HAS_RUN],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "turn_in_progress".into(),
+        evidence: match view.boundary {
+            Boundary::IdleTick => Vec::from([active_run(view)]),
+            _ => Vec::from([status(view), queue_len(view)]),
+        },
+        because: because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.1)),
+        ..Verdict::default()
+    },
+};
+
+pub(super) const HEAD_STARTS_TURN: Rule = Rule {
+    id: "3.head_starts_turn",
+    says: "the head of the queue starts a turn when its continuation re-enters the model",
+    kind: DecisionKind::StartModelTurn,
+    guard: &[HAS_HEAD, HEAD_REENTERS],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        model_reentry: true,
+        because: [
+            because(ReasonCode::QueueHead, view.head.as_ref().map(|head| head.seq)),
+            because(ReasonCode::ContinuationReenters, view.head.as_ref().map(|head| head.seq)),
+            because_all(ReasonCode::WaitSatisfied, view.head.as_ref().map_or(&[][..], |head| &head.satisfies)),
+        ]
+        .concat(),
+        ..head_verdict(view)
+    },
+};
+
+pub(super) const HEAD_REDUCED: Rule = Rule {
+    id: "3.head_reduced",
+    says: "the head of the queue is settled without the model when its continuation does not re-enter it",
+    kind: DecisionKind::ReduceMessageOnly,
+    guard: &[HAS_HEAD],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        because: [
+            because(ReasonCode::QueueHead, view.head.as_ref().map(|head| head.seq)),
+            because(ReasonCode::ContinuationLivenessOnly, view.head.as_ref().map(|head| head.seq)),
+        ]
+        .concat(),
+        ignored: view.head.as_ref().and_then(mismatched).into_iter().collect(),
+        ..head_verdict(view)
+    },
+};
+
+pub(super) const WAKE_HINT: Rule = Rule {
+    id: "4.wake_hint",
+    says: "a pending wake hint becomes a tick",
+    kind: DecisionKind::EmitSystemTick,
+    guard: &[HAS_HINT],
+    keys: NO_KEYS,
+    decide: |view| {
+        let key = view.hint.as_ref().map(|hint| &hint.key);
+        Verdict {
+            reason: "wake_hint".into(),
+            model_reentry: true,
+            evidence: tick_evidence("pending_wake_hint", key),
+            because: because(ReasonCode::WakeHintPending, view.hint.as_ref().map(|hint| hint.seq)),
+            tick: Some(Tick::WakeHint),
+            ..Verdict::default()
+        }
+    },
+};
+
+pub(super) const CONTINUE_ACTIVE: Rule = Rule {
+    id: "5.continue_active",
+    says: "the item that has the focus is offered to the model, once per epoch",
+    kind: DecisionKind::EmitSystemTick,
+    guard: &[CURRENT_RUNNABLE],
+    keys: |view| view.current.iter().map(|(item, _)| &item.key).collect(),
+    decide: |view| Verdict {
+        because: [
+            because(ReasonCode::ItemHasFocus, view.current.as_ref().map(|current| current.1)),
+            because(ReasonCode::ItemRunnable, view.current.as_ref().map(|current| current.0.seq)),
+        ]
+        .concat(),
+        ..offer(TickReason::ContinueActive, view.current.as_ref().map(|current| &current.0))
+    },
+};
+
+pub(super) const QUEUED_AVAILABLE: Rule = Rule {
+    id: "6.queued_available",
+    says: "the first other runnable item is offered to the model, once per epoch",
+    kind: DecisionKind::EmitSystemTick,
+    guard: &[HAS_QUEUED],
+    keys: |view| view.queued.iter().map(|item| &item.key).collect(),
+    decide: |view| {
+        let item = view.queued.iter().find(|item| item.key.spent_by.is_none());
+        Verdict { because: because(ReasonCode::ItemRunnable, item.map(|item| item.seq)), ..offer(TickReason::QueuedAvailable, item) }
+    },
+};
+
+pub(super) const SYSTEM_WAIT: Rule = Rule {
+    id: "7.system_wait",
+    says: "an item's wait for the runtime itself is ticked, once",
+    kind: DecisionKind::EmitSystemTick,
+    guard: &[HAS_SYSTEM_WAIT],
+    keys: |view| view.system_waits.iter().map(|wait| &wait.key).collect(),
+    decide: |view| {
+        let wait = view.system_waits.iter().find(|wait| wait.key.spent_by.is_none());
+        Verdict {
+            reason: "work_item_system_wait".into(),
+            model_reentry: true,
+            work_item_id: wait.map(|wait| wait.work_item_id.clone()),
+            evidence: Vec::from(["current_work_item_scheduling_state=WaitingSystem".into()]),
+            because: because(ReasonCode::ItemWaitsForSystem, wait.map(|wait| wait.seq)),
+            tick: wait.map(|wait| Tick::SystemWait(wait.wait_condition_id.clone())),
+            ..Verdict::default()
+        }
+    },
+};
+
+pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
+    id: "8.agent_external_wait",
+    says: "the agent itself waits for something external",
+    kind: DecisionKind::WaitForExternalChange,
+    guard: &[HAS_AGENT_INTENT],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "active_agent_waiting_intents".into(),
+        evidence: Vec::from([
+            format!("active_waiting_intents={}", view.intents.len()),
+            format!("active_agent_waiting_intents={}", view.agent_intents.len()),
+        ]),
+        because: because_all(ReasonCode::AgentIntentsActive, &view.agent_intents),
+        ..Verdict::default()
+    },
+};
+
+pub(super) const TIMER_WAIT: Rule = Rule {
+    id: "8.timer",
+    says: "a timer will fire",
+    kind: DecisionKind::WaitForTimer,
+    guard: &[HAS_TIMER],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: ACTIVE_TIMERS.into(),
+        evidence: Vec::from([format!("active_timers={}", view.timers.len())]),
+        because: because_all(ReasonCode::TimersActive, &view.timers),
+        ..Verdict::default()
+    },
+};
+
+/// The cross-check's own test builds a guest with this seed: one reason code differs.
+const ACTIVE_TIMERS: &str = if cfg!(seeded_divergence = "reason") { "seeded_timers" } else { "active_timers" };
+
+pub(super) const OPERATOR_WAIT: Rule = Rule {
+    id: "8.operator",
+    says: "the current item waits for the operator",
+    kind: DecisionKind::WaitForOperator,
+    guard: &[CURRENT_WAITS_FOR_OPERATOR],
+    keys: NO_KEYS,
+    decide: |view| item_wait(view, "work_item_needs_input", ReasonCode::ItemWaitsForOperator),
+};
+
+pub(super) const TASK_WAIT: Rule = Rule {
+    id: "8.task",
+    says: "the current item waits for a task",
+    kind: DecisionKind::WaitForTask,
+    guard: &[CURRENT_WAITS_FOR_TASK],
+    keys: NO_KEYS,
+    decide: |view| item_wait(view, "work_item_task_wait", ReasonCode::ItemWaitsForTask),
+};
+
+pub(super) const EXTERNAL_WAIT: Rule = Rule {
+    id: "8.external",
+    says: "the current item waits for something external",
+    kind: DecisionKind::WaitForExternalChange,
+    guard: &[CURRENT_WAITS_FOR_EXTERNAL],
+    keys: NO_KEYS,
+    decide: |view| item_wait(view, "work_item_external_wait", ReasonCode::ItemWaitsForExternal),
+};
+
+pub(super) const ITEM_TIMER_WAIT: Rule = Rule {
+    id: "8.item_timer",
+    says: "the current item waits for an instant",
+    kind: DecisionKind::WaitForTimer,
+    guard: &[CURRENT_WAITS_FOR_TIMER],
+    keys: NO_KEYS,
+    decide: |view| item_wait(view, "work_item_timer_wait", ReasonCode::ItemWaitsForTimer),
+};
+
+pub(super) const REST_STAY_IDLE: Rule = Rule {
+    id: "9.stay_idle",
+    says: "nothing is pending and the agent already rests",
+    kind: DecisionKind::StayIdle,
+    guard: &[IS_ASLEEP],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "already_asleep".into(),
+        evidence: Vec::from([status(view), queue_len(view)]),
+        because: because_all(ReasonCode::NothingPending, &[]),
+        ..Verdict::default()
+    },
+};
+
+pub(super) const REST_SLEEP: Rule = Rule {
+    id: "9.sleep",
+    says: "nothing is pending",
+    kind: DecisionKind::Sleep,
+    guard: &[],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        reason: "no_pending_scheduler_facts".into(),
+        evidence: Vec::from([status(view), queue_len(view)]),
+        because: because_all(ReasonCode::NothingPending, &[]),
+        ..Verdict::default()
+    },
+};
+
+fn because(code: ReasonCode, seq: Option<Seq>) -> Vec<Because> {
+    Vec::from([Because { code, seqs: seq.into_iter().collect() }])
+}
+
+/// Typed evidence over several entries; none where there are none, unless the reason is an absence.
+fn because_all(code: ReasonCode, seqs: &[Seq]) -> Vec<Because> {
+    if seqs.is_empty() && code != ReasonCode::NothingPending {
+        return Vec::new();
+    }
+    Vec::from([Because { code, seqs: seqs.into() }])
+}
+
+fn status(view: &View) -> String {
+    format!("status={:?}", view.status)
+}
+
+fn queue_len(view: &View) -> String {
+    format!("queue_len={}", view.queue_len)
+}
+
+fn active_run(view: &View) -> String {
+    format!("active_run_id={:?}", view.run.as_ref().map(|run| run.0.as_str()))
+}
+
+fn about_head(view: &View) -> Verdict {
+    let head = view.head.as_ref();
+    Verdict {
+        message_id: head.map(|head| head.message_id.clone()),
+        work_item_id: head.and_then(|head| head.work_item_id.clone()),
+        task_id: head.and_then(|head| head.task_id.clone()),
+        ..Verdict::default()
+    }
+}
+
+fn head_verdict(view: &View) -> Verdict {
+    let kind = view.head.as_ref().map(|head| head.kind);
+    let trigger = view.head.as_ref().and_then(|head| head.trigger_kind);
+    let kind = kind.map_or_else(String::new, |kind| format!("{kind:?}"));
+    Verdict {
+        evidence: Vec::from([
+            format!("message_kind={kind}"),
+            format!("trigger_kind={trigger:?}"),
+            queue_len(view),
+            format!("turn_in_progress={}", view.run.is_some()),
+        ]),
+        reason: kind,
+        ..about_head(view)
+    }
+}
+
+/// A trigger that met a wait and did not satisfy it (contract 5.18).
+fn mismatched(head: &HeadView) -> Option<Ignored> {
+    let resolution = head.resolution.as_ref()?;
+    let missed = resolution.class == Class::LivenessOnly && resolution.prior_waiting_reason.is_some();
+    (missed && !resolution.matched_waiting_reason).then(|| Ignored {
+        what: head.message_id.to_string(),
+        reason: IgnoredReason::MismatchedTrigger,
+        seqs: Vec::from([head.seq]),
+    })
+}
+
+fn tick_evidence(what: &str, key: Option<&Key>) -> Vec<String> {
+    let key = key.map_or_else(String::new, ToString::to_string);
+    Vec::from(["runtime_idle".into(), what.into(), format!("idempotency_key={key}")])
+}
+
+fn offer(reason: TickReason, item: Option<&ItemView>) -> Verdict {
+    Verdict {
+        reason: reason.as_str().into(),
+        tick: item.map(|item| Tick::WorkItem(item.work_item_id.clone(), reason)),
+        model_reentry: true,
+        work_item_id: item.map(|item| item.work_item_id.clone()),
+        evidence: tick_evidence("work_item_runnable", item.map(|item| &item.key.key)),
+        ..Verdict::default()
+    }
+}
+
+fn item_wait(view: &View, reason: &str, code: ReasonCode) -> Verdict {
+    let current = view.current.as_ref().map(|current| &current.0);
+    let state = current.map_or_else(String::new, |item| format!("{:?}", item.state));
+    let seqs: Vec<_> = current.map(|item| item.waits.iter().copied().chain([item.seq]).collect()).unwrap_or_default();
+    Verdict {
+        reason: reason.into(),
+        work_item_id: current.map(|item| item.work_item_id.clone()),
+        evidence: Vec::from([format!("current_work_item_scheduling_state={state}")]),
+        because: because_all(code, &seqs),
+        ..Verdict::default()
+    }
+}

@@ -1,0 +1,210 @@
+//! The view: what the rules may know, as plain data. [`View::of`] is its only maker in the product.
+
+use alloc::vec::Vec;
+
+use super::{decision::Boundary, key::Key};
+use crate::{
+    derive::{
+        continuation::{self, Resolution},
+        readiness::{self, SchedulingState},
+        status,
+    },
+    id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
+    plane::{
+        control::AgentStatus,
+        queue::{Held, MessageKind, Priority, TickReason, TriggerKind},
+        waiting::{ExternalTriggerScope, WaitConditionKind},
+    },
+    state::State,
+};
+
+/// A message at the head of the queue.
+#[derive(Clone, Debug, PartialEq)]
+pub struct HeadView {
+    /// The message.
+    pub message_id: MessageId,
+    /// The entry that recorded it.
+    pub seq: Seq,
+    /// What it is.
+    pub kind: MessageKind,
+    /// What it triggers, as its record says.
+    pub trigger_kind: Option<TriggerKind>,
+    /// The item that it is about.
+    pub work_item_id: Option<WorkItemId>,
+    /// The task that it is about.
+    pub task_id: Option<TaskId>,
+    /// How it meets the prior closure; none where its kind triggers nothing.
+    pub resolution: Option<Resolution>,
+    /// The entries of the waits that it satisfies.
+    pub satisfies: Vec<Seq>,
+    /// Whether it may be inserted into an open run (contract 5.9).
+    pub is_interjection: bool,
+}
+
+impl HeadView {
+    /// Whether its continuation re-enters the model.
+    #[must_use]
+    pub fn reenters(&self) -> bool {
+        self.resolution.as_ref().is_some_and(|resolution| resolution.model_reentry)
+    }
+}
+
+/// A key and whether it is spent.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct KeyView {
+    /// The key.
+    pub key: Key,
+    /// The entry that spent it.
+    pub spent_by: Option<Seq>,
+}
+
+/// A work item that may be offered to the model.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ItemView {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// The entry of its newest snapshot.
+    pub seq: Seq,
+    /// Where it stands.
+    pub state: SchedulingState,
+    /// The entries that its waits rest on.
+    pub waits: Vec<Seq>,
+    /// Its key for the reason for which it would be offered.
+    pub key: KeyView,
+}
+
+/// An active wait for the runtime.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct SystemWaitView {
+    /// The condition.
+    pub wait_condition_id: WaitConditionId,
+    /// The entry of its newest record.
+    pub seq: Seq,
+    /// The item that waits.
+    pub work_item_id: WorkItemId,
+    /// Its key.
+    pub key: KeyView,
+}
+
+/// The wake hint that is pending.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct HintView {
+    /// The entry that made it so.
+    pub seq: Seq,
+    /// Its key.
+    pub key: Key,
+}
+
+/// What the rules may know.
+#[derive(Clone, Debug, PartialEq)]
+pub struct View {
+    /// Where the scheduler is asked.
+    pub boundary: Boundary,
+    /// Where the agent stands.
+    pub status: AgentStatus,
+    /// The entry that stopped it, or asked it to close.
+    pub control_seq: Option<Seq>,
+    /// Whether it is closing (contract 4.3).
+    pub closing: bool,
+    /// How many messages wait.
+    pub queue_len: u64,
+    /// The open run and the entry that opened it.
+    pub run: Option<(RunId, Seq)>,
+    /// The message that goes next.
+    pub head: Option<HeadView>,
+    /// The wake hint that is pending.
+    pub hint: Option<HintView>,
+    /// The item that has the focus, if it is open, and the entry that gave it the focus.
+    pub current: Option<(ItemView, Seq)>,
+    /// The other runnable items, in the order in which they are offered.
+    pub queued: Vec<ItemView>,
+    /// Active waits for the runtime, those of the current item first.
+    pub system_waits: Vec<SystemWaitView>,
+    /// The entries of the active intents of all scopes.
+    pub intents: Vec<Seq>,
+    /// Those of the agent's own scope.
+    pub agent_intents: Vec<Seq>,
+    /// The entries of the active timers.
+    pub timers: Vec<Seq>,
+}
+
+impl View {
+    /// The view of a state at a boundary.
+    #[must_use]
+    pub fn of(state: &State, boundary: Boundary) -> Self {
+        let control = &state.control;
+        let waiting = &state.waiting;
+        let item_view = |item, reason| {
+            let readiness = readiness::of(state, item);
+            let (key, spent_by) = state.work.key(item, reason);
+            ItemView {
+                work_item_id: item.record.id.clone(),
+                seq: item.seq,
+                state: readiness.state,
+                waits: readiness.waits,
+                key: KeyView { key, spent_by },
+            }
+        };
+        let current = state.work.current().zip(state.work.focus.as_ref());
+        Self {
+            boundary,
+            status: status::of(state),
+            control_seq: control.stopped.or(control.closing),
+            closing: control.closing.is_some(),
+            queue_len: state.queue.len() as u64,
+            run: state.turns.run.as_ref().map(|run| (run.run_id.clone(), run.seq)),
+            head: state.queue.head().map(|held| head_view(state, held)),
+            hint: control.hint.as_ref().map(|pending| HintView { seq: pending.seq, key: Key::hint(&pending.hint, pending.seq) }),
+            current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
+            queued: readiness::queued_runnable(state).into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
+            system_waits: system_waits(state),
+            intents: waiting.intents.values().map(|wait| wait.seq).collect(),
+            agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
+            timers: waiting.timers.values().map(|wait| wait.seq).collect(),
+        }
+    }
+
+    /// The state of the item that has the focus.
+    #[must_use]
+    pub fn current_state(&self) -> Option<SchedulingState> {
+        self.current.as_ref().map(|(item, _)| item.state)
+    }
+}
+
+fn system_waits(state: &State) -> Vec<SystemWaitView> {
+    let current = state.work.current().map(|item| &item.record.id);
+    let mut waits: Vec<_> = state
+        .waiting
+        .conditions
+        .values()
+        .filter(|wait| wait.record.kind == WaitConditionKind::System)
+        .filter_map(|wait| {
+            let item = state.work.items.get(wait.record.work_item_id.as_ref()?)?;
+            let waits = readiness::of(state, item).state == SchedulingState::WaitingSystem;
+            waits.then(|| SystemWaitView {
+                wait_condition_id: wait.record.id.clone(),
+                seq: wait.seq,
+                work_item_id: item.record.id.clone(),
+                key: KeyView { key: Key::system_wait(&wait.record.id), spent_by: state.waiting.ticked.get(&wait.record.id).copied() },
+            })
+        })
+        .collect();
+    waits.sort_by_key(|wait| Some(&wait.work_item_id) != current);
+    waits
+}
+
+fn head_view(state: &State, held: &Held) -> HeadView {
+    let message = &held.record;
+    let met = continuation::resolve(state, held);
+    HeadView {
+        message_id: message.id.clone(),
+        seq: held.seq,
+        kind: message.kind,
+        trigger_kind: message.trigger_kind,
+        work_item_id: message.work_item_id.clone(),
+        task_id: message.task_id.clone(),
+        satisfies: met.iter().flat_map(|met| met.satisfied.seqs(state)).collect(),
+        resolution: met.map(|met| met.resolution),
+        is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
+    }
+}

@@ -1,0 +1,40 @@
+//! The Wakeful scheduler, in the order in which data flows.
+//!
+//! A host says a [`fact`]. A [`plane`] says which records follow. The [`machine`] seals them into a batch of [`entry`] bytes, which the
+//! host stores; only then the [`state`] changes. At a boundary a [`ladder::View`] is read from the state, with the help of what
+//! [`derive`] reads; the [`ladder`] gives one decision with its evidence; its consequences go the same way. What the host must
+//! then do comes out as an [`effect`]. [`explain`] says why; [`foreign`] reads what other runtimes wrote; [`host`] is the short loop for
+//! hosts whose storage is synchronous.
+//!
+//! Nothing here knows a clock, a file, a thread or a float, and nothing iterates in hash order.
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+
+mod tagged;
+
+pub mod id;
+pub mod json;
+pub mod time;
+
+pub mod fact;
+pub mod plane;
+
+pub mod entry;
+pub mod state;
+
+pub mod derive;
+pub mod ladder;
+
+mod consequence;
+pub mod effect;
+pub mod explain;
+pub mod foreign;
+pub mod machine;
+
+pub mod host;
+
+#[cfg(feature = "story")]
+pub mod story;

@@ -1,0 +1,321 @@
+//! The machine: an outbox. It proposes a batch, the host stores it, and only then the state changes and effects come out.
+//!
+//! The order of a host's duties (contract 3.2):
+//!
+//! 1. [`Machine::begin`] on a new ledger, then [`Machine::propose`] or [`Machine::step`] gives a [`Proposal`].
+//! 2. The host appends its batch, atomically and durably, at the expected head.
+//! 3. [`Machine::committed`] applies it and releases the effects; or [`Machine::rejected`] forgets it, and nothing has changed.
+//! 4. The host carries the effects out.
+//!
+//! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing or a rest. Extra calls are safe.
+
+use alloc::vec::Vec;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    consequence,
+    derive::{arrival, obligation},
+    effect::Effect,
+    entry::{self, Entry, EntryBytes, EntryError, Head, Record},
+    explain::{self, Explanation},
+    fact::{Answer, Fact},
+    foreign::Import,
+    id::{AgentId, Seq},
+    json::JsonError,
+    ladder::{self, Boundary, Decision, Edition, View},
+    plane::control::{ControlRecord, FORMAT, Genesis, Policy},
+    state::State,
+    time::Timestamp,
+};
+
+/// A batch to append, and what it answers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Proposal {
+    /// The head that the ledger must have.
+    pub expected: Head,
+    /// The entries, in order.
+    pub batch: Vec<EntryBytes>,
+    /// The head that the ledger then has.
+    pub head: Head,
+    /// What became of the fact; accepted for a step.
+    pub answer: Answer,
+    /// The decision that the batch records, if it records one.
+    pub decision: Option<Decision>,
+}
+
+/// Why nothing was proposed.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum ProposeError {
+    /// A proposal is open: commit or reject it first.
+    #[error("a proposal is open: call `committed` or `rejected` first")]
+    Busy,
+    /// The fact cannot be read.
+    #[error("malformed fact: {0}")]
+    Malformed(#[from] JsonError),
+    /// The fact is too long.
+    #[error("fact is {bytes} bytes long, the limit `fact_bytes` is {limit}")]
+    TooLarge {
+        /// How long it is.
+        bytes: u64,
+        /// How long it may be.
+        limit: u64,
+    },
+    /// The ledger is observed, not driven.
+    #[error("no driver has taken this ledger over: propose `runtime_restarted` first")]
+    NotDriven,
+    /// The ledger is empty.
+    #[error("the ledger has no first entry: call `begin` first")]
+    NotBegun,
+    /// Something was imported into a ledger that has more than its first entry.
+    #[error("an import needs a fresh ledger, this one ends at entry {0}")]
+    NotEmpty(Seq),
+}
+
+/// Why a stored ledger cannot be opened.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+pub enum OpenError {
+    /// An entry is damaged, missing or of another history.
+    #[error(transparent)]
+    Entry(#[from] EntryError),
+    /// The ledger does not begin as it must.
+    #[error("the ledger does not begin with its genesis entry")]
+    NoGenesis,
+    /// The ledger is newer than this program.
+    #[error("the ledger has format {found}, this program reads up to {supported}: use a newer one")]
+    NewerFormat {
+        /// Its format.
+        found: u32,
+        /// The newest that is read.
+        supported: u32,
+    },
+    /// The ledger belongs to another agent.
+    #[error("the ledger belongs to agent `{found}`, not to `{expected}`")]
+    OtherAgent {
+        /// Whose it is.
+        found: AgentId,
+        /// Whose it should be.
+        expected: AgentId,
+    },
+}
+
+/// What a new ledger begins with; an existing one says it itself.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Options {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The order of the rules.
+    #[serde(default)]
+    pub edition: Edition,
+    /// The limits and delays.
+    #[serde(default)]
+    pub policy: Policy,
+}
+
+impl Options {
+    /// The defaults for an agent.
+    #[must_use]
+    pub fn new(agent_id: AgentId) -> Self {
+        Self { agent_id, edition: Edition::default(), policy: Policy::default() }
+    }
+}
+
+struct Open {
+    entries: Vec<Entry>,
+    effects: Vec<Effect>,
+}
+
+/// The scheduler of one agent.
+pub struct Machine {
+    options: Options,
+    state: State,
+    open: Option<Open>,
+}
+
+impl Machine {
+    /// A machine before the first entry. Feed it what the ledger holds with [`Machine::load`], then commit what [`Machine::begin`] gives.
+    #[must_use]
+    pub fn new(options: Options) -> Self {
+        Self { options, state: State::default(), open: None }
+    }
+
+    /// Applies the next stored entry, verified.
+    ///
+    /// # Errors
+    /// Where it is damaged or out of order, not the beginning of a ledger, of a newer format, or another agent's.
+    pub fn load(&mut self, bytes: &EntryBytes) -> Result<(), OpenError> {
+        let entry = bytes.open(&self.state.head)?;
+        if self.state.head == Head::START {
+            let Record::Control(ControlRecord::Genesis(genesis)) = &entry.record else {
+                return Err(OpenError::NoGenesis);
+            };
+            if genesis.format > FORMAT {
+                return Err(OpenError::NewerFormat { found: genesis.format, supported: FORMAT });
+            }
+            if genesis.agent_id != self.options.agent_id {
+                return Err(OpenError::OtherAgent { found: genesis.agent_id.clone(), expected: self.options.agent_id.clone() });
+            }
+        }
+        self.state.apply(&entry);
+        Ok(())
+    }
+
+    /// The state up to the last committed entry.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        &self.state
+    }
+
+    /// The head of the last committed entry.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.state.head
+    }
+
+    /// Proposes the entry with which every ledger begins; none where the ledger has it.
+    ///
+    /// # Errors
+    /// Where a proposal is open.
+    pub fn begin(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
+        self.not_busy()?;
+        if self.state.head != Head::START {
+            return Ok(None);
+        }
+        let genesis = Genesis {
+            agent_id: self.options.agent_id.clone(),
+            format: FORMAT,
+            edition: self.options.edition,
+            policy: self.options.policy.clone(),
+        };
+        let records = Vec::from([Record::Control(ControlRecord::Genesis(genesis))]);
+        Ok(Some(self.seal(now, Draft::of(records))))
+    }
+
+    /// Proposes what follows from a fact in JSON text.
+    ///
+    /// # Errors
+    /// Where the text is too long or malformed, the ledger was not begun, or a proposal is open.
+    pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
+        let limit = self.state.control.policy.fact_bytes;
+        let bytes = text.len() as u64;
+        if bytes > limit {
+            return Err(ProposeError::TooLarge { bytes, limit });
+        }
+        self.propose(Fact::decode(text)?, now)
+    }
+
+    /// Proposes what follows from a fact.
+    ///
+    /// # Errors
+    /// Where the ledger was not begun, or a proposal is open.
+    pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
+        let at = self.ready(now)?;
+        let outcome = fact.transition(&self.state, at);
+        let draft = Draft { answer: outcome.answer, effects: outcome.effects, ..Draft::of(outcome.records) };
+        Ok(self.seal(at, draft))
+    }
+
+    /// Proposes a whole foreign ledger, as an observer sees it (contract 2.4, 3.7).
+    ///
+    /// # Errors
+    /// Where the ledger holds more than its first entry, was not begun, or a proposal is open.
+    pub fn import(&mut self, import: Import, now: Timestamp) -> Result<Proposal, ProposeError> {
+        let at = self.ready(now)?;
+        if self.state.head.seq != Seq(1) {
+            return Err(ProposeError::NotEmpty(self.state.head.seq));
+        }
+        Ok(self.seal(at, Draft::of(import.into_records())))
+    }
+
+    /// Proposes the next step: what has arrived, or else a decision with its consequences. None where there is nothing new to say.
+    ///
+    /// # Errors
+    /// Where no driver has taken the ledger over, or a proposal is open.
+    pub fn step(&mut self, boundary: Boundary, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
+        let at = self.ready(now)?;
+        if self.state.control.live_from.is_none() {
+            return Err(ProposeError::NotDriven);
+        }
+        let arrived = arrival::records(&self.state, at);
+        if !arrived.is_empty() {
+            return Ok(Some(self.seal(at, Draft::of(arrived))));
+        }
+        let ruling = ladder::decide(self.state.control.edition, &View::of(&self.state, boundary));
+        let newest = self.state.control.decided.as_ref();
+        // contract 7.5: a rest that says nothing new is not recorded again.
+        let decision = &ruling.decision;
+        if decision.kind.may_repeat() && newest.is_some_and(|newest| newest.decision.says_the_same(decision)) {
+            return Ok(None);
+        }
+        let (records, effects) = consequence::of(&self.state, &ruling, at);
+        let draft = Draft { effects, decision: Some(ruling.decision), ..Draft::of(records) };
+        Ok(Some(self.seal(at, draft)))
+    }
+
+    /// The batch is durable: applies it and releases its effects. Without an open proposal it does nothing.
+    pub fn committed(&mut self) -> Vec<Effect> {
+        let Some(open) = self.open.take() else {
+            return Vec::new();
+        };
+        for entry in &open.entries {
+            self.state.apply(entry);
+        }
+        open.effects
+    }
+
+    /// The batch was not stored: forgets it. The state is as before; propose again.
+    pub fn rejected(&mut self) {
+        self.open = None;
+    }
+
+    /// Explains what would be decided now. Appends nothing.
+    #[must_use]
+    pub fn explain(&self, boundary: Boundary, now: Timestamp) -> Explanation {
+        explain::explain(&self.state, boundary, now.max(self.state.at))
+    }
+
+    /// The earliest instant after `now` at which a step would find something new; ask again after every commit.
+    #[must_use]
+    pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
+        obligation::next_wake(&self.state, now.max(self.state.at))
+    }
+
+    fn not_busy(&self) -> Result<(), ProposeError> {
+        match self.open {
+            Some(_) => Err(ProposeError::Busy),
+            None => Ok(()),
+        }
+    }
+
+    /// The time of the next batch, where one may be made (contract 1.3).
+    fn ready(&self, now: Timestamp) -> Result<Timestamp, ProposeError> {
+        self.not_busy()?;
+        if self.state.head == Head::START {
+            return Err(ProposeError::NotBegun);
+        }
+        Ok(now.max(self.state.at))
+    }
+
+    fn seal(&mut self, at: Timestamp, draft: Draft) -> Proposal {
+        let expected = self.state.head;
+        let (entries, batch) = entry::seal_all(expected, at, draft.records);
+        let head = entries.last().map_or(expected, Entry::head);
+        self.open = Some(Open { entries, effects: draft.effects });
+        Proposal { expected, batch, head, answer: draft.answer, decision: draft.decision }
+    }
+}
+
+/// What a proposal is made from.
+struct Draft {
+    records: Vec<Record>,
+    answer: Answer,
+    effects: Vec<Effect>,
+    decision: Option<Decision>,
+}
+
+impl Draft {
+    fn of(records: Vec<Record>) -> Self {
+        Self { records, answer: Answer::Accepted, effects: Vec::new(), decision: None }
+    }
+}

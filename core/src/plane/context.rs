@@ -1,0 +1,249 @@
+//! The context plane: evidence for the model and for explanations. Apart from the runtime error, no decision reads it (contract 5.22, 6.2).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    entry::{EventKind, EventRecord, Place, Record},
+    fact::Outcome,
+    id::{AgentId, MessageId, RunId, Seq, TaskId, WorkItemId},
+    json::RawJson,
+    plane::{queue::TrustLevel, turn},
+    state::State,
+    tagged::names,
+    time::Timestamp,
+};
+
+names! {
+    /// What a brief tells.
+    pub enum BriefKind {
+        /// Something was received.
+        Ack,
+        /// Something was reached.
+        Result,
+        /// Something failed.
+        Failure,
+    }
+
+    /// How a tool call ended.
+    pub enum ToolExecutionStatus {
+        /// Well.
+        Success,
+        /// With an error.
+        Error,
+    }
+}
+
+/// A brief (class `briefs`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BriefRecord {
+    /// Its id.
+    pub id: String,
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// The item that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What it tells.
+    pub kind: BriefKind,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Its text.
+    pub text: String,
+    /// The message that it answers.
+    #[serde(default)]
+    pub related_message_id: Option<MessageId>,
+    /// The task that it reports.
+    #[serde(default)]
+    pub related_task_id: Option<TaskId>,
+}
+
+/// A tool call that was executed (class `tools`); never executed again (contract 5.23).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolExecutionRecord {
+    /// Its id.
+    pub id: String,
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// The item that it served.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// The turn in which it was made.
+    #[serde(default)]
+    pub turn_index: u64,
+    /// The tool.
+    pub tool_name: String,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// Under whose trust.
+    pub trust: TrustLevel,
+    /// How it ended.
+    pub status: ToolExecutionStatus,
+    /// What went in, carried as given.
+    pub input: RawJson,
+    /// What came out, carried as given.
+    pub output: RawJson,
+    /// Both in a line.
+    pub summary: String,
+}
+
+/// A piece of the transcript (class `transcript`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptRecord {
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// The run that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// What was said, carried as given.
+    pub data: RawJson,
+}
+
+/// Fact `assistant_round_recorded`: the model said something.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AssistantRoundRecorded {
+    /// The run.
+    pub run_id: RunId,
+    /// What it said, carried as given.
+    pub data: RawJson,
+}
+
+/// Fact `tool_execution_recorded`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolExecutionRecorded {
+    /// The run.
+    pub run_id: RunId,
+    /// The call's id, once per agent.
+    pub tool_execution_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// How it ended.
+    pub status: ToolExecutionStatus,
+    /// What went in, carried as given.
+    pub input: RawJson,
+    /// What came out, carried as given.
+    pub output: RawJson,
+    /// Both in a line.
+    pub summary: String,
+}
+
+/// Fact `brief_recorded`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BriefRecorded {
+    /// Its id, once per agent.
+    pub brief_id: String,
+    /// What it tells.
+    pub kind: BriefKind,
+    /// Its text.
+    pub text: String,
+}
+
+/// The transition of `assistant_round_recorded`.
+pub(crate) fn assistant_round(state: &State, fact: AssistantRoundRecorded, at: Timestamp) -> Outcome {
+    turn::in_open_run(state, &fact.run_id.clone(), |_| {
+        Vec::from([Record::Transcript(TranscriptRecord {
+            agent_id: state.control.agent_id.clone(),
+            created_at: at,
+            run_id: Some(fact.run_id),
+            data: fact.data,
+        })])
+    })
+}
+
+/// The transition of `tool_execution_recorded`.
+pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Timestamp) -> Outcome {
+    turn::in_open_run(state, &fact.run_id, |run| {
+        let trust = state.queue.message(&run.message_id).map(|held| held.record.trust);
+        Vec::from([Record::Tool(ToolExecutionRecord {
+            id: fact.tool_execution_id,
+            agent_id: state.control.agent_id.clone(),
+            work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+            turn_index: run.turn_index,
+            tool_name: fact.tool_name,
+            created_at: at,
+            trust: trust.unwrap_or(TrustLevel::UntrustedExternal),
+            status: fact.status,
+            input: fact.input,
+            output: fact.output,
+            summary: fact.summary,
+        })])
+    })
+}
+
+/// The transition of `brief_recorded`; a brief without item is about the item of the open run.
+pub(crate) fn brief(state: &State, fact: BriefRecorded, at: Timestamp) -> Outcome {
+    let run = state.turns.run.as_ref();
+    Outcome::accepted(Vec::from([Record::Brief(BriefRecord {
+        id: fact.brief_id,
+        agent_id: state.control.agent_id.clone(),
+        work_item_id: run.and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone())),
+        kind: fact.kind,
+        created_at: at,
+        text: fact.text,
+        related_message_id: run.map(|run| run.message_id.clone()),
+        related_task_id: None,
+    })]))
+}
+
+/// When something was noted, and the entry that says so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+pub struct Noted {
+    /// The record's own time.
+    pub at: Timestamp,
+    /// The entry.
+    pub seq: Seq,
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Context {
+    /// The newest runtime error since the last completed turn.
+    pub error: Option<Noted>,
+    /// The newest successful result brief.
+    pub success: Option<Noted>,
+    /// How many tool calls were executed.
+    pub tool_executions: u64,
+    /// How many briefs were written.
+    pub briefs: u64,
+    /// How many pieces of transcript there are.
+    pub transcript: u64,
+}
+
+impl Context {
+    /// The runtime error that holds (contract 6.2): newer than the last success, however long ago.
+    #[must_use]
+    pub fn runtime_error(&self) -> Option<Noted> {
+        let error = self.error?;
+        self.success.is_none_or(|success| error.at > success.at).then_some(error)
+    }
+
+    pub(crate) fn apply_event(&mut self, place: &Place, record: &EventRecord) {
+        if record.kind == EventKind::RuntimeError.as_str() {
+            self.error = self.error.max(Some(Noted { at: record.created_at, seq: place.seq }));
+        }
+    }
+
+    pub(crate) fn apply_brief(&mut self, place: &Place, record: &BriefRecord) {
+        self.briefs += 1;
+        if record.kind == BriefKind::Result {
+            self.success = self.success.max(Some(Noted { at: record.created_at, seq: place.seq }));
+        }
+    }
+
+    /// A turn of our own completed: whatever went wrong before is over.
+    pub(crate) fn turn_completed(&mut self) {
+        self.error = None;
+    }
+}

@@ -1,0 +1,332 @@
+//! The control plane: who the agent is, whether it may run, and what it was last told (contract 1.4, 4, 5.21, 10).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    effect::Effect,
+    entry::{Place, Record},
+    fact::{Outcome, Refusal},
+    id::{AgentId, ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
+    ladder::{decision::Decision, edition::Edition},
+    plane::{
+        queue::{MessageBody, TriggerKind},
+        turn::{AbortReason, TurnTerminalKind},
+        waiting::ExternalTriggerScope,
+    },
+    state::State,
+    tagged::{names, vocabulary},
+    time::Timestamp,
+};
+
+/// The version of the ledger format that this crate writes and the newest that it reads.
+pub const FORMAT: u32 = 1;
+
+vocabulary! {
+    tag "control";
+    /// What the control plane keeps (class `control`).
+    pub enum ControlRecord {
+        /// The first entry of every ledger.
+        "genesis" => Genesis(Genesis),
+        /// What `agent.json` of an import says.
+        "agent_imported" => AgentImported(AgentImported),
+        /// The focus moved.
+        "focus_set" => FocusSet(FocusSet),
+        /// A wake hint became pending.
+        "wake_hint_pending" => WakeHintPending(WakeHint),
+        /// The pending wake hint was turned into a tick.
+        "wake_hint_cleared" => WakeHintCleared(Marker),
+        /// The agent may run.
+        "start_requested" => StartRequested(Marker),
+        /// The agent may not run.
+        "stop_requested" => StopRequested(Marker),
+        /// The runtime goes down.
+        "shutdown_requested" => ShutdownRequested(Marker),
+        /// A driver took the ledger over.
+        "runtime_restarted" => RuntimeRestarted(Marker),
+    }
+}
+
+/// A record or fact that says all with its name.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Marker {}
+
+/// What alone determines every decision on a ledger, besides its entries (contract 1.4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Genesis {
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The version of the ledger format.
+    pub format: u32,
+    /// The order of the rules.
+    pub edition: Edition,
+    /// The limits and delays.
+    pub policy: Policy,
+}
+
+/// Limits and delays, with their defaults (contract 10). Times are in milliseconds.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(default)]
+pub struct Policy {
+    /// Trigger kinds that re-enter the model under any wait when they say something.
+    pub overrides_waits: Vec<TriggerKind>,
+    /// The longest fact, in bytes of JSON.
+    pub fact_bytes: u64,
+}
+
+impl Default for Policy {
+    fn default() -> Self {
+        Self { overrides_waits: Vec::from([TriggerKind::InternalFollowup]), fact_bytes: 1 << 20 }
+    }
+}
+
+names! {
+    /// Where an agent stands in its life (contract 4.1).
+    pub enum AgentStatus {
+        /// Not yet started or restarted.
+        Booting,
+        /// Between turns, with a reason to look again.
+        AwakeIdle,
+        /// A run is open.
+        AwakeRunning,
+        /// At rest, waiting for a task.
+        AwaitingTask,
+        /// At rest.
+        Asleep,
+        /// Not to run until started.
+        #[serde(alias = "paused")]
+        Stopped,
+    }
+
+    /// Why the focus moved: nothing else moves it (contract 5.14).
+    pub enum FocusCause {
+        /// The model picked the item.
+        Pick,
+        /// The item was completed.
+        Completion,
+        /// It was cleared.
+        Clear,
+    }
+}
+
+/// The durable focus.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct FocusSet {
+    /// The item, or none.
+    pub work_item_id: Option<WorkItemId>,
+    /// Why it moved.
+    pub cause: FocusCause,
+}
+
+/// What `agent.json` of an import says (contract 3.8).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AgentImported {
+    /// Its status there.
+    pub status: AgentStatus,
+    /// The number of its newest turn.
+    pub turn_index: u64,
+    /// How that turn ended, if it did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_turn_terminal: Option<TurnTerminalKind>,
+}
+
+/// A wake hint (contract 5.21): a signal to look again, not a message.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WakeHint {
+    /// Why to look.
+    pub reason: String,
+    /// More about it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub description: Option<String>,
+    /// Where it came from.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// Whose wait it serves.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub scope: Option<ExternalTriggerScope>,
+    /// The intent that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub waiting_intent_id: Option<WaitingIntentId>,
+    /// The external trigger that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub external_trigger_id: Option<ExternalTriggerId>,
+    /// The thing that changed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// What it says, if it says anything.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub body: Option<MessageBody>,
+    /// The type of what it says.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub content_type: Option<String>,
+    /// The conversation that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// What caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+}
+
+/// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped (contract 4.2, 5.21).
+pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
+    if let Some(seq) = state.control.stopped {
+        return Outcome::ignored(Refusal::Stopped, seq);
+    }
+    Outcome::accepted(record(ControlRecord::WakeHintPending(hint)))
+}
+
+/// The transition of `start_requested`: no message, no turn (contract 4.2).
+pub(crate) fn start(_: &State) -> Outcome {
+    Outcome::accepted(record(ControlRecord::StartRequested(Marker {})))
+}
+
+/// The transition of `stop_requested`: breaks off the run and lets the host release what it holds (contract 4.2).
+pub(crate) fn stop(state: &State) -> Outcome {
+    let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::AgentStopped });
+    let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
+    outcome.effects.extend(aborted);
+    outcome.effects.push(Effect::Release);
+    outcome
+}
+
+/// The transition of `shutdown_requested`: the agent is closing until the next restart (contract 4.3).
+pub(crate) fn shutdown(state: &State) -> Outcome {
+    let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::DaemonShutdown });
+    let mut outcome = Outcome::accepted(record(ControlRecord::ShutdownRequested(Marker {})));
+    outcome.effects.extend(aborted);
+    outcome
+}
+
+/// The transition of `runtime_restarted`: an open run becomes interrupted, its message replays (contract 5.23).
+pub(crate) fn restarted(state: &State, at: Timestamp) -> Outcome {
+    let mut records = record(ControlRecord::RuntimeRestarted(Marker {}));
+    if let Some(run) = &state.turns.run {
+        records.push(Record::Turn(run.interrupted(state, at)));
+    }
+    Outcome::accepted(records)
+}
+
+fn record(control: ControlRecord) -> Vec<Record> {
+    Vec::from([Record::Control(control)])
+}
+
+/// The pending wake hint and the entry that made it so.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct PendingHint {
+    /// The entry; it is the hint's generation (contract 8.4).
+    pub seq: Seq,
+    /// The hint.
+    pub hint: WakeHint,
+}
+
+/// The newest recorded decision and its entry.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Decided {
+    /// The entry.
+    pub seq: Seq,
+    /// The decision.
+    pub decision: Decision,
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Control {
+    /// The agent; empty before the first entry.
+    pub agent_id: AgentId,
+    /// The order of the rules.
+    pub edition: Edition,
+    /// The limits and delays.
+    pub policy: Policy,
+    /// Where a driver first took the ledger over; statements marked live hold from there (contract, preface).
+    pub live_from: Option<Seq>,
+    /// The status that an import gave, until the first live entry (contract 4.1).
+    pub imported_status: Option<AgentStatus>,
+    /// Whether the agent was ever started or restarted.
+    pub booted: bool,
+    /// The entry that stopped the agent, while it is stopped.
+    pub stopped: Option<Seq>,
+    /// The entry that asked for shutdown, while the agent is closing (contract 4.3).
+    pub closing: Option<Seq>,
+    /// The status of the newest recorded rest, until something ends the rest.
+    pub resting: Option<AgentStatus>,
+    /// The pending wake hint.
+    pub hint: Option<PendingHint>,
+    /// The newest recorded decision.
+    pub decided: Option<Decided>,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            agent_id: AgentId::from(""),
+            edition: Edition::default(),
+            policy: Policy::default(),
+            live_from: None,
+            imported_status: None,
+            booted: false,
+            stopped: None,
+            closing: None,
+            resting: None,
+            hint: None,
+            decided: None,
+        }
+    }
+}
+
+impl Control {
+    /// Whether a ledger was begun.
+    #[must_use]
+    pub fn has_genesis(&self) -> bool {
+        !self.agent_id.as_str().is_empty()
+    }
+
+    pub(crate) fn apply(&mut self, place: &Place, record: &ControlRecord) {
+        match record {
+            ControlRecord::Genesis(genesis) => {
+                self.agent_id = genesis.agent_id.clone();
+                self.edition = genesis.edition;
+                self.policy = genesis.policy.clone();
+            }
+            ControlRecord::AgentImported(agent) => {
+                self.imported_status = Some(agent.status);
+                self.stopped = (agent.status == AgentStatus::Stopped).then_some(place.seq);
+            }
+            ControlRecord::FocusSet(_) => {}
+            ControlRecord::WakeHintPending(hint) => {
+                self.hint = Some(PendingHint { seq: place.seq, hint: hint.clone() });
+            }
+            ControlRecord::WakeHintCleared(_) => self.hint = None,
+            ControlRecord::StartRequested(_) => {
+                self.booted = true;
+                self.stopped = None;
+                self.resting = None;
+            }
+            ControlRecord::StopRequested(_) => self.stopped = Some(place.seq),
+            ControlRecord::ShutdownRequested(_) => self.closing = Some(place.seq),
+            ControlRecord::RuntimeRestarted(_) => {
+                self.booted = true;
+                self.closing = None;
+                self.live_from.get_or_insert(place.seq);
+            }
+        }
+    }
+
+    pub(crate) fn apply_decision(&mut self, place: &Place, decision: Decision) {
+        if let Some(rest) = decision.kind.rests_as() {
+            self.resting = Some(rest);
+        }
+        self.decided = Some(Decided { seq: place.seq, decision });
+    }
+
+    /// Something happened that ends a rest: a message was queued or a run opened (contract 4.1).
+    pub(crate) fn wake(&mut self) {
+        self.resting = None;
+    }
+}

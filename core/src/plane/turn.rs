@@ -1,0 +1,390 @@
+//! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    derive::closure,
+    entry::{EventKind, EventRecord, Place, Record},
+    fact::{Outcome, Refusal},
+    id::{AgentId, MessageId, RunId, Seq, WorkItemId},
+    json::RawJson,
+    ladder::key::Epoch,
+    plane::queue::{QueueEntryRecord, QueueStatus, TickReason},
+    state::State,
+    tagged::names,
+    time::Timestamp,
+};
+
+names! {
+    /// How a turn ended.
+    pub enum TurnTerminalKind {
+        /// Well.
+        Completed,
+        /// Its run was aborted.
+        Aborted,
+        /// Its prompt does not fit any more.
+        BaselineOverBudget,
+        /// The provider failed before any output was accepted.
+        DeferredToFallback,
+        /// The provider failed after output was accepted.
+        ProviderFailedNeedsRecovery,
+    }
+
+    /// Where a run stands.
+    pub enum RunStatus {
+        /// It is open.
+        Started,
+        /// It reached its terminal.
+        Terminal,
+        /// A restart ended it; its message replays.
+        Interrupted,
+    }
+
+    /// Why a run was aborted.
+    pub enum AbortReason {
+        /// The operator asked.
+        OperatorAborted,
+        /// The agent was stopped.
+        AgentStopped,
+        /// The runtime shuts down.
+        DaemonShutdown,
+        /// The host or the provider failed.
+        RuntimeError,
+    }
+}
+
+impl AbortReason {
+    /// The reason as it stands in records.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::OperatorAborted => "operator_aborted",
+            Self::AgentStopped => "agent_stopped",
+            Self::DaemonShutdown => "daemon_shutdown",
+            Self::RuntimeError => "runtime_error",
+        }
+    }
+}
+
+impl TurnTerminalKind {
+    /// Whether the turn failed: every kind but completed (contract 5.5).
+    #[must_use]
+    pub fn is_failure(self) -> bool {
+        self != Self::Completed
+    }
+
+    /// The kind as it stands in evidence strings.
+    #[must_use]
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Completed => "completed",
+            Self::Aborted => "aborted",
+            Self::BaselineOverBudget => "baseline_over_budget",
+            Self::DeferredToFallback => "deferred_to_fallback",
+            Self::ProviderFailedNeedsRecovery => "provider_failed_needs_recovery",
+        }
+    }
+}
+
+/// A turn as the ledger keeps it (class `turns`); the latest record of a run counts.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnRecord {
+    /// The run that executes it.
+    pub run_id: RunId,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// Its number, from 1.
+    pub turn_index: u64,
+    /// The message that started it.
+    pub message_id: MessageId,
+    /// Where the run stands.
+    pub status: RunStatus,
+    /// The item that it is about, by message or focus, when it was admitted (contract 5.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item: Option<TurnBinding>,
+    /// When it started.
+    pub started_at: Timestamp,
+    /// How it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub kind: Option<TurnTerminalKind>,
+    /// Why it ended so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The last thing that the model said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_assistant_message: Option<String>,
+    /// A turn-local checkpoint, carried as given; no decision reads it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<RawJson>,
+    /// When it ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub completed_at: Option<Timestamp>,
+}
+
+/// The item that a turn is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnBinding {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// Its epoch after the admission batch.
+    pub epoch: Epoch,
+    /// Which of its keys the settlement spends (contract 8.3).
+    pub offered_as: TickReason,
+}
+
+/// Fact `turn_terminal`: the provider says that the turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnTerminal {
+    /// The run.
+    pub run_id: RunId,
+    /// How it ended.
+    pub kind: TurnTerminalKind,
+    /// Why it ended so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The last thing that the model said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_assistant_message: Option<String>,
+    /// A turn-local checkpoint, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<RawJson>,
+}
+
+/// Fact `turn_aborted`: the run was broken off.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnAborted {
+    /// The run.
+    pub run_id: RunId,
+    /// Why.
+    pub reason: AbortReason,
+    /// What went wrong, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Facts `provider_round_completed` and `tool_round_completed`: progress inside the open run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundCompleted {
+    /// The run.
+    pub run_id: RunId,
+    /// The round, from 1.
+    pub round: u64,
+    /// Tokens, timing and the like, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<RawJson>,
+}
+
+/// The transition of `turn_terminal`: one batch settles turn, message, closure and commit (contract 5.4).
+pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outcome {
+    let ending = Ending {
+        kind: fact.kind,
+        reason: fact.reason,
+        last_assistant_message: fact.last_assistant_message,
+        checkpoint: fact.checkpoint.filter(|_| fact.kind == TurnTerminalKind::Completed),
+    };
+    in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
+}
+
+/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its message replays (contract 4.3).
+pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcome {
+    in_open_run(state, &fact.run_id, |run| {
+        if state.control.closing.is_some() {
+            return Vec::from([Record::Turn(run.interrupted(state, at))]);
+        }
+        let ending = Ending { kind: TurnTerminalKind::Aborted, reason: Some(fact.reason.as_str().into()), last_assistant_message: None, checkpoint: None };
+        let mut records = settle(state, run, ending, at);
+        if fact.reason == AbortReason::RuntimeError {
+            let error = EventRecord::of(
+                EventKind::RuntimeError,
+                at,
+                &RuntimeError { message_id: &run.message_id, run_id: &run.run_id, error: fact.error.as_deref() },
+            );
+            records.insert(0, Record::Event(error));
+        }
+        records
+    })
+}
+
+#[derive(Serialize)]
+struct RuntimeError<'a> {
+    message_id: &'a MessageId,
+    run_id: &'a RunId,
+    error: Option<&'a str>,
+}
+
+/// The transition of `provider_round_completed` and `tool_round_completed`.
+pub(crate) fn round(state: &State, kind: EventKind, fact: &RoundCompleted, at: Timestamp) -> Outcome {
+    in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::of(kind, at, fact))]))
+}
+
+/// Does nothing but say `stale_run` where the fact belongs to a run that is not open (contract 5.8).
+pub(crate) fn in_open_run(state: &State, run_id: &RunId, make: impl FnOnce(&OpenRun) -> Vec<Record>) -> Outcome {
+    match &state.turns.run {
+        Some(run) if run.run_id == *run_id => Outcome::accepted(make(run)),
+        _ => Outcome::ignored(Refusal::StaleRun, state.turns.settled.unwrap_or(state.head.seq)),
+    }
+}
+
+struct Ending {
+    kind: TurnTerminalKind,
+    reason: Option<String>,
+    last_assistant_message: Option<String>,
+    checkpoint: Option<RawJson>,
+}
+
+fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Record> {
+    let kind = ending.kind;
+    let turn = TurnRecord {
+        status: RunStatus::Terminal,
+        kind: Some(kind),
+        reason: ending.reason,
+        last_assistant_message: ending.last_assistant_message,
+        checkpoint: ending.checkpoint,
+        completed_at: Some(at),
+        ..run.record(state)
+    };
+    let mut records = Vec::from([Record::Turn(turn)]);
+    if let Some(held) = state.queue.message(&run.message_id) {
+        let status = match kind {
+            TurnTerminalKind::Aborted => QueueStatus::Aborted,
+            _ => QueueStatus::Processed,
+        };
+        records.push(Record::QueueEntry(QueueEntryRecord::of(&held.record, status, at)));
+    }
+    if let Some(binding) = &run.work_item {
+        // contract 5.7: the commit appends its event and never writes the item.
+        let committed = TurnEndCommitted { turn_index: run.turn_index, work_item_id: &binding.work_item_id, terminal_kind: kind };
+        records.push(Record::Event(EventRecord::of(EventKind::WorkItemTurnEndCommitted, at, &committed)));
+    }
+    let closure = closure::decide(&closure::Facts::of(state).settled(kind));
+    records.push(Record::Event(EventRecord::of(
+        EventKind::ClosureDecided,
+        at,
+        &ClosureDecided { agent_id: &state.control.agent_id, closure },
+    )));
+    records
+}
+
+#[derive(Serialize)]
+struct TurnEndCommitted<'a> {
+    turn_index: u64,
+    work_item_id: &'a WorkItemId,
+    terminal_kind: TurnTerminalKind,
+}
+
+#[derive(Serialize)]
+struct ClosureDecided<'a> {
+    agent_id: &'a AgentId,
+    closure: closure::Closure,
+}
+
+/// The run that is open.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct OpenRun {
+    /// The run.
+    pub run_id: RunId,
+    /// The entry that opened it.
+    pub seq: Seq,
+    /// The turn that it executes.
+    pub turn_index: u64,
+    /// The message that started it; empty for the open run of an import.
+    pub message_id: MessageId,
+    /// The item that it is about.
+    pub work_item: Option<TurnBinding>,
+    /// When it started.
+    pub started_at: Timestamp,
+}
+
+impl OpenRun {
+    fn record(&self, state: &State) -> TurnRecord {
+        TurnRecord {
+            run_id: self.run_id.clone(),
+            agent_id: state.control.agent_id.clone(),
+            turn_index: self.turn_index,
+            message_id: self.message_id.clone(),
+            status: RunStatus::Started,
+            work_item: self.work_item.clone(),
+            started_at: self.started_at,
+            kind: None,
+            reason: None,
+            last_assistant_message: None,
+            checkpoint: None,
+            completed_at: None,
+        }
+    }
+
+    /// The record with which a restart, or an abort while closing, ends this run.
+    pub(crate) fn interrupted(&self, state: &State, at: Timestamp) -> TurnRecord {
+        TurnRecord { status: RunStatus::Interrupted, completed_at: Some(at), ..self.record(state) }
+    }
+}
+
+/// How the last settled turn ended.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+pub struct LastTerminal {
+    /// The turn.
+    pub turn_index: u64,
+    /// How it ended.
+    pub kind: TurnTerminalKind,
+    /// The entry that says so.
+    pub seq: Seq,
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Turns {
+    /// The number of the newest turn; 0 before the first.
+    pub turn_index: u64,
+    /// The run that is open.
+    pub run: Option<OpenRun>,
+    /// How the last settled turn ended.
+    pub last_terminal: Option<LastTerminal>,
+    /// The entry that last ended a run.
+    pub settled: Option<Seq>,
+    /// Runs that a restart ended and whose message has not started another, with the entry of the interruption.
+    pub interrupted: Vec<(RunId, Seq)>,
+}
+
+impl Turns {
+    pub(crate) fn apply(&mut self, place: &Place, record: &TurnRecord) {
+        let is_open = self.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
+        match record.status {
+            RunStatus::Started => {
+                self.turn_index = record.turn_index;
+                self.interrupted.clear();
+                self.run = Some(OpenRun {
+                    run_id: record.run_id.clone(),
+                    seq: place.seq,
+                    turn_index: record.turn_index,
+                    message_id: record.message_id.clone(),
+                    work_item: record.work_item.clone(),
+                    started_at: record.started_at,
+                });
+            }
+            RunStatus::Terminal if is_open => {
+                self.run = None;
+                self.settled = Some(place.seq);
+                self.last_terminal = record.kind.map(|kind| LastTerminal { turn_index: record.turn_index, kind, seq: place.seq });
+            }
+            RunStatus::Interrupted if is_open => {
+                self.run = None;
+                self.settled = Some(place.seq);
+                self.interrupted.push((record.run_id.clone(), place.seq));
+            }
+            RunStatus::Terminal | RunStatus::Interrupted => {}
+        }
+    }
+
+    /// How the newest turn ended, if it did.
+    #[must_use]
+    pub fn terminal_of_newest(&self) -> Option<TurnTerminalKind> {
+        self.last_terminal.filter(|last| last.turn_index == self.turn_index).map(|last| last.kind)
+    }
+}

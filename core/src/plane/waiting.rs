@@ -1,0 +1,691 @@
+//! The waiting plane: intents, conditions and timers, the set of things that an owner waits for (contract 5.15 to 5.20).
+
+use alloc::{
+    collections::BTreeMap,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    entry::{Place, Record},
+    fact::{Outcome, Refusal},
+    id::{AgentId, ExternalTriggerId, MessageId, Seq, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    json::RawJson,
+    state::State,
+    tagged::{names, read_through},
+    time::Timestamp,
+};
+
+names! {
+    /// Whether an intent still waits.
+    pub enum WaitingIntentStatus {
+        /// It waits.
+        Active,
+        /// It ended.
+        Cancelled,
+    }
+
+    /// Whose wait an external trigger serves.
+    pub enum ExternalTriggerScope {
+        /// One work item's.
+        WorkItem,
+        /// The agent's.
+        Agent,
+    }
+
+    /// What a delivery to an external trigger becomes.
+    pub enum CallbackDeliveryMode {
+        /// A message.
+        EnqueueMessage,
+        /// A wake hint.
+        #[serde(alias = "wake_only")]
+        WakeHint,
+    }
+
+    /// Where a wait condition stands.
+    pub enum WaitConditionStatus {
+        /// It waits.
+        Active,
+        /// What it waited for came.
+        Resolved,
+        /// It was withdrawn.
+        Cancelled,
+        /// Its deadline passed.
+        Expired,
+    }
+
+    /// What a wait condition waits for.
+    pub enum WaitConditionKind {
+        /// A task's result.
+        Task,
+        /// Something external.
+        External,
+        /// The operator.
+        Operator,
+        /// An instant.
+        Timer,
+        /// The runtime itself.
+        System,
+    }
+
+    /// Where a timer stands.
+    pub enum TimerStatus {
+        /// It will fire.
+        #[serde(alias = "scheduled")]
+        Active,
+        /// It fired for the last time.
+        Completed,
+        /// It was cancelled.
+        Cancelled,
+    }
+
+    /// What ended a wait (contract 3.8).
+    pub enum EndedBy {
+        /// A trigger that names it.
+        Trigger,
+        /// Its deadline.
+        Deadline,
+        /// The operator.
+        Operator,
+        /// The model.
+        Model,
+        /// A newer wait of the same owner.
+        Superseded,
+        /// The completion of its item.
+        Completion,
+    }
+}
+
+impl EndedBy {
+    /// Whether this end gives the model a new reason to look at the item (contract 8.2).
+    #[must_use]
+    pub fn moves_epoch(self) -> bool {
+        matches!(self, Self::Trigger | Self::Deadline | Self::Operator)
+    }
+}
+
+/// A wait for something external (class `waiting_intents`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitingIntentRecord {
+    /// Its id.
+    pub id: WaitingIntentId,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// Whose wait it is.
+    #[serde(default = "agent_scope")]
+    pub scope: ExternalTriggerScope,
+    /// The item that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What is waited for, in words.
+    #[serde(alias = "summary")]
+    pub description: String,
+    /// The system that it concerns.
+    pub source: String,
+    /// The thing in that system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// The state of that thing that is waited for.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub condition: Option<String>,
+    /// What a delivery becomes.
+    pub delivery_mode: CallbackDeliveryMode,
+    /// Whether it still waits.
+    pub status: WaitingIntentStatus,
+    /// The trigger that serves it; may be empty.
+    pub external_trigger_id: ExternalTriggerId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When it ended.
+    #[serde(default)]
+    pub cancelled_at: Option<Timestamp>,
+    /// When its trigger last came.
+    #[serde(default)]
+    pub last_triggered_at: Option<Timestamp>,
+    /// How often its trigger came.
+    pub trigger_count: u64,
+    /// The conversation that it belongs to.
+    #[serde(default)]
+    pub correlation_id: Option<String>,
+    /// What caused it.
+    #[serde(default)]
+    pub causation_id: Option<String>,
+    /// What ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+}
+
+fn agent_scope() -> ExternalTriggerScope {
+    ExternalTriggerScope::Agent
+}
+
+/// What can end a condition.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum WakeSource {
+    /// The result of a task.
+    TaskResult {
+        /// The task.
+        task_id: TaskId,
+    },
+    /// A delivery to an external trigger, or any where none is named.
+    ExternalIngress {
+        /// The trigger.
+        external_trigger_id: Option<ExternalTriggerId>,
+    },
+    /// An instant.
+    Timer {
+        /// The instant.
+        wake_at: Timestamp,
+        /// The timer that stands for it.
+        #[serde(skip_serializing_if = "Option::is_none")]
+        timer_id: Option<TimerId>,
+    },
+    /// Operator input.
+    OperatorInput,
+    /// A tick of the runtime.
+    SystemTick,
+}
+
+/// All fields that some wake source has; what [`WakeSource`] is read through.
+#[derive(Deserialize)]
+struct WakeSourceFields {
+    kind: WakeSourceKind,
+    task_id: Option<TaskId>,
+    external_trigger_id: Option<ExternalTriggerId>,
+    wake_at: Option<Timestamp>,
+    timer_id: Option<TimerId>,
+}
+
+#[derive(Clone, Copy, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum WakeSourceKind {
+    TaskResult,
+    ExternalIngress,
+    Timer,
+    OperatorInput,
+    SystemTick,
+}
+
+impl TryFrom<WakeSourceFields> for WakeSource {
+    type Error = String;
+
+    fn try_from(f: WakeSourceFields) -> Result<Self, String> {
+        let missing = |field: &str, of: &str| format!("missing field `{field}` of `{of}`");
+        Ok(match f.kind {
+            WakeSourceKind::TaskResult => Self::TaskResult { task_id: f.task_id.ok_or_else(|| missing("task_id", "task_result"))? },
+            WakeSourceKind::ExternalIngress => Self::ExternalIngress { external_trigger_id: f.external_trigger_id },
+            WakeSourceKind::Timer => Self::Timer { wake_at: f.wake_at.ok_or_else(|| missing("wake_at", "timer"))?, timer_id: f.timer_id },
+            WakeSourceKind::OperatorInput => Self::OperatorInput,
+            WakeSourceKind::SystemTick => Self::SystemTick,
+        })
+    }
+}
+
+read_through!(WakeSource, WakeSourceFields);
+
+/// A wait of an owner (class `wait_conditions`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitConditionRecord {
+    /// Its id; the mirror of an intent is `waiting_intent:<id>`.
+    pub id: WaitConditionId,
+    /// The agent.
+    pub agent_id: AgentId,
+    /// The item that owns it; the agent owns it where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// Where it stands.
+    pub status: WaitConditionStatus,
+    /// What it waits for.
+    pub kind: WaitConditionKind,
+    /// The system that it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The thing in that system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject_ref: Option<String>,
+    /// What is waited for, in words.
+    pub waiting_for: String,
+    /// What can end it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wake_sources: Vec<WakeSource>,
+    /// Free data for whoever continues, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<RawJson>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When this record was made.
+    pub updated_at: Timestamp,
+    /// Its deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// When what it waited for came.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resolved_at: Option<Timestamp>,
+    /// When it was withdrawn.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub cancelled_at: Option<Timestamp>,
+    /// What ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+}
+
+impl WaitConditionRecord {
+    /// The condition that mirrors an intent (`observed-decisions.md` 2.8.1; contract 5.16).
+    #[must_use]
+    pub fn mirror(intent: &WaitingIntentRecord) -> Self {
+        #[derive(Serialize)]
+        struct Continuation<'a> {
+            waiting_intent_id: &'a WaitingIntentId,
+            external_trigger_id: &'a ExternalTriggerId,
+            scope: ExternalTriggerScope,
+            delivery_mode: CallbackDeliveryMode,
+        }
+        let changed = intent.cancelled_at.or(intent.last_triggered_at);
+        Self {
+            id: format!("waiting_intent:{}", intent.id).into(),
+            agent_id: intent.agent_id.clone(),
+            work_item_id: intent.work_item_id.clone(),
+            status: match intent.status {
+                WaitingIntentStatus::Active => WaitConditionStatus::Active,
+                WaitingIntentStatus::Cancelled => WaitConditionStatus::Cancelled,
+            },
+            kind: WaitConditionKind::External,
+            source: Some(intent.source.clone()),
+            subject_ref: intent.resource.clone(),
+            waiting_for: intent.condition.clone().unwrap_or_else(|| intent.description.clone()),
+            wake_sources: Vec::from([WakeSource::ExternalIngress { external_trigger_id: Some(intent.external_trigger_id.clone()) }]),
+            continuation: Some(RawJson::of(&Continuation {
+                waiting_intent_id: &intent.id,
+                external_trigger_id: &intent.external_trigger_id,
+                scope: intent.scope,
+                delivery_mode: intent.delivery_mode,
+            })),
+            created_at: intent.created_at,
+            updated_at: changed.unwrap_or(intent.created_at),
+            expires_at: None,
+            resolved_at: None,
+            cancelled_at: intent.cancelled_at,
+            ended_by: intent.ended_by,
+        }
+    }
+}
+
+/// A timer (class `timers`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerRecord {
+    /// Its id.
+    pub id: TimerId,
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// From then to its first fire, in milliseconds.
+    pub duration_ms: u64,
+    /// Between fires, in milliseconds.
+    #[serde(default)]
+    pub interval_ms: Option<u64>,
+    /// Whether it fires more than once.
+    pub repeat: bool,
+    /// Where it stands.
+    #[serde(default = "active")]
+    pub status: TimerStatus,
+    /// What it is for, in a line.
+    #[serde(default)]
+    pub summary: Option<String>,
+    /// When it fires next.
+    #[serde(default)]
+    pub next_fire_at: Option<Timestamp>,
+    /// When it fired last.
+    #[serde(default)]
+    pub last_fired_at: Option<Timestamp>,
+    /// How often it fired.
+    #[serde(default)]
+    pub fire_count: u64,
+    /// The message of its last fire (contract 5.20: at most one of them waits).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub tick_message_id: Option<MessageId>,
+}
+
+fn active() -> TimerStatus {
+    TimerStatus::Active
+}
+
+impl TimerRecord {
+    /// When it fires next, also where a foreign record does not say.
+    #[must_use]
+    pub fn due_at(&self) -> Timestamp {
+        self.next_fire_at.unwrap_or_else(|| {
+            let from = self.last_fired_at.unwrap_or(self.created_at);
+            from.plus_ms(self.interval_ms.unwrap_or(self.duration_ms))
+        })
+    }
+
+    /// The record after a fire at `at` that queued `message`.
+    #[must_use]
+    pub fn fired(&self, message: MessageId, at: Timestamp) -> Self {
+        let interval = self.interval_ms.filter(|_| self.repeat);
+        Self {
+            status: match interval {
+                Some(_) => TimerStatus::Active,
+                None => TimerStatus::Completed,
+            },
+            next_fire_at: interval.map(|step| self.due_at().next_on_grid(step, at)),
+            last_fired_at: Some(at),
+            fire_count: self.fire_count + 1,
+            tick_message_id: Some(message),
+            ..self.clone()
+        }
+    }
+}
+
+/// Fact `waiting_intent_created`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitingIntentCreated {
+    /// Its id; the host's to choose, once per agent.
+    pub waiting_intent_id: WaitingIntentId,
+    /// Whose wait it is.
+    pub scope: ExternalTriggerScope,
+    /// The item that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What is waited for, in words.
+    pub description: String,
+    /// The system that it concerns.
+    pub source: String,
+    /// The thing in that system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// What a delivery becomes.
+    pub delivery_mode: CallbackDeliveryMode,
+    /// The trigger that serves it.
+    pub external_trigger_id: ExternalTriggerId,
+}
+
+/// Fact `waiting_intent_cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitingIntentCancelled {
+    /// The intent.
+    pub waiting_intent_id: WaitingIntentId,
+}
+
+/// Fact `timer_created`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerCreated {
+    /// Its id; the host's to choose, once per agent.
+    pub timer_id: TimerId,
+    /// From now to its first fire, in milliseconds.
+    pub duration_ms: u64,
+    /// Between fires, in milliseconds; a timer without it fires once.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interval_ms: Option<u64>,
+    /// What it is for, in a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+}
+
+/// Fact `timer_cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TimerCancelled {
+    /// The timer.
+    pub timer_id: TimerId,
+}
+
+/// The transition of `waiting_intent_created`.
+pub(crate) fn intent_created(state: &State, fact: WaitingIntentCreated, at: Timestamp) -> Outcome {
+    if let Some(seq) = state.waiting.seen_intent(&fact.waiting_intent_id) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    let intent = WaitingIntentRecord {
+        id: fact.waiting_intent_id,
+        agent_id: state.control.agent_id.clone(),
+        scope: fact.scope,
+        work_item_id: fact.work_item_id,
+        description: fact.description,
+        source: fact.source,
+        resource: fact.resource,
+        condition: None,
+        delivery_mode: fact.delivery_mode,
+        status: WaitingIntentStatus::Active,
+        external_trigger_id: fact.external_trigger_id,
+        created_at: at,
+        cancelled_at: None,
+        last_triggered_at: None,
+        trigger_count: 0,
+        correlation_id: None,
+        causation_id: None,
+        ended_by: None,
+    };
+    Outcome::accepted(with_mirror(intent).into())
+}
+
+/// The transition of `waiting_intent_cancelled`.
+pub(crate) fn intent_cancelled(state: &State, fact: WaitingIntentCancelled, at: Timestamp) -> Outcome {
+    let waiting = &state.waiting;
+    if let Some(seq) = waiting.ended_intents.get(&fact.waiting_intent_id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    match waiting.intents.get(&fact.waiting_intent_id) {
+        Some(intent) => Outcome::accepted(ended(&intent.record, EndedBy::Model, at).into()),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}
+
+/// An intent together with the condition that mirrors it.
+pub(crate) fn with_mirror(intent: WaitingIntentRecord) -> [Record; 2] {
+    let mirror = WaitConditionRecord::mirror(&intent);
+    [Record::WaitingIntent(intent), Record::WaitCondition(mirror)]
+}
+
+fn ended(intent: &WaitingIntentRecord, by: EndedBy, at: Timestamp) -> [Record; 2] {
+    with_mirror(WaitingIntentRecord {
+        status: WaitingIntentStatus::Cancelled,
+        cancelled_at: Some(at),
+        ended_by: Some(by),
+        ..intent.clone()
+    })
+}
+
+/// The transition of `timer_created`.
+pub(crate) fn timer_created(state: &State, fact: TimerCreated, at: Timestamp) -> Outcome {
+    if let Some(seq) = state.waiting.seen_timer(&fact.timer_id) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    Outcome::accepted(Vec::from([Record::Timer(TimerRecord {
+        id: fact.timer_id,
+        agent_id: state.control.agent_id.clone(),
+        created_at: at,
+        duration_ms: fact.duration_ms,
+        interval_ms: fact.interval_ms,
+        repeat: fact.interval_ms.is_some(),
+        status: TimerStatus::Active,
+        summary: fact.summary,
+        next_fire_at: Some(at.plus_ms(fact.duration_ms)),
+        last_fired_at: None,
+        fire_count: 0,
+        tick_message_id: None,
+    })]))
+}
+
+/// The transition of `timer_cancelled`.
+pub(crate) fn timer_cancelled(state: &State, fact: &TimerCancelled) -> Outcome {
+    if let Some(seq) = state.waiting.ended_timers.get(&fact.timer_id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    match state.waiting.timers.get(&fact.timer_id) {
+        Some(timer) => Outcome::accepted(Vec::from([Record::Timer(TimerRecord {
+            status: TimerStatus::Cancelled,
+            next_fire_at: None,
+            ..timer.record.clone()
+        })])),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}
+
+/// An active wait and the entry of its latest record.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Active<T> {
+    /// The entry.
+    pub seq: Seq,
+    /// The record.
+    pub record: T,
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Waiting {
+    /// Active intents.
+    pub intents: BTreeMap<WaitingIntentId, Active<WaitingIntentRecord>>,
+    /// Active conditions.
+    pub conditions: BTreeMap<WaitConditionId, Active<WaitConditionRecord>>,
+    /// Active timers.
+    pub timers: BTreeMap<TimerId, Active<TimerRecord>>,
+    /// Ended intents, and the entry that says so.
+    pub ended_intents: BTreeMap<WaitingIntentId, Seq>,
+    /// Ended conditions, how and by which entry.
+    pub ended_conditions: BTreeMap<WaitConditionId, (WaitConditionStatus, Seq)>,
+    /// Ended timers, and the entry that says so.
+    pub ended_timers: BTreeMap<TimerId, Seq>,
+    /// Active conditions whose system-wait key is spent, and the entry that spent it (contract 8.3).
+    pub ticked: BTreeMap<WaitConditionId, Seq>,
+    /// Records that a terminal status refused (contract 3.3).
+    pub refused: u64,
+}
+
+impl Waiting {
+    /// The entry that knows this intent, if any does.
+    #[must_use]
+    pub fn seen_intent(&self, id: &WaitingIntentId) -> Option<Seq> {
+        let active = self.intents.get(id).map(|wait| wait.seq);
+        active.or_else(|| self.ended_intents.get(id).copied())
+    }
+
+    /// The entry that knows this timer, if any does.
+    #[must_use]
+    pub fn seen_timer(&self, id: &TimerId) -> Option<Seq> {
+        let active = self.timers.get(id).map(|wait| wait.seq);
+        active.or_else(|| self.ended_timers.get(id).copied())
+    }
+
+    /// The active intents of one scope, by id.
+    pub fn intents_of(&self, scope: ExternalTriggerScope) -> impl Iterator<Item = &Active<WaitingIntentRecord>> {
+        self.intents.values().filter(move |intent| intent.record.scope == scope)
+    }
+
+    /// The active conditions of a work item, by id.
+    pub fn conditions_of<'a>(&'a self, item: &'a WorkItemId) -> impl Iterator<Item = &'a Active<WaitConditionRecord>> {
+        self.conditions.values().filter(move |condition| condition.record.work_item_id.as_ref() == Some(item))
+    }
+
+    /// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
+    pub(crate) fn end_with_item(&self, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
+        let mut records = Vec::new();
+        for intent in self.intents_of(ExternalTriggerScope::WorkItem) {
+            if intent.record.work_item_id.as_ref() == Some(item) {
+                records.extend(ended(&intent.record, EndedBy::Completion, at));
+            }
+        }
+        for condition in self.conditions_of(item) {
+            if !condition.record.id.as_str().starts_with("waiting_intent:") {
+                records.push(condition_ended(&condition.record, WaitConditionStatus::Cancelled, EndedBy::Completion, at));
+            }
+        }
+        records
+    }
+
+    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16).
+    pub(crate) fn intent_satisfied(&self, id: &WaitingIntentId, at: Timestamp) -> Vec<Record> {
+        let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
+            return Vec::new();
+        };
+        let triggered = WaitingIntentRecord { last_triggered_at: Some(at), trigger_count: intent.trigger_count + 1, ..intent.clone() };
+        match intent.scope {
+            ExternalTriggerScope::Agent => with_mirror(triggered).into(),
+            ExternalTriggerScope::WorkItem => ended(&triggered, EndedBy::Trigger, at).into(),
+        }
+    }
+
+    /// The record with which the turn that a trigger starts consumes a condition (contract 5.16).
+    pub(crate) fn condition_satisfied(&self, id: &WaitConditionId, by: EndedBy, at: Timestamp) -> Option<Record> {
+        let condition = self.conditions.get(id)?;
+        Some(condition_ended(&condition.record, WaitConditionStatus::Resolved, by, at))
+    }
+
+    pub(crate) fn apply_intent(&mut self, place: &Place, record: &WaitingIntentRecord) {
+        let id = &record.id;
+        match record.status {
+            WaitingIntentStatus::Active if self.ended_intents.contains_key(id) => self.refused += 1,
+            WaitingIntentStatus::Active => {
+                let wait = Active { seq: place.seq, record: record.clone() };
+                self.intents.insert(id.clone(), wait);
+            }
+            WaitingIntentStatus::Cancelled => {
+                self.intents.remove(id);
+                self.ended_intents.insert(id.clone(), place.seq);
+            }
+        }
+    }
+
+    pub(crate) fn apply_condition(&mut self, place: &Place, record: &WaitConditionRecord) {
+        let id = &record.id;
+        if let Some((status, seq)) = self.ended_conditions.get_mut(id) {
+            if *status == record.status {
+                *seq = place.seq;
+            } else {
+                self.refused += 1;
+            }
+        } else if record.status == WaitConditionStatus::Active {
+            let wait = Active { seq: place.seq, record: record.clone() };
+            self.conditions.insert(id.clone(), wait);
+        } else {
+            self.conditions.remove(id);
+            self.ticked.remove(id);
+            self.ended_conditions.insert(id.clone(), (record.status, place.seq));
+        }
+    }
+
+    pub(crate) fn apply_timer(&mut self, place: &Place, record: &TimerRecord) {
+        let id = &record.id;
+        match record.status {
+            TimerStatus::Active if self.ended_timers.contains_key(id) => self.refused += 1,
+            TimerStatus::Active => {
+                let wait = Active { seq: place.seq, record: record.clone() };
+                self.timers.insert(id.clone(), wait);
+            }
+            TimerStatus::Completed | TimerStatus::Cancelled => {
+                self.timers.remove(id);
+                self.ended_timers.insert(id.clone(), place.seq);
+            }
+        }
+    }
+}
+
+fn condition_ended(record: &WaitConditionRecord, status: WaitConditionStatus, by: EndedBy, at: Timestamp) -> Record {
+    let resolved = status == WaitConditionStatus::Resolved;
+    Record::WaitCondition(WaitConditionRecord {
+        status,
+        updated_at: at,
+        resolved_at: resolved.then_some(at),
+        cancelled_at: (!resolved).then_some(at),
+        ended_by: Some(by),
+        ..record.clone()
+    })
+}
+
+/// The text of a timer's tick.
+#[must_use]
+pub fn tick_text(timer: &TimerRecord) -> String {
+    timer.summary.as_ref().map_or_else(|| format!("timer {} fired", timer.id), ToString::to_string)
+}

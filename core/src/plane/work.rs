@@ -1,0 +1,398 @@
+//! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13, 5.14, 8).
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    effect::Effect,
+    entry::{Place, Record},
+    fact::{Answer, Outcome, Refusal},
+    id::{AgentId, Seq, WorkItemId},
+    json::RawJson,
+    ladder::key::{Epoch, Key},
+    plane::{
+        control::{ControlRecord, FocusCause, FocusSet},
+        queue::TickReason,
+    },
+    state::State,
+    tagged::names,
+    time::Timestamp,
+};
+
+names! {
+    /// Whether an item is still to be done.
+    pub enum WorkItemState {
+        /// To be done.
+        Open,
+        /// Done; never runnable or current again.
+        Completed,
+    }
+
+    /// How far the plan of an item is. Draft and ready are equivalent for scheduling.
+    pub enum WorkItemPlanStatus {
+        /// Being made.
+        Draft,
+        /// Made.
+        Ready,
+        /// The operator is asked first.
+        NeedsInput,
+    }
+}
+
+/// A work item as the ledger keeps it (class `work_items`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemRecord {
+    /// Its id.
+    pub id: WorkItemId,
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// The workspace.
+    #[serde(default = "agent_home")]
+    pub workspace_id: String,
+    /// From 1, plus one per snapshot.
+    #[serde(default = "first_revision")]
+    pub revision: u64,
+    /// What is to be reached.
+    pub objective: String,
+    /// Whether it is still to be done.
+    pub state: WorkItemState,
+    /// How far its plan is.
+    pub plan_status: WorkItemPlanStatus,
+    /// The plan, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<RawJson>,
+    /// The todo list, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo_list: Option<RawJson>,
+    /// What blocks it; even an empty text blocks.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub blocked_by: Option<String>,
+    /// When the blocker is to be looked at again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Timestamp>,
+    /// When a recheck was last consumed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_consumed_at: Option<Timestamp>,
+    /// What came out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_summary: Option<String>,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// When this snapshot was made.
+    pub updated_at: Timestamp,
+}
+
+fn agent_home() -> String {
+    "agent_home".into()
+}
+
+fn first_revision() -> u64 {
+    1
+}
+
+/// Fact `work_item_created`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemCreated {
+    /// Its id; the host's to choose, once per agent.
+    pub work_item_id: WorkItemId,
+    /// What is to be reached.
+    pub objective: String,
+    /// How far its plan is; draft where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_status: Option<WorkItemPlanStatus>,
+}
+
+/// Facts `work_item_picked` and `work_item_unblocked`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemNamed {
+    /// The item.
+    pub work_item_id: WorkItemId,
+}
+
+/// Fact `work_item_updated`; what is absent stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemUpdated {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// What is to be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// How far its plan is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_status: Option<WorkItemPlanStatus>,
+    /// The plan, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<RawJson>,
+    /// The todo list, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo_list: Option<RawJson>,
+}
+
+/// Fact `work_item_blocked`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemBlocked {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// What blocks it.
+    pub blocked_by: String,
+    /// When to look at it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Timestamp>,
+}
+
+/// Fact `work_item_completed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemCompleted {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// What came out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_summary: Option<String>,
+}
+
+/// The transition of `work_item_created`.
+pub(crate) fn created(state: &State, fact: WorkItemCreated, at: Timestamp) -> Outcome {
+    if let Some(seq) = state.work.seen(&fact.work_item_id) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    let record = WorkItemRecord {
+        id: fact.work_item_id,
+        agent_id: state.control.agent_id.clone(),
+        workspace_id: agent_home(),
+        revision: 1,
+        objective: fact.objective,
+        state: WorkItemState::Open,
+        plan_status: fact.plan_status.unwrap_or(WorkItemPlanStatus::Draft),
+        plan: None,
+        todo_list: None,
+        blocked_by: None,
+        recheck_at: None,
+        recheck_consumed_at: None,
+        result_summary: None,
+        created_at: at,
+        updated_at: at,
+    };
+    Outcome::accepted([Record::WorkItem(record)].into())
+}
+
+/// The transition of `work_item_picked`: the focus moves, nothing else (contract 5.14).
+pub(crate) fn picked(state: &State, fact: WorkItemNamed) -> Outcome {
+    on_open_item(state, &fact.work_item_id, |_| [focus(Some(fact.work_item_id.clone()), FocusCause::Pick)].into())
+}
+
+/// The transition of `work_item_updated`.
+pub(crate) fn updated(state: &State, fact: WorkItemUpdated, at: Timestamp) -> Outcome {
+    on_open_item(state, &fact.work_item_id.clone(), |item| {
+        let mut next = item.next_snapshot(at);
+        next.objective = fact.objective.unwrap_or(next.objective);
+        next.plan_status = fact.plan_status.unwrap_or(next.plan_status);
+        next.plan = fact.plan.or(next.plan);
+        next.todo_list = fact.todo_list.or(next.todo_list);
+        [Record::WorkItem(next)].into()
+    })
+}
+
+/// The transition of `work_item_blocked`: the item keeps the focus (contract 5.14).
+pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Outcome {
+    on_open_item(state, &fact.work_item_id.clone(), |item| {
+        let mut next = item.next_snapshot(at);
+        next.blocked_by = Some(fact.blocked_by);
+        next.recheck_at = fact.recheck_at;
+        next.recheck_consumed_at = None;
+        [Record::WorkItem(next)].into()
+    })
+}
+
+/// The transition of `work_item_unblocked`.
+pub(crate) fn unblocked(state: &State, fact: WorkItemNamed, at: Timestamp) -> Outcome {
+    on_open_item(state, &fact.work_item_id, |item| {
+        let mut next = item.next_snapshot(at);
+        (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        [Record::WorkItem(next)].into()
+    })
+}
+
+/// The transition of `work_item_completed`: clears focus, blocker and the item's own waits in one batch, and ends
+/// the turn at the end of its round (contract 5.14).
+pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -> Outcome {
+    let mut outcome = on_open_item(state, &fact.work_item_id.clone(), |item| {
+        let mut next = item.next_snapshot(at);
+        next.state = WorkItemState::Completed;
+        next.result_summary = fact.result_summary;
+        (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        let mut records = Vec::from([Record::WorkItem(next)]);
+        if state.work.focus.as_ref().is_some_and(|focus| focus.work_item_id == fact.work_item_id) {
+            records.push(focus(None, FocusCause::Completion));
+        }
+        records.extend(state.waiting.end_with_item(&fact.work_item_id, at));
+        records
+    });
+    if let (Answer::Accepted, Some(run)) = (&outcome.answer, &state.turns.run) {
+        outcome.effects.push(Effect::YieldTurn { run_id: run.run_id.clone() });
+    }
+    outcome
+}
+
+fn focus(work_item_id: Option<WorkItemId>, cause: FocusCause) -> Record {
+    Record::Control(ControlRecord::FocusSet(FocusSet { work_item_id, cause }))
+}
+
+fn on_open_item(state: &State, id: &WorkItemId, make: impl FnOnce(&Item) -> Vec<Record>) -> Outcome {
+    if let Some(seq) = state.work.ended.get(id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    match state.work.items.get(id) {
+        Some(item) => Outcome::accepted(make(item)),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}
+
+/// An open item, the entry of its latest snapshot, and what moved its epoch since.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+pub struct Item {
+    /// The entry of the latest snapshot.
+    pub seq: Seq,
+    /// The latest snapshot.
+    pub record: WorkItemRecord,
+    /// The `k` of its epoch: live entries since the snapshot that give the model a new reason to look (contract 8.2).
+    pub moved: u64,
+    /// Whether it was ever picked.
+    pub picked: bool,
+}
+
+impl Item {
+    /// The epoch in which its keys stand (contract 8.2).
+    #[must_use]
+    pub fn epoch(&self) -> Epoch {
+        Epoch { revision: self.record.revision, moved: self.moved }
+    }
+
+    fn next_snapshot(&self, at: Timestamp) -> WorkItemRecord {
+        WorkItemRecord { revision: self.record.revision + 1, updated_at: at, ..self.record.clone() }
+    }
+}
+
+/// The focus and the entry that set it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Focus {
+    /// The item; it need not exist in foreign ledgers.
+    pub work_item_id: WorkItemId,
+    /// The entry.
+    pub seq: Seq,
+}
+
+/// A spent key and the entry that spent it.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct SpentKey {
+    /// The key.
+    pub key: Key,
+    /// The entry.
+    pub seq: Seq,
+}
+
+/// The newest spent key of an item for each reason.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct Spent {
+    /// The newest for `continue_active`.
+    pub continue_active: Option<SpentKey>,
+    /// The newest for `queued_available`.
+    pub queued_available: Option<SpentKey>,
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Work {
+    /// The open items.
+    pub items: BTreeMap<WorkItemId, Item>,
+    /// The durable focus.
+    pub focus: Option<Focus>,
+    /// Spent keys, one per live item and reason (contract 8.3).
+    pub spent: BTreeMap<WorkItemId, Spent>,
+    /// Completed items, and the entry that says so.
+    pub ended: BTreeMap<WorkItemId, Seq>,
+    /// Records that completion refused (contract 3.3).
+    pub refused: u64,
+}
+
+impl Work {
+    /// The item that has the focus, if it is open.
+    #[must_use]
+    pub fn current(&self) -> Option<&Item> {
+        self.items.get(&self.focus.as_ref()?.work_item_id)
+    }
+
+    /// The entry that knows this id, if any does.
+    #[must_use]
+    pub fn seen(&self, id: &WorkItemId) -> Option<Seq> {
+        let open = self.items.get(id).map(|item| item.seq);
+        open.or_else(|| self.ended.get(id).copied())
+    }
+
+    /// The key of an item for one reason, and the entry that spent it, if one did.
+    #[must_use]
+    pub fn key(&self, item: &Item, reason: TickReason) -> (Key, Option<Seq>) {
+        let key = Key::work(reason, &item.record.id, item.epoch());
+        let spent = self.spent.get(&item.record.id).and_then(|spent| match reason {
+            TickReason::ContinueActive => spent.continue_active.as_ref(),
+            TickReason::QueuedAvailable => spent.queued_available.as_ref(),
+        });
+        let by = spent.filter(|spent| spent.key == key).map(|spent| spent.seq);
+        (key, by)
+    }
+
+    pub(crate) fn apply(&mut self, place: &Place, record: &WorkItemRecord) {
+        let id = &record.id;
+        if record.state == WorkItemState::Completed {
+            self.items.remove(id);
+            self.spent.remove(id);
+            self.ended.insert(id.clone(), place.seq);
+            return;
+        }
+        if self.ended.contains_key(id) {
+            self.refused += 1;
+            return;
+        }
+        let picked = self.items.get(id).is_some_and(|item| item.picked);
+        let item = Item { seq: place.seq, record: record.clone(), moved: 0, picked };
+        self.items.insert(id.clone(), item);
+    }
+
+    pub(crate) fn apply_focus(&mut self, place: &Place, set: &FocusSet) {
+        self.focus = set.work_item_id.as_ref().map(|id| Focus { work_item_id: id.clone(), seq: place.seq });
+        let Some(item) = set.work_item_id.as_ref().and_then(|id| self.items.get_mut(id)) else {
+            return;
+        };
+        if set.cause == FocusCause::Pick && !item.picked {
+            item.picked = true;
+            // contract 8.2: its first pick moves an item's epoch.
+            item.moved += u64::from(place.live);
+        }
+    }
+
+    /// The model gets a new reason to look at this item.
+    pub(crate) fn move_epoch(&mut self, id: &WorkItemId) {
+        if let Some(item) = self.items.get_mut(id) {
+            item.moved += 1;
+        }
+    }
+
+    pub(crate) fn spend(&mut self, id: &WorkItemId, reason: TickReason, key: Key, seq: Seq) {
+        if self.ended.contains_key(id) {
+            return;
+        }
+        let spent = self.spent.entry(id.clone()).or_default();
+        let slot = match reason {
+            TickReason::ContinueActive => &mut spent.continue_active,
+            TickReason::QueuedAvailable => &mut spent.queued_available,
+        };
+        *slot = Some(SpentKey { key, seq });
+    }
+}

@@ -1,0 +1,194 @@
+//! The state: one projection, folded from entries and from nothing else (contract 1.1, 3.3).
+
+use serde::Serialize;
+
+use crate::{
+    entry::{Entry, EventKind, EventRecord, Head, Place, Record},
+    id::Seq,
+    ladder::{Decision, key::Key},
+    plane::{
+        context::Context,
+        control::{AgentImported, Control, ControlRecord},
+        queue::{MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, SystemWaitNote, WorkQueueNote},
+        task::Tasks,
+        turn::{LastTerminal, RunStatus, TurnRecord, TurnTerminalKind, Turns},
+        waiting::{EndedBy, Waiting},
+        work::Work,
+    },
+    time::Timestamp,
+};
+
+/// The planes and the head up to which they are folded.
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct State {
+    /// The newest entry.
+    pub head: Head,
+    /// The time of the newest batch.
+    pub at: Timestamp,
+    /// Identity, lifecycle, hints.
+    pub control: Control,
+    /// Messages.
+    pub queue: Queue,
+    /// Turns.
+    pub turns: Turns,
+    /// Background tasks.
+    pub tasks: Tasks,
+    /// Work items.
+    pub work: Work,
+    /// Waits and timers.
+    pub waiting: Waiting,
+    /// Evidence.
+    pub context: Context,
+    /// Records of other agents, which never count (contract 3.6).
+    pub foreign_records: u64,
+}
+
+impl State {
+    /// The state after one more entry. This is the only way in which a state changes.
+    pub fn apply(&mut self, entry: &Entry) {
+        let place = Place { seq: entry.seq, live: self.control.live_from.is_some() };
+        if self.is_own(&entry.record) {
+            self.fold(&place, &entry.record);
+        } else {
+            self.foreign_records += 1;
+        }
+        self.head = entry.head();
+        self.at = entry.at;
+    }
+
+    fn is_own(&self, record: &Record) -> bool {
+        let owner = match record {
+            Record::Message(record) => &record.agent_id,
+            Record::QueueEntry(record) => &record.agent_id,
+            Record::Transcript(record) => &record.agent_id,
+            Record::Task(record) => &record.agent_id,
+            Record::WorkItem(record) => &record.agent_id,
+            Record::WaitingIntent(record) => &record.agent_id,
+            Record::WaitCondition(record) => &record.agent_id,
+            Record::Timer(record) => &record.agent_id,
+            Record::Tool(record) => &record.agent_id,
+            Record::Brief(record) => &record.agent_id,
+            Record::Turn(record) => &record.agent_id,
+            Record::Event(_) | Record::Control(_) => return true,
+        };
+        *owner == self.control.agent_id
+    }
+
+    fn fold(&mut self, place: &Place, record: &Record) {
+        match record {
+            Record::Message(record) => self.fold_message(place, record),
+            Record::QueueEntry(record) => {
+                self.queue.apply_entry(place, record);
+                if place.live && record.status == QueueStatus::Queued {
+                    self.control.wake();
+                }
+            }
+            Record::Event(record) => self.fold_event(place, record),
+            Record::Transcript(_) => self.context.transcript += 1,
+            Record::Task(record) => self.tasks.apply(place, record),
+            Record::WorkItem(record) => self.work.apply(place, record),
+            Record::WaitingIntent(record) => {
+                self.waiting.apply_intent(place, record);
+                self.wait_ended(place, record.ended_by, record.work_item_id.as_ref());
+            }
+            Record::WaitCondition(record) => {
+                self.waiting.apply_condition(place, record);
+                // The mirror of an intent ends with it; the epoch moves once.
+                let is_mirror = record.id.as_str().starts_with("waiting_intent:");
+                let ended_by = record.ended_by.filter(|_| !is_mirror);
+                self.wait_ended(place, ended_by, record.work_item_id.as_ref());
+            }
+            Record::Timer(record) => self.waiting.apply_timer(place, record),
+            Record::Tool(_) => self.context.tool_executions += 1,
+            Record::Brief(record) => self.context.apply_brief(place, record),
+            Record::Turn(record) => self.fold_turn(place, record),
+            Record::Control(record) => {
+                self.control.apply(place, record);
+                match record {
+                    ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
+                    ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    fn fold_message(&mut self, place: &Place, record: &MessageRecord) {
+        self.queue.apply_message(place, record);
+        let is_tick =
+            record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_work_queue_origin(&record.origin));
+        if !is_tick {
+            return;
+        }
+        // contract 8.3: admitting its tick spends a key.
+        let notes = record.notes();
+        if let Some(note) = notes.work_queue.and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
+            let key = Key::named(note.idempotency_key);
+            self.work.spend(&note.work_item_id, note.reason, key, place.seq);
+        }
+        if let Some(note) = notes.system_wait.and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
+            self.waiting.ticked.insert(note.wait_condition_id, place.seq);
+        }
+    }
+
+    fn fold_event(&mut self, place: &Place, record: &EventRecord) {
+        self.context.apply_event(place, record);
+        if !place.live || record.kind != EventKind::SchedulerDecision.as_str() {
+            return;
+        }
+        let data = record.data.as_ref();
+        if let Some(decision) = data.and_then(|raw| raw.read::<Decision>().ok()) {
+            self.control.apply_decision(place, decision);
+        }
+    }
+
+    fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
+        let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
+        self.turns.apply(place, record);
+        match record.status {
+            RunStatus::Started => {
+                self.control.wake();
+                self.queue.set_in_run(&record.message_id, true);
+            }
+            RunStatus::Interrupted => self.queue.set_in_run(&record.message_id, false),
+            RunStatus::Terminal => {
+                if record.kind == Some(TurnTerminalKind::Completed) {
+                    self.context.turn_completed();
+                }
+            }
+        }
+        let Some(binding) = &record.work_item else { return };
+        if record.status == RunStatus::Started {
+            // contract 8.2: operator input about an item is a new reason to look at it.
+            let message = self.queue.message(&record.message_id);
+            if place.live && message.is_some_and(|held| held.record.is_operator_input()) {
+                self.work.move_epoch(&binding.work_item_id);
+            }
+        } else if record.status == RunStatus::Terminal && was_open {
+            // contract 8.3: the settlement of a turn about an item spends its key.
+            let key = Key::work(binding.offered_as, &binding.work_item_id, binding.epoch);
+            self.work.spend(&binding.work_item_id, binding.offered_as, key, place.seq);
+        }
+    }
+
+    fn wait_ended(&mut self, place: &Place, by: Option<EndedBy>, item: Option<&crate::id::WorkItemId>) {
+        if let (true, Some(item)) = (place.live && by.is_some_and(EndedBy::moves_epoch), item) {
+            self.work.move_epoch(item);
+        }
+    }
+
+    fn fold_imported_agent(&mut self, place: &Place, agent: &AgentImported) {
+        self.turns.turn_index = agent.turn_index;
+        self.turns.last_terminal = agent.last_turn_terminal.map(|kind| LastTerminal { turn_index: agent.turn_index, kind, seq: place.seq });
+    }
+
+    /// The position of the next entry.
+    #[must_use]
+    pub fn next_seq(&self) -> Seq {
+        self.head.seq.next()
+    }
+}
+
+fn is_work_queue_origin(origin: &MessageOrigin) -> bool {
+    matches!(origin, MessageOrigin::System { subsystem } if subsystem == "work_queue")
+}

@@ -1,0 +1,137 @@
+//! Cases: what a replay or a cross-check plays. A fixture folder is a ledger to observe, a story is an agent to drive.
+
+use std::{
+    fs, io,
+    path::{Path, PathBuf},
+};
+
+use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
+
+/// Something to play.
+#[derive(Clone, Debug)]
+pub struct Case {
+    /// Its name: that of its folder or file.
+    pub name: String,
+    /// What it is.
+    pub kind: CaseKind,
+}
+
+/// What a case is.
+#[derive(Clone, Debug)]
+pub enum CaseKind {
+    /// A fixture folder: its texts by path.
+    Fixture(Folder),
+    /// A story and its text.
+    Story(Box<Story>, String),
+}
+
+impl Case {
+    /// What it shows, in a sentence; empty where it does not say.
+    #[must_use]
+    pub fn shows(&self) -> &str {
+        match &self.kind {
+            CaseKind::Fixture(folder) => folder.get("README.md").map_or("", |text| text.trim()),
+            CaseKind::Story(story, _) => &story.shows,
+        }
+    }
+}
+
+/// Why there is no case.
+#[derive(Debug, thiserror::Error)]
+pub enum CaseError {
+    /// Nothing is there.
+    #[error("`{}` does not exist", .0.display())]
+    NoSuchPath(PathBuf),
+    /// The folder holds nothing to play.
+    #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a story is a `.json` file", .0.display())]
+    Empty(PathBuf),
+    /// It cannot be read.
+    #[error("cannot read `{}`: {why}", path.display())]
+    Unreadable {
+        /// The file or folder.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// A story cannot be understood.
+    #[error("{}:{}:{}: {}{}", path.display(), why.line, why.column, why.message, if why.path.is_empty() { String::new() } else { format!(" (field `{}`)", why.path) })]
+    Malformed {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        why: JsonError,
+    },
+}
+
+/// The cases below some paths, in the order given, and by name within a folder.
+///
+/// # Errors
+/// The first path at which there is no case, or a story that cannot be understood. Fixtures are not looked into: what is wrong with
+/// them, every engine must say by itself.
+pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
+    let mut cases = Vec::new();
+    for path in paths {
+        let before = cases.len();
+        load(path, &mut cases)?;
+        if cases.len() == before {
+            return Err(CaseError::Empty(path.clone()));
+        }
+    }
+    Ok(cases)
+}
+
+fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
+    if path.is_file() {
+        cases.push(story(path)?);
+    } else if !path.is_dir() {
+        return Err(CaseError::NoSuchPath(path.to_owned()));
+    } else if ["agent.json", "expected.json", "ledger"].iter().any(|name| path.join(name).exists()) {
+        let mut folder = Folder::new();
+        read_texts(path, path, &mut folder)?;
+        cases.push(Case { name: name_of(path), kind: CaseKind::Fixture(folder) });
+    } else {
+        for child in children(path)? {
+            if child.is_dir() || child.extension().is_some_and(|extension| extension == "json") {
+                load(&child, cases)?;
+            }
+        }
+    }
+    Ok(())
+}
+
+fn story(path: &Path) -> Result<Case, CaseError> {
+    let text = read(path)?;
+    let story = Story::read(&text).map_err(|why| CaseError::Malformed { path: path.to_owned(), why })?;
+    Ok(Case { name: name_of(path), kind: CaseKind::Story(Box::new(story), text) })
+}
+
+/// The last name of a path without extension, also where the path ends in `.` or `..`.
+fn name_of(path: &Path) -> String {
+    let absolute = path.canonicalize();
+    let path = absolute.as_deref().unwrap_or(path);
+    path.file_stem().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+}
+
+fn read_texts(root: &Path, folder: &Path, texts: &mut Folder) -> Result<(), CaseError> {
+    for child in children(folder)? {
+        if child.is_dir() {
+            read_texts(root, &child, texts)?;
+            continue;
+        }
+        let names: Vec<_> = child.strip_prefix(root).unwrap_or(&child).iter().map(|name| name.to_string_lossy()).collect();
+        texts.insert(names.join("/"), read(&child)?);
+    }
+    Ok(())
+}
+
+fn children(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
+    let unreadable = |why| CaseError::Unreadable { path: folder.to_owned(), why };
+    let mut children: Vec<PathBuf> =
+        fs::read_dir(folder).map_err(unreadable)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(unreadable)?;
+    children.sort();
+    Ok(children)
+}
+
+fn read(path: &Path) -> Result<String, CaseError> {
+    fs::read_to_string(path).map_err(|why| CaseError::Unreadable { path: path.to_owned(), why })
+}

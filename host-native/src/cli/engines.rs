@@ -1,0 +1,41 @@
+//! Choosing engines.
+
+use std::path::PathBuf;
+
+use clap::{Args, ValueEnum};
+
+use super::CliError;
+use crate::{
+    sandbox::{self, NoGuest},
+    trace::{Node, Tracer},
+};
+
+/// An engine that can be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum EngineName {
+    /// The core in this program
+    Native,
+    /// The guest component in wasmtime
+    Wasm,
+    /// The web guest in Node (in the source tree)
+    Node,
+}
+
+/// Where the guest is.
+#[derive(Args)]
+pub(super) struct GuestArg {
+    /// The guest component [default: $WAKEFUL_GUEST, the build folder, or the embedded one]
+    #[arg(long, value_name = "FILE")]
+    guest: Option<PathBuf>,
+}
+
+impl GuestArg {
+    /// Starts an engine.
+    pub(super) fn start(&self, engine: EngineName) -> Result<Tracer, CliError> {
+        Ok(match engine {
+            EngineName::Native => Tracer::Native,
+            EngineName::Wasm => Tracer::Wasm(sandbox::find(self.guest.as_deref())?.ok_or(NoGuest)?),
+            EngineName::Node => Tracer::Node(Node::start()?),
+        })
+    }
+}

@@ -1,0 +1,182 @@
+//! `wakeful explain`: the decision after a case, what each rule said, and what is owed.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use wakeful_core::{
+    derive::{
+        closure::Closure,
+        obligation::ObligationKind,
+        posture::AgentPosture,
+    },
+    entry::Head,
+    host::ErrorReport,
+    id::Seq,
+    json,
+    ladder::Decision,
+    plane::control::AgentStatus,
+    time::Timestamp,
+};
+
+use super::{
+    Cases, CliError, Verdict,
+    engines::{EngineName, GuestArg},
+    style::{self, BAD, FAINT, GOOD, STRONG, painted},
+};
+use crate::{case, trace::Trace};
+
+#[derive(Args)]
+pub(super) struct Explain {
+    #[command(flatten)]
+    cases: Cases,
+    /// The engine that explains
+    #[arg(long, value_enum, default_value = "native")]
+    engine: EngineName,
+    #[command(flatten)]
+    guest: GuestArg,
+    /// Print one JSON object per case: the core's `Explanation`
+    #[arg(long)]
+    json: bool,
+}
+
+/// An explanation, read back from any engine.
+#[derive(Deserialize)]
+struct Explained {
+    head: Head,
+    status: AgentStatus,
+    decision: Decision,
+    rules: Vec<Rule>,
+    closure: Closure,
+    posture: AgentPosture,
+    obligations: Vec<Owed>,
+    next_wake: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Rule {
+    rule: String,
+    says: String,
+    outcome: String,
+    atom: Option<String>,
+    #[serde(default)]
+    keys: Vec<SpentKey>,
+}
+
+#[derive(Deserialize)]
+struct SpentKey {
+    key: String,
+    spent_by: Seq,
+}
+
+#[derive(Deserialize)]
+struct Owed {
+    kind: ObligationKind,
+    id: String,
+    seq: Seq,
+    enabled_at: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    error: ErrorReport,
+}
+
+impl Explain {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let cases = case::load_all(&self.cases.cases)?;
+        let mut tracer = self.guest.start(self.engine)?;
+        for (at, case) in cases.iter().enumerate() {
+            let failed = |why| CliError::Trace { case: case.name.clone(), why };
+            let trace = tracer.trace(case).map_err(failed)?;
+            let explanation = last_explanation(&case.name, &trace)?;
+            if self.json {
+                anstream::println!("{}", explanation.get());
+                continue;
+            }
+            if at > 0 {
+                anstream::println!();
+            }
+            let explained = serde_json::from_str(explanation.get()).map_err(|why| failed(why.into()))?;
+            print(&case.name, case.shows(), &explained);
+        }
+        Ok(Verdict::Well)
+    }
+}
+
+/// The explanation after the last step; a case whose first step was refused has none.
+fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, CliError> {
+    let refused = trace.steps.first().and_then(|step| serde_json::from_str::<Refused>(step.outcome.get()).ok());
+    match (refused, trace.steps.last()) {
+        (None, Some(step)) => Ok(&step.explanation),
+        (refused, _) => Err(CliError::Refused {
+            case: case.to_owned(),
+            message: refused.map_or_else(|| "nothing happened".to_owned(), |refused| refused.error.message),
+        }),
+    }
+}
+
+fn print(case: &str, shows: &str, explained: &Explained) {
+    let decision = &explained.decision;
+    anstream::println!("{}  {}", painted(STRONG, case), painted(FAINT, shows));
+    anstream::println!("{} ({}), by rule {}", painted(STRONG, &format!("{:?}", decision.kind)), decision.reason, decision.rule);
+    let about = [
+        ("message", decision.message_id.as_ref().map(ToString::to_string)),
+        ("work item", decision.work_item_id.as_ref().map(ToString::to_string)),
+        ("task", decision.task_id.as_ref().map(ToString::to_string)),
+    ];
+    for (what, id) in about.into_iter().filter_map(|(what, id)| Some((what, id?))) {
+        anstream::println!("  about {what} {id}");
+    }
+    for because in &decision.because {
+        anstream::println!("  because {}{}", word(&because.code), entries(&because.seqs));
+    }
+    for ignored in &decision.ignored {
+        anstream::println!("  passed over {}: {}{}", ignored.what, word(&ignored.reason), entries(&ignored.seqs));
+    }
+    anstream::println!();
+    print_rules(&explained.rules);
+    anstream::println!();
+    let closure = &explained.closure;
+    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(&reason)));
+    anstream::println!("status   {}", word(&explained.status));
+    anstream::println!("closure  {}{waits}", word(&closure.outcome));
+    anstream::println!("posture  {}: {}", word(&explained.posture.posture), explained.posture.reason);
+    for owed in &explained.obligations {
+        let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
+        anstream::println!("owed     {} {} {when}{}", word(&owed.kind), owed.id, entries(&[owed.seq]));
+    }
+    let wake = explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
+    anstream::println!("wakes    {wake}");
+    anstream::println!("head     {}", explained.head);
+}
+
+fn print_rules(rules: &[Rule]) {
+    let mut table = style::table(&["rule", "", "says"]);
+    for rule in rules {
+        let outcome = match rule.outcome.as_str() {
+            "fired" => painted(GOOD, "fired"),
+            "suppressed" => {
+                let keys: Vec<_> = rule.keys.iter().map(|spent| format!("{} spent by {}", spent.key, spent.spent_by)).collect();
+                painted(BAD, &format!("suppressed: {}", keys.join(", ")))
+            }
+            "false" => painted(FAINT, &format!("not {}", rule.atom.as_deref().unwrap_or_default())),
+            other => painted(FAINT, other),
+        };
+        table.add_row([rule.rule.clone(), outcome, rule.says.clone()]);
+    }
+    style::print(&table);
+}
+
+/// A name of the contract, as words.
+fn word<T: Serialize>(name: &T) -> String {
+    json::write(name).trim_matches('"').replace('_', " ")
+}
+
+fn entries(seqs: &[Seq]) -> String {
+    let seqs: Vec<_> = seqs.iter().map(ToString::to_string).collect();
+    match seqs.len() {
+        0 => String::new(),
+        1 => painted(FAINT, &format!(" (entry {})", seqs.join(", "))),
+        _ => painted(FAINT, &format!(" (entries {})", seqs.join(", "))),
+    }
+}

@@ -1,0 +1,147 @@
+//! The command line: one file per command.
+
+mod crosscheck;
+mod engines;
+mod explain;
+mod replay;
+mod schema;
+mod style;
+mod trace;
+
+use std::{io, path::PathBuf, process::ExitCode};
+
+use clap::{Args, CommandFactory, Parser, Subcommand};
+
+use crate::{case::CaseError, engine::EngineError, sandbox::GuestError, trace::TraceError};
+
+/// Decides what a long-lived agent does next, and says why.
+#[derive(Parser)]
+#[command(
+    name = "wakeful",
+    version,
+    after_help = "Exit codes: 0 all well; 1 something differs from what was expected; 2 the input or the arguments cannot be used.\n\n\
+                  Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
+                  wakeful crosscheck tests/fixtures --engine native,wasm"
+)]
+struct Cli {
+    #[command(subcommand)]
+    command: Command,
+}
+
+#[derive(Subcommand)]
+enum Command {
+    /// Replay fixtures and compare what is decided with their `expected.json`
+    Replay(replay::Replay),
+    /// Say what is decided after a fixture or a story, and what each rule said
+    Explain(explain::Explain),
+    /// Play cases with several engines and name the first difference
+    Crosscheck(crosscheck::Crosscheck),
+    /// Print what an engine does with cases, step by step, as JSON
+    Trace(trace::TraceArgs),
+    /// Print the JSON Schema of every payload
+    Schema,
+    /// Print a completion script for a shell
+    Completions {
+        /// The shell
+        shell: clap_complete::Shell,
+    },
+}
+
+/// What is played.
+#[derive(Args)]
+struct Cases {
+    /// Fixture folders, stories (`.json`), or folders of either
+    #[arg(required = true, value_name = "CASE")]
+    cases: Vec<PathBuf>,
+}
+
+/// Why a command failed.
+#[derive(Debug, thiserror::Error)]
+enum CliError {
+    /// What was named cannot be played.
+    #[error(transparent)]
+    Case(#[from] CaseError),
+    /// The guest cannot be used.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+    /// There is no guest.
+    #[error(transparent)]
+    NoGuest(#[from] crate::sandbox::NoGuest),
+    /// An engine broke down over a case.
+    #[error("{case}: {why}")]
+    Trace {
+        /// The case.
+        case: String,
+        /// Why.
+        why: TraceError,
+    },
+    /// An engine cannot be started.
+    #[error(transparent)]
+    Engine(#[from] TraceError),
+    /// The scheduler refused the case.
+    #[error("{case}: {message}")]
+    Refused {
+        /// The case.
+        case: String,
+        /// Why.
+        message: String,
+    },
+    /// Something other than a fixture was to be replayed.
+    #[error("`{0}` is a story: replay reads fixtures; use `wakeful explain` or `wakeful crosscheck` for stories")]
+    NotAFixture(String),
+    /// The answer cannot be written.
+    #[error("cannot write {what}: {why}")]
+    Write {
+        /// What.
+        what: String,
+        /// Why.
+        why: io::Error,
+    },
+}
+
+impl From<EngineError> for CliError {
+    fn from(why: EngineError) -> Self {
+        Self::Engine(TraceError::Engine(why))
+    }
+}
+
+/// How a command ended that did what it was asked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Verdict {
+    Well,
+    Differs,
+}
+
+/// Runs the command line of this process.
+#[must_use]
+pub fn main() -> ExitCode {
+    let done = match Cli::parse().command {
+        Command::Replay(command) => command.run(),
+        Command::Explain(command) => command.run(),
+        Command::Crosscheck(command) => command.run(),
+        Command::Trace(command) => command.run(),
+        Command::Schema => schema::run(),
+        Command::Completions { shell } => {
+            clap_complete::generate(shell, &mut Cli::command(), "wakeful", &mut io::stdout());
+            Ok(Verdict::Well)
+        }
+    };
+    match done {
+        Ok(Verdict::Well) => ExitCode::SUCCESS,
+        Ok(Verdict::Differs) => ExitCode::from(1),
+        Err(why) => {
+            anstream::eprintln!("{}error:{} {why}", style::BAD.render(), style::BAD.render_reset());
+            ExitCode::from(2)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_arguments_are_consistent() {
+        Cli::command().debug_assert();
+    }
+}

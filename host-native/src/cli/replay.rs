@@ -1,0 +1,130 @@
+//! `wakeful replay`: fixtures against their `expected.json`.
+
+use clap::Args;
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+use similar::{ChangeTag, TextDiff};
+use wakeful_core::{host::ErrorReport, ladder::Decision};
+
+use super::{
+    Cases, CliError, Verdict,
+    engines::{EngineName, GuestArg},
+    style,
+};
+use crate::case::{self, CaseKind};
+
+#[derive(Args)]
+pub(super) struct Replay {
+    #[command(flatten)]
+    cases: Cases,
+    /// The engine that decides
+    #[arg(long, value_enum, default_value = "native")]
+    engine: EngineName,
+    #[command(flatten)]
+    guest: GuestArg,
+    /// Print one JSON document: a list of {case, ok, expected, found, explanation}
+    #[arg(long)]
+    json: bool,
+}
+
+/// The part of the core's `Replay` that is read here; the rest is passed through.
+#[derive(Deserialize)]
+struct Answer {
+    expected: Box<RawValue>,
+    found: Box<RawValue>,
+    explanation: Box<RawValue>,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    error: ErrorReport,
+}
+
+#[derive(Deserialize)]
+struct Explained {
+    decision: Decision,
+}
+
+#[derive(Serialize)]
+struct Row {
+    case: String,
+    ok: bool,
+    expected: Box<RawValue>,
+    found: Box<RawValue>,
+    explanation: Box<RawValue>,
+}
+
+impl Row {
+    fn decision(&self) -> Option<Decision> {
+        serde_json::from_str::<Explained>(self.explanation.get()).ok().map(|explained| explained.decision)
+    }
+}
+
+impl Replay {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let cases = case::load_all(&self.cases.cases)?;
+        let mut tracer = self.guest.start(self.engine)?;
+        let mut rows = Vec::new();
+        for case in &cases {
+            if matches!(case.kind, CaseKind::Story(..)) {
+                return Err(CliError::NotAFixture(case.name.clone()));
+            }
+            let failed = |why| CliError::Trace { case: case.name.clone(), why };
+            let trace = tracer.trace(case).map_err(failed)?;
+            let outcome = trace.steps.first().map_or("null", |step| step.outcome.get());
+            if let Ok(Refused { error }) = serde_json::from_str(outcome) {
+                return Err(CliError::Refused { case: case.name.clone(), message: error.message });
+            }
+            let answer: Answer = serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
+            rows.push(Row {
+                case: case.name.clone(),
+                ok: answer.expected.get() == answer.found.get(),
+                expected: answer.expected,
+                found: answer.found,
+                explanation: answer.explanation,
+            });
+        }
+        if self.json {
+            anstream::println!("{}", serde_json::to_string(&rows).map_err(|why| CliError::Engine(why.into()))?);
+        } else {
+            print(&rows);
+        }
+        Ok(if rows.iter().all(|row| row.ok) { Verdict::Well } else { Verdict::Differs })
+    }
+}
+
+fn print(rows: &[Row]) {
+    let mut table = style::table(&["case", "decision", "reason", "rule", ""]);
+    for row in rows {
+        let (kind, reason, rule) = row.decision().map_or_else(Default::default, |decision| {
+            (format!("{:?}", decision.kind), decision.reason, decision.rule)
+        });
+        let mark = if row.ok { style::painted(style::GOOD, "as expected") } else { style::painted(style::BAD, "differs") };
+        table.add_row([row.case.clone(), kind, reason, rule, mark]);
+    }
+    style::print(&table);
+    for row in rows.iter().filter(|row| !row.ok) {
+        print_diff(row);
+    }
+    let wrong = rows.iter().filter(|row| !row.ok).count();
+    anstream::println!("\n{} cases, {wrong} differ", rows.len());
+}
+
+/// The lines in which `expected.json` and what was found differ.
+fn print_diff(row: &Row) {
+    let (expected, found) = (pretty(&row.expected), pretty(&row.found));
+    anstream::println!("\n{}: expected {}, found {}", style::painted(style::STRONG, &row.case), style::painted(style::BAD, "-"), style::painted(style::GOOD, "+"));
+    for change in TextDiff::from_lines(&expected, &found).iter_all_changes() {
+        let line = change.value().trim_end();
+        match change.tag() {
+            ChangeTag::Delete => anstream::println!("  {}", style::painted(style::BAD, &format!("- {line}"))),
+            ChangeTag::Insert => anstream::println!("  {}", style::painted(style::GOOD, &format!("+ {line}"))),
+            ChangeTag::Equal => {}
+        }
+    }
+}
+
+fn pretty(json: &RawValue) -> String {
+    let value = serde_json::from_str::<serde_json::Value>(json.get());
+    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.get().to_owned())
+}

@@ -1,0 +1,50 @@
+//! `wakeful schema`: the JSON Schema of every payload, from the core's types.
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use wakeful_core::{
+    effect::Effect,
+    entry::Record,
+    explain::Explanation,
+    fact::Fact,
+    foreign::expected::Expected,
+    host::{ErrorReport, Receipt, Replay, StepReport},
+    ladder::Boundary,
+    machine::Options,
+};
+
+use super::{CliError, Verdict};
+
+/// Everything that crosses a boundary, so that one document defines it all.
+#[derive(JsonSchema)]
+#[schemars(title = "Wakeful payloads")]
+struct Payloads {
+    #[allow(dead_code)]
+    fact: Fact,
+    #[allow(dead_code)]
+    record: Record,
+    #[allow(dead_code)]
+    effect: Effect,
+    #[allow(dead_code)]
+    options: Options,
+    #[allow(dead_code)]
+    boundary: Boundary,
+    #[allow(dead_code)]
+    receipt: Receipt,
+    #[allow(dead_code)]
+    step_report: StepReport,
+    #[allow(dead_code)]
+    explanation: Explanation,
+    #[allow(dead_code)]
+    expected: Expected,
+    #[allow(dead_code)]
+    replay: Replay,
+    #[allow(dead_code)]
+    error_report: ErrorReport,
+}
+
+pub(super) fn run() -> Result<Verdict, CliError> {
+    let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Payloads>();
+    let text = serde_json::to_string_pretty(&schema).map_err(|why| CliError::Engine(why.into()))?;
+    anstream::println!("{text}");
+    Ok(Verdict::Well)
+}

@@ -1,0 +1,81 @@
+//! `wakeful trace`: what an engine does with a case, for programs; and the bundle that the workbench opens.
+
+use std::{fs, path::PathBuf};
+
+use clap::Args;
+use serde::Serialize;
+use wakeful_core::foreign::Folder;
+
+use super::{
+    Cases, CliError, Verdict,
+    engines::{EngineName, GuestArg},
+};
+use crate::{
+    case::{self, Case, CaseKind},
+    trace::{Trace, TraceError},
+};
+
+#[derive(Args)]
+pub(super) struct TraceArgs {
+    #[command(flatten)]
+    cases: Cases,
+    /// The engine that is traced
+    #[arg(long, value_enum, default_value = "native")]
+    engine: EngineName,
+    #[command(flatten)]
+    guest: GuestArg,
+    /// Write the cases with their traces to this file, as the workbench reads them
+    #[arg(long, value_name = "FILE")]
+    bundle: Option<PathBuf>,
+}
+
+#[derive(Serialize)]
+struct Bundle<'a> {
+    cases: Vec<Bundled<'a>>,
+}
+
+#[derive(Serialize)]
+struct Bundled<'a> {
+    case: &'a str,
+    kind: &'static str,
+    shows: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<&'a Folder>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    story: Option<&'a str>,
+    trace: Trace,
+}
+
+impl<'a> Bundled<'a> {
+    fn new(case: &'a Case, trace: Trace) -> Self {
+        let (kind, files, story) = match &case.kind {
+            CaseKind::Fixture(folder) => ("fixture", Some(folder), None),
+            CaseKind::Story(_, text) => ("story", None, Some(text.as_str())),
+        };
+        Self { case: &case.name, kind, shows: case.shows(), files, story, trace }
+    }
+}
+
+impl TraceArgs {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let cases = case::load_all(&self.cases.cases)?;
+        let mut tracer = self.guest.start(self.engine)?;
+        let mut bundled = Vec::new();
+        for case in &cases {
+            let trace = tracer.trace(case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
+            if self.bundle.is_none() {
+                anstream::println!("{}", text(&trace)?);
+            }
+            bundled.push(Bundled::new(case, trace));
+        }
+        if let Some(file) = &self.bundle {
+            let written = fs::write(file, text(&Bundle { cases: bundled })?);
+            written.map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })?;
+        }
+        Ok(Verdict::Well)
+    }
+}
+
+fn text<T: Serialize>(value: &T) -> Result<String, CliError> {
+    serde_json::to_string(value).map_err(|why| CliError::Engine(TraceError::NotJson(why)))
+}

@@ -1,0 +1,103 @@
+//! Comparing traces: the first difference, by step and JSON path.
+
+use serde_json::Value;
+
+use crate::trace::{Step, Trace};
+
+/// Where two traces part.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// The step, from 0.
+    pub step: usize,
+    /// The JSON path from the trace down, such as `$.steps[2].outcome[0].decision.reason`.
+    pub path: String,
+    /// What stands there in the first trace.
+    pub left: String,
+    /// What stands there in the second trace.
+    pub right: String,
+}
+
+/// The first difference between two traces, in the order in which things happened; none where they are equal to the byte.
+#[must_use]
+pub fn first_difference(left: &Trace, right: &Trace) -> Option<Difference> {
+    let pairs = left.steps.iter().zip(&right.steps).enumerate();
+    let within = pairs.into_iter().find_map(|(step, (a, b))| of_step(step, a, b));
+    let lengths = (left.steps.len(), right.steps.len());
+    within.or_else(|| {
+        (lengths.0 != lengths.1).then(|| Difference {
+            step: lengths.0.min(lengths.1),
+            path: "$.steps.length".to_owned(),
+            left: lengths.0.to_string(),
+            right: lengths.1.to_string(),
+        })
+    })
+}
+
+fn of_step(step: usize, a: &Step, b: &Step) -> Option<Difference> {
+    let of_part = |part: &str, a: &str, b: &str| of_text(step, format!("$.steps[{step}].{part}"), a, b);
+    of_part("command", a.command.get(), b.command.get())
+        .or_else(|| of_part("entries.length", &a.entries.len().to_string(), &b.entries.len().to_string()))
+        .or_else(|| {
+            let entries = a.entries.iter().zip(&b.entries).enumerate();
+            entries.into_iter().find_map(|(at, (a, b))| of_part(&format!("entries[{at}]"), a.get(), b.get()))
+        })
+        .or_else(|| of_part("outcome", a.outcome.get(), b.outcome.get()))
+        .or_else(|| of_part("explanation", a.explanation.get(), b.explanation.get()))
+}
+
+fn of_text(step: usize, path: String, a: &str, b: &str) -> Option<Difference> {
+    if a == b {
+        return None;
+    }
+    let values = serde_json::from_str::<Value>(a).ok().zip(serde_json::from_str::<Value>(b).ok());
+    let found = values.and_then(|(a, b)| of_values(path.clone(), &a, &b));
+    // Texts may differ where their values do not: in the order of keys, in how a number is written.
+    let (path, left, right) = found.unwrap_or_else(|| (format!("{path} (same value, other text)"), a.to_owned(), b.to_owned()));
+    Some(Difference { step, path, left, right })
+}
+
+fn of_values(path: String, a: &Value, b: &Value) -> Option<(String, String, String)> {
+    match (a, b) {
+        (Value::Object(a), Value::Object(b)) => {
+            let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
+            keys.into_iter().find_map(|key| {
+                let missing = Value::String("(nothing)".to_owned());
+                of_values(format!("{path}.{key}"), a.get(key).unwrap_or(&missing), b.get(key).unwrap_or(&missing))
+            })
+        }
+        (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
+            let pairs = a.iter().zip(b).enumerate();
+            pairs.into_iter().find_map(|(at, (a, b))| of_values(format!("{path}[{at}]"), a, b))
+        }
+        _ => (a != b).then(|| (path, a.to_string(), b.to_string())),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn trace(outcome: &str) -> Trace {
+        let text = format!(r#"{{"case":"c","steps":[{{"command":{{}},"outcome":{outcome},"entries":[],"explanation":{{}}}}]}}"#);
+        serde_json::from_str(&text).expect("a trace")
+    }
+
+    #[test]
+    fn the_path_of_a_difference_goes_down_to_the_value() {
+        let found = first_difference(&trace(r#"[{"decision":{"reason":"a"}}]"#), &trace(r#"[{"decision":{"reason":"b"}}]"#));
+        let found = found.expect("they differ");
+        assert_eq!(found.path, "$.steps[0].outcome[0].decision.reason");
+        assert_eq!((found.left.as_str(), found.right.as_str()), (r#""a""#, r#""b""#));
+    }
+
+    #[test]
+    fn the_same_number_in_other_digits_is_a_difference() {
+        let found = first_difference(&trace("1e2"), &trace("100.0")).expect("the texts differ");
+        assert!(found.path.starts_with("$.steps[0].outcome"), "{}", found.path);
+    }
+
+    #[test]
+    fn equal_traces_do_not_differ() {
+        assert_eq!(first_difference(&trace("[1,2]"), &trace("[1,2]")), None);
+    }
+}

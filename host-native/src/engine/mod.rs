@@ -1,0 +1,79 @@
+//! Engines: one trait over the native core and the sandboxed guest. Payloads are the core's JSON text on both sides.
+
+mod native;
+
+pub use native::Native;
+use wakeful_core::{host::ErrorReport, ladder::Boundary, machine::Options, time::Timestamp};
+
+use crate::sandbox::GuestError;
+
+/// How a ledger is opened.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// As its driver.
+    Drive,
+    /// As an observer.
+    Observe,
+}
+
+/// Why an engine did not answer.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The scheduler said no; its ledger is consistent.
+    #[error("{}", .0.message)]
+    Refused(ErrorReport),
+    /// The guest broke a limit or trapped; its instance is gone, its ledger is consistent.
+    #[error(transparent)]
+    Guest(#[from] GuestError),
+}
+
+/// The scheduler of one agent, wherever it runs. Answers are JSON text of the types that each method names.
+pub trait Engine {
+    /// Opens the ledger: `Head`.
+    ///
+    /// # Errors
+    /// Where it cannot be opened.
+    fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError>;
+
+    /// Takes a `Fact` in JSON text: `Receipt`.
+    ///
+    /// # Errors
+    /// Where it is malformed, or the ledger fails.
+    fn propose(&mut self, fact: &str) -> Result<String, EngineError>;
+
+    /// Takes one step: `StepReport`.
+    ///
+    /// # Errors
+    /// Where the ledger is observed only, or fails.
+    fn step(&mut self, boundary: Boundary) -> Result<String, EngineError>;
+
+    /// Steps until there is nothing more to do: a list of `StepReport`.
+    ///
+    /// # Errors
+    /// As [`Engine::step`].
+    fn run_until_rest(&mut self) -> Result<String, EngineError>;
+
+    /// Replays a fixture folder, given as JSON object from path to text: `Replay`.
+    ///
+    /// # Errors
+    /// Where a file cannot be read.
+    fn replay(&mut self, folder: &str) -> Result<String, EngineError>;
+
+    /// Explains what would be decided: `Explanation`.
+    ///
+    /// # Errors
+    /// Where the ledger was not opened.
+    fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError>;
+
+    /// The state.
+    ///
+    /// # Errors
+    /// Where the ledger was not opened.
+    fn state(&mut self) -> Result<String, EngineError>;
+
+    /// When to step again.
+    ///
+    /// # Errors
+    /// Where the ledger was not opened.
+    fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError>;
+}

@@ -1,0 +1,75 @@
+//! The native core behind the engine trait.
+
+use wakeful_core::{
+    foreign::Folder,
+    host::{Clock, Ledger, Provider, Scheduler, SchedulerError},
+    json,
+    ladder::Boundary,
+    machine::{Options, ProposeError},
+    time::Timestamp,
+};
+
+use super::{Engine, EngineError, Mode};
+
+/// The core, compiled into this program.
+pub struct Native<L, C, P> {
+    lent: Option<(L, C, P)>,
+    scheduler: Option<Scheduler<L, C, P>>,
+}
+
+impl<L: Ledger, C: Clock, P: Provider> Native<L, C, P> {
+    /// An engine that will use what the host lends.
+    #[must_use]
+    pub fn new(ledger: L, clock: C, provider: P) -> Self {
+        Self { lent: Some((ledger, clock, provider)), scheduler: None }
+    }
+
+    fn scheduler(&mut self) -> Result<&mut Scheduler<L, C, P>, EngineError> {
+        self.scheduler.as_mut().ok_or_else(|| refused(ProposeError::NotBegun.into()))
+    }
+}
+
+fn refused(why: SchedulerError) -> EngineError {
+    EngineError::Refused(why.report())
+}
+
+impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
+    fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError> {
+        let (ledger, clock, provider) = self.lent.take().ok_or_else(|| refused(ProposeError::Busy.into()))?;
+        let opened = match mode {
+            Mode::Drive => Scheduler::drive(options.clone(), ledger, clock, provider),
+            Mode::Observe => Scheduler::observe(options.clone(), ledger, clock, provider),
+        };
+        let scheduler = self.scheduler.insert(opened.map_err(refused)?);
+        Ok(json::write(&scheduler.state().head))
+    }
+
+    fn propose(&mut self, fact: &str) -> Result<String, EngineError> {
+        self.scheduler()?.propose(fact).map(|receipt| json::write(&receipt)).map_err(refused)
+    }
+
+    fn step(&mut self, boundary: Boundary) -> Result<String, EngineError> {
+        self.scheduler()?.step(boundary).map(|report| json::write(&report)).map_err(refused)
+    }
+
+    fn run_until_rest(&mut self) -> Result<String, EngineError> {
+        self.scheduler()?.run_until_rest().map(|reports| json::write(&reports)).map_err(refused)
+    }
+
+    fn replay(&mut self, folder: &str) -> Result<String, EngineError> {
+        let folder: Folder = json::read(folder).map_err(|why| refused(ProposeError::Malformed(why).into()))?;
+        self.scheduler()?.replay(&folder).map(|replay| json::write(&replay)).map_err(refused)
+    }
+
+    fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError> {
+        Ok(json::write(&self.scheduler()?.explain(boundary)))
+    }
+
+    fn state(&mut self) -> Result<String, EngineError> {
+        Ok(json::write(self.scheduler()?.state()))
+    }
+
+    fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError> {
+        Ok(self.scheduler()?.next_wake())
+    }
+}

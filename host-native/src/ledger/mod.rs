@@ -1,0 +1,5 @@
+//! Ledgers: where a host keeps entries.
+
+mod memory;
+
+pub use memory::MemoryLedger;

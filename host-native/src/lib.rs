@@ -1,0 +1,15 @@
+//! The native host of the Wakeful scheduler.
+//!
+//! [`engine`] is one trait over the native core and the sandboxed guest, so that every command takes `--engine`. [`sandbox`] runs the
+//! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`case`], [`trace`] and
+//! [`compare`] are the cross-check: a case is played by each engine, and the traces are compared.
+
+pub mod case;
+pub mod cli;
+pub mod clock;
+pub mod compare;
+pub mod engine;
+pub mod ledger;
+pub mod provider;
+pub mod sandbox;
+pub mod trace;

@@ -1,0 +1,5 @@
+//! Providers: who executes turns for a host.
+
+mod scripted;
+
+pub use scripted::ScriptedProvider;

@@ -1,0 +1,56 @@
+//! The scripted provider: what happens in each turn is written in a story.
+
+use std::{cell::RefCell, rc::Rc};
+
+use wakeful_core::{
+    effect::TurnRequest,
+    host::{Provider, ProviderError},
+    id::{MessageId, RunId},
+    plane::turn::AbortReason,
+    story::{Command, Player, Story},
+    time::Timestamp,
+};
+
+/// Plays the turns of a story. Clones share the player.
+#[derive(Clone, Debug)]
+pub struct ScriptedProvider {
+    player: Rc<RefCell<Player>>,
+}
+
+impl ScriptedProvider {
+    /// A provider at the beginning of a story.
+    #[must_use]
+    pub fn new(story: Story) -> Self {
+        Self { player: Rc::new(RefCell::new(Player::new(story))) }
+    }
+
+    /// What the story says comes next, given when the agent would wake.
+    #[must_use]
+    pub fn next(&self, next_wake: Option<Timestamp>) -> Command {
+        self.player.borrow_mut().next(next_wake)
+    }
+}
+
+impl Provider for ScriptedProvider {
+    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
+        self.player.borrow_mut().start_turn(&request.run_id);
+        Ok(())
+    }
+
+    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
+        Ok(()) // A script is written beforehand: it does not answer to what it is told meanwhile.
+    }
+
+    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
+        Ok(()) // Likewise; the script ends its turns where it says so.
+    }
+
+    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
+        self.player.borrow_mut().abort_turn(run, reason.as_str());
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}

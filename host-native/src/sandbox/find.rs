@@ -1,0 +1,40 @@
+//! Finding the guest: what the user names, else the environment, else the build folder, else what this program carries.
+
+use std::{
+    env,
+    path::{Path, PathBuf},
+};
+
+use super::guest::{Guest, GuestError};
+
+/// The guest that was put into this program.
+#[cfg(feature = "embed-guest")]
+const EMBEDDED: Option<&[u8]> = Some(include_bytes!(env!("WAKEFUL_GUEST", "set WAKEFUL_GUEST to the built component")));
+#[cfg(not(feature = "embed-guest"))]
+const EMBEDDED: Option<&[u8]> = None;
+
+/// Where the build puts the guest, below the target folder.
+const BUILT: &str = "guest/wakeful.component.wasm";
+
+/// There is no guest anywhere.
+#[derive(Debug, thiserror::Error)]
+#[error("there is no guest: build it with `cargo xtask run`, or name one with --guest or WAKEFUL_GUEST")]
+pub struct NoGuest;
+
+/// Finds and compiles the guest: `named`, else `WAKEFUL_GUEST`, else the build folder, else the embedded one; none where there is none.
+///
+/// # Errors
+/// Where the one that was found cannot be used.
+pub fn find(named: Option<&Path>) -> Result<Option<Guest>, GuestError> {
+    let from_environment = env::var_os("WAKEFUL_GUEST").map(PathBuf::from);
+    if let Some(path) = named.map(Path::to_owned).or(from_environment).or_else(built) {
+        return Guest::load(&path).map(Some);
+    }
+    EMBEDDED.map(|bytes| Guest::compile(bytes, "the embedded guest")).transpose()
+}
+
+/// The guest in the target folder that this program was built into.
+fn built() -> Option<PathBuf> {
+    let program = env::current_exe().ok()?;
+    program.ancestors().map(|folder| folder.join(BUILT)).find(|path| path.is_file())
+}

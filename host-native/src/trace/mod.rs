@@ -1,0 +1,107 @@
+//! Traces: everything observable that an engine does with a case, as the core's own text. The cross-check compares them.
+
+mod node;
+mod play;
+
+use serde::{Deserialize, Serialize};
+use serde_json::value::RawValue;
+
+pub use node::Node;
+use crate::{
+    case::Case,
+    engine::EngineError,
+    sandbox::{Guest, GuestError},
+};
+
+/// What an engine did with a case.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Trace {
+    /// The case.
+    pub case: String,
+    /// What was done, in order.
+    pub steps: Vec<Step>,
+}
+
+/// One thing that was done.
+#[derive(Debug, Serialize, Deserialize)]
+pub struct Step {
+    /// What the scheduler was asked.
+    pub command: Box<RawValue>,
+    /// What it answered.
+    pub outcome: Box<RawValue>,
+    /// What the ledger got.
+    pub entries: Vec<Box<RawValue>>,
+    /// What it would then decide, and why.
+    pub explanation: Box<RawValue>,
+}
+
+/// The parts of an explanation that a table shows.
+#[derive(Clone, Debug, Deserialize)]
+pub struct Summary {
+    /// The newest entry.
+    pub head: wakeful_core::entry::Head,
+    /// What is decided.
+    pub decision: wakeful_core::ladder::Decision,
+}
+
+impl Trace {
+    /// The head and the decision after the last step.
+    #[must_use]
+    pub fn summary(&self) -> Option<Summary> {
+        serde_json::from_str(self.steps.last()?.explanation.get()).ok()
+    }
+}
+
+/// Why an engine gave no trace.
+#[derive(Debug, thiserror::Error)]
+pub enum TraceError {
+    /// The engine did not answer.
+    #[error(transparent)]
+    Engine(#[from] EngineError),
+    /// The engine answered with something that is no JSON.
+    #[error("the engine answered with something that is no JSON: {0}")]
+    NotJson(#[from] serde_json::Error),
+    /// The process of the engine failed.
+    #[error("the Node engine failed: {0}")]
+    Process(String),
+}
+
+impl From<GuestError> for TraceError {
+    fn from(why: GuestError) -> Self {
+        Self::Engine(why.into())
+    }
+}
+
+/// An engine that can be traced.
+pub enum Tracer {
+    /// The core in this program.
+    Native,
+    /// The guest in wasmtime.
+    Wasm(Guest),
+    /// The web guest in Node.
+    Node(Node),
+}
+
+impl Tracer {
+    /// The name of the engine.
+    #[must_use]
+    pub fn name(&self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Wasm(_) => "wasm",
+            Self::Node(_) => "node",
+        }
+    }
+
+    /// Plays a case.
+    ///
+    /// # Errors
+    /// Where the engine breaks down; what the scheduler refuses is part of the trace.
+    pub fn trace(&mut self, case: &Case) -> Result<Trace, TraceError> {
+        match self {
+            Self::Native => play::native(case),
+            Self::Wasm(guest) => play::sandboxed(guest, case),
+            Self::Node(node) => node.trace(case),
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! Playing a case with an engine, step by step.
+
+use serde_json::value::RawValue;
+use wakeful_core::{
+    foreign::Folder,
+    json,
+    ladder::Boundary,
+    machine::Options,
+    story::{Command, Story},
+    time::Timestamp,
+};
+
+use super::{Step, Trace, TraceError};
+use crate::{
+    case::{Case, CaseKind},
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode, Native},
+    ledger::MemoryLedger,
+    provider::ScriptedProvider,
+    sandbox::{Guest, Limits, Sandbox},
+};
+
+/// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the same on every day.
+const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
+
+/// What the host lends to an engine while it plays.
+struct Stage {
+    ledger: MemoryLedger,
+    clock: VirtualClock,
+    provider: ScriptedProvider,
+}
+
+impl Stage {
+    fn of(case: &Case) -> Self {
+        let story = match &case.kind {
+            CaseKind::Story(story, _) => (**story).clone(),
+            CaseKind::Fixture(_) => replay_story(&case.name),
+        };
+        Self { ledger: MemoryLedger::default(), clock: VirtualClock::at(story.starts_at), provider: ScriptedProvider::new(story) }
+    }
+}
+
+/// A story in which nothing happens: an observed ledger never starts a turn.
+fn replay_story(name: &str) -> Story {
+    Story {
+        story: name.to_owned(),
+        shows: String::new(),
+        agent_id: "default".into(),
+        starts_at: REPLAYED_AT,
+        script: Vec::new(),
+        turns: Vec::new(),
+    }
+}
+
+pub(super) fn native(case: &Case) -> Result<Trace, TraceError> {
+    let stage = Stage::of(case);
+    let mut engine = Native::new(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone());
+    play(&mut engine, &stage, case)
+}
+
+pub(super) fn sandboxed(guest: &Guest, case: &Case) -> Result<Trace, TraceError> {
+    let stage = Stage::of(case);
+    let limits = Limits::default();
+    let mut engine = Sandbox::new(guest, stage.ledger.clone(), stage.clock.clone(), stage.provider.clone(), limits)?;
+    play(&mut engine, &stage, case)
+}
+
+fn play(engine: &mut impl Engine, stage: &Stage, case: &Case) -> Result<Trace, TraceError> {
+    let steps = match &case.kind {
+        CaseKind::Fixture(folder) => vec![replay(engine, stage, folder)?],
+        CaseKind::Story(story, _) => tell(engine, stage, story)?,
+    };
+    Ok(Trace { case: case.name.clone(), steps })
+}
+
+fn replay(engine: &mut impl Engine, stage: &Stage, folder: &Folder) -> Result<Step, TraceError> {
+    let opened = engine.open(&Options::new("default".into()), Mode::Observe);
+    let outcome = opened.and_then(|_| engine.replay(&json::write(folder)));
+    step(engine, stage, 0, r#"{"do":"replay"}"#.to_owned(), answered(outcome)?)
+}
+
+fn tell(engine: &mut impl Engine, stage: &Stage, story: &Story) -> Result<Vec<Step>, TraceError> {
+    let opened = engine.open(&Options::new(story.agent_id.clone()), Mode::Drive).map(|_| "null".to_owned());
+    let mut steps = vec![step(engine, stage, 0, r#"{"do":"open"}"#.to_owned(), answered(opened)?)?];
+    loop {
+        let before = stage.ledger.len();
+        let command = stage.provider.next(engine.next_wake()?);
+        let outcome = match &command {
+            Command::Done => return Ok(steps),
+            Command::Propose { fact } => engine.propose(fact.as_str()),
+            Command::Run => engine.run_until_rest(),
+            Command::SetClock { to } => {
+                stage.clock.set(*to);
+                Ok("null".to_owned())
+            }
+        };
+        steps.push(step(engine, stage, before, json::write(&command), answered(outcome)?)?);
+    }
+}
+
+/// What the scheduler refuses belongs to the trace; where the engine itself broke down there is none.
+fn answered(outcome: Result<String, EngineError>) -> Result<String, EngineError> {
+    match outcome {
+        Err(EngineError::Refused(report)) => Ok(format!(r#"{{"error":{}}}"#, json::write(&report))),
+        other => other,
+    }
+}
+
+fn step(engine: &mut impl Engine, stage: &Stage, before: usize, command: String, outcome: String) -> Result<Step, TraceError> {
+    let entries = stage.ledger.lines_from(before).into_iter().map(RawValue::from_string).collect::<Result<_, _>>()?;
+    Ok(Step {
+        command: RawValue::from_string(command)?,
+        outcome: RawValue::from_string(outcome)?,
+        entries,
+        explanation: RawValue::from_string(engine.explain(Boundary::RunLoopIdle)?)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn replays_begin_where_the_web_engine_begins_them() {
+        assert_eq!(REPLAYED_AT.to_string(), "2026-01-01T00:00:00Z");
+    }
+}

@@ -1,0 +1,113 @@
+//! The exported interface: one instance, one agent.
+
+use std::cell::RefCell;
+
+use wakeful_core::{
+    foreign::Folder,
+    host::{ErrorCode, ErrorPlace, ErrorReport, Scheduler, SchedulerError},
+    json::{self, JsonError},
+    ladder::Boundary,
+    machine::{Options, ProposeError},
+};
+
+use crate::{
+    bindings::exports::wakeful::scheduler::agent::{Error, ErrorCode as Code, Guest, Mode, Place},
+    imports::{HostClock, HostLedger, HostProvider},
+};
+
+type Agent = Scheduler<HostLedger, HostClock, HostProvider>;
+
+thread_local! {
+    /// The one agent of this instance; none before `open`.
+    static AGENT: RefCell<Option<Agent>> = const { RefCell::new(None) };
+}
+
+/// What the world exports.
+pub(crate) struct Component;
+
+impl Guest for Component {
+    fn open(options: String, mode: Mode) -> Result<String, Error> {
+        let options: Options = read(&options)?;
+        let opened = match mode {
+            Mode::Drive => Agent::drive(options, HostLedger, HostClock, HostProvider),
+            Mode::Observe => Agent::observe(options, HostLedger, HostClock, HostProvider),
+        };
+        let agent = opened.map_err(error)?;
+        let head = json::write(&agent.state().head);
+        AGENT.set(Some(agent));
+        Ok(head)
+    }
+
+    fn propose(fact: String) -> Result<String, Error> {
+        with_agent(|agent| Ok(json::write(&agent.propose(&fact)?)))
+    }
+
+    fn step(boundary: String) -> Result<String, Error> {
+        let boundary = boundary_of(&boundary)?;
+        with_agent(|agent| Ok(json::write(&agent.step(boundary)?)))
+    }
+
+    fn run_until_rest() -> Result<String, Error> {
+        with_agent(|agent| Ok(json::write(&agent.run_until_rest()?)))
+    }
+
+    fn import_folder(folder: String) -> Result<String, Error> {
+        let folder: Folder = read(&folder)?;
+        with_agent(|agent| Ok(json::write(&agent.import(&folder)?)))
+    }
+
+    fn replay(folder: String) -> Result<String, Error> {
+        let folder: Folder = read(&folder)?;
+        with_agent(|agent| Ok(json::write(&agent.replay(&folder)?)))
+    }
+
+    fn explain(boundary: String) -> Result<String, Error> {
+        let boundary = boundary_of(&boundary)?;
+        with_agent(|agent| Ok(json::write(&agent.explain(boundary))))
+    }
+
+    fn state() -> Result<String, Error> {
+        with_agent(|agent| Ok(json::write(agent.state())))
+    }
+
+    fn next_wake() -> Result<Option<i64>, Error> {
+        with_agent(|agent| Ok(agent.next_wake().map(wakeful_core::time::Timestamp::as_nanos)))
+    }
+}
+
+fn with_agent<T>(call: impl FnOnce(&mut Agent) -> Result<T, SchedulerError>) -> Result<T, Error> {
+    AGENT.with_borrow_mut(|agent| match agent {
+        Some(agent) => call(agent).map_err(error),
+        None => Err(error(ProposeError::NotBegun.into())),
+    })
+}
+
+fn read<T: for<'de> serde::Deserialize<'de>>(text: &str) -> Result<T, Error> {
+    json::read(text).map_err(malformed)
+}
+
+/// A boundary stands alone, as text without quotes.
+fn boundary_of(name: &str) -> Result<Boundary, Error> {
+    read(&json::write(&name))
+}
+
+fn malformed(why: JsonError) -> Error {
+    error(ProposeError::Malformed(why).into())
+}
+
+fn error(why: SchedulerError) -> Error {
+    let ErrorReport { code, message, place } = why.report();
+    Error {
+        code: match code {
+            ErrorCode::CannotOpen => Code::CannotOpen,
+            ErrorCode::Malformed => Code::Malformed,
+            ErrorCode::TooLarge => Code::TooLarge,
+            ErrorCode::WrongState => Code::WrongState,
+            ErrorCode::Conflict => Code::Conflict,
+            ErrorCode::LedgerFailed => Code::LedgerFailed,
+            ErrorCode::Restless => Code::Restless,
+        },
+        message,
+        place: place.map(|ErrorPlace { file, line, column, path }| Place { file, line, column, path }),
+    }
+}

@@ -1,0 +1,15 @@
+//! The component shell: carries text across the WIT boundary and does nothing else. The world is `wasm/wit/0.1.0`.
+
+mod agent;
+mod imports;
+
+#[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../wit/0.1.0",
+        world: "scheduler",
+    });
+
+    use super::agent::Component;
+    export!(Component);
+}

@@ -1,0 +1,106 @@
+// Plays a story or replays a fixture with the guest and builds the trace text by which engines are compared. The text is joined from the
+// core's own texts and never parsed and rewritten: JavaScript would change numbers.
+
+import { MemoryLedger } from "./memory-ledger.mjs";
+
+/** The instant at which every fixture is replayed: 2026-01-01T00:00:00Z. */
+const FIXTURE_NOW = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;
+
+/** The boundary of every explanation in a trace. */
+const BOUNDARY = "run_loop_idle";
+
+/**
+ * The trace of a case.
+ * @param {typeof import("wakeful_web")} guest the initialised module
+ * @param {{ case: string, story: string } | { case: string, files: Record<string, string> }} job
+ * @param {(scheduler: import("wakeful_web").Scheduler) => void} [look] called after each step, to look at the state
+ * @returns {string}
+ */
+export function trace(guest, job, look = () => {}) {
+  const play = "story" in job ? playStory(guest, job.story, look) : replayFolder(guest, job.files, look);
+  return `{"case":${JSON.stringify(job.case)},"steps":[${play.join(",")}]}`;
+}
+
+function playStory(guest, story, look) {
+  const player = new guest.Player(story);
+  const recorder = new Recorder();
+  let scheduler;
+  try {
+    const provider = {
+      startTurn: (request) => player.startTurn(request.run_id),
+      interject: () => {},
+      yieldTurn: () => {},
+      abortTurn: (runId, reason) => player.abortTurn(runId, reason),
+      release: () => {},
+    };
+    const host = { ledger: recorder.ledger, clock: { now: () => player.now() }, provider };
+    scheduler = guest.Scheduler.drive({ agent_id: player.agentId }, host);
+    recorder.step('{"do":"open"}', "null", scheduler, look);
+    for (;;) {
+      const command = player.next(scheduler.nextWake());
+      if (command.do === "done") {
+        return recorder.steps;
+      }
+      recorder.step(command.text, outcomeOf(command, scheduler), scheduler, look);
+    }
+  } finally {
+    scheduler?.free();
+    player.free();
+  }
+}
+
+function outcomeOf(command, scheduler) {
+  switch (command.do) {
+    case "propose":
+      return outcome(() => scheduler.proposeText(command.fact));
+    case "run":
+      return outcome(() => scheduler.runUntilRestText());
+    case "set_clock":
+      return "null";
+    default:
+      throw new Error(`the player said \`${command.do}\`, which this program does not know: build the guest and play.mjs from one tree`);
+  }
+}
+
+function replayFolder(guest, files, look) {
+  const recorder = new Recorder();
+  const refuse = () => {
+    throw new Error("an observer starts nothing");
+  };
+  const provider = { startTurn: refuse, interject: refuse, yieldTurn: refuse, abortTurn: refuse, release: refuse };
+  const host = { ledger: recorder.ledger, clock: { now: () => FIXTURE_NOW }, provider };
+  const scheduler = guest.Scheduler.observe({ agent_id: "default" }, host);
+  try {
+    recorder.step('{"do":"replay"}', outcome(() => scheduler.replayText(files)), scheduler, look);
+    return recorder.steps;
+  } finally {
+    scheduler.free();
+  }
+}
+
+/** Collects steps, each with the lines that the ledger got since the one before. */
+class Recorder {
+  ledger = new MemoryLedger();
+  steps = [];
+  #seen = 0;
+
+  step(command, outcome, scheduler, look) {
+    const entries = this.ledger.lines.slice(this.#seen);
+    this.#seen = this.ledger.lines.length;
+    const explanation = scheduler.explainText(BOUNDARY);
+    this.steps.push(`{"command":${command},"outcome":${outcome},"entries":[${entries.join(",")}],"explanation":${explanation}}`);
+    look(scheduler);
+  }
+}
+
+/** The text that a call gives, or the report of the error that the core threw; any other error is this program's and goes on. */
+function outcome(call) {
+  try {
+    return call();
+  } catch (error) {
+    if (typeof error?.reportText !== "string") {
+      throw error;
+    }
+    return `{"error":${error.reportText}}`;
+  }
+}

@@ -1,0 +1,173 @@
+//! The JavaScript host: its ledger, clock and provider behind the core's traits.
+
+use std::{cell::Cell, rc::Rc};
+
+use wakeful_core::{
+    effect::TurnRequest,
+    entry::{EntryBytes, Head},
+    host::{Clock, Ledger, LedgerError, Provider, ProviderError},
+    id::{MessageId, RunId, Seq},
+    plane::turn::AbortReason,
+    time::Timestamp,
+};
+use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    crossing::{object, parsed},
+    error::words,
+};
+
+#[wasm_bindgen]
+extern "C" {
+    /// What a host gives: `Host` in TypeScript.
+    #[wasm_bindgen(typescript_type = "Host")]
+    pub type JsHost;
+    #[wasm_bindgen(method, getter, catch)]
+    fn ledger(this: &JsHost) -> Result<JsLedger, JsValue>;
+    #[wasm_bindgen(method, getter, catch)]
+    fn clock(this: &JsHost) -> Result<JsClock, JsValue>;
+    #[wasm_bindgen(method, getter, catch)]
+    fn provider(this: &JsHost) -> Result<JsProvider, JsValue>;
+
+    /// Where entries are kept: `Ledger` in TypeScript.
+    #[wasm_bindgen(typescript_type = "Ledger")]
+    pub type JsLedger;
+    #[wasm_bindgen(method, catch, js_name = append)]
+    fn append_batch(this: &JsLedger, expected: &JsValue, batch: &js_sys::Array) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = read)]
+    fn read_after(this: &JsLedger, after: f64, limit: u32) -> Result<JsValue, JsValue>;
+
+    /// What time it is: `Clock` in TypeScript.
+    #[wasm_bindgen(typescript_type = "Clock")]
+    pub type JsClock;
+    #[wasm_bindgen(method, catch, js_name = now)]
+    fn read_now(this: &JsClock) -> Result<JsValue, JsValue>;
+
+    /// Who executes turns: `Provider` in TypeScript.
+    #[wasm_bindgen(typescript_type = "Provider")]
+    pub type JsProvider;
+    #[wasm_bindgen(method, catch, js_name = startTurn)]
+    fn start(this: &JsProvider, request: &JsValue) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = interject)]
+    fn insert(this: &JsProvider, run: &str, message: &str) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = yieldTurn)]
+    fn end_after_round(this: &JsProvider, run: &str) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = abortTurn)]
+    fn abort(this: &JsProvider, run: &str, reason: &JsValue) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = release)]
+    fn let_go(this: &JsProvider) -> Result<JsValue, JsValue>;
+}
+
+impl JsHost {
+    /// The three parts of the host, in the order in which the core takes them.
+    pub(crate) fn parts(&self) -> Result<(JsLedger, JsClock, JsProvider), JsValue> {
+        Ok((self.ledger()?, self.clock()?, self.provider()?))
+    }
+}
+
+impl Ledger for JsLedger {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        let expected = object(expected).map_err(|thrown| ledger_error(&thrown))?;
+        let lines: js_sys::Array = batch.iter().map(|entry| JsValue::from_str(entry.as_str())).collect();
+        self.append_batch(&expected, &lines).and_then(|answer| no_promise("ledger.append", answer)).map_err(|thrown| ledger_error(&thrown))
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        // A ledger position is far below 2^53, so a number carries it whole.
+        let page = self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
+        let not_lines = || LedgerError::Failed { message: "`ledger.read` must return an array of strings, the stored lines".into() };
+        let page = page.dyn_into::<js_sys::Array>().map_err(|_| not_lines())?;
+        page.iter().map(|line| line.as_string().map(EntryBytes::from_stored).ok_or_else(not_lines)).collect()
+    }
+}
+
+/// A ledger says that another writer was first with an `Error` whose `code` is "conflict" and whose `found` is where it ends.
+fn ledger_error(thrown: &JsValue) -> LedgerError {
+    let property = |name: &str| js_sys::Reflect::get(thrown, &name.into()).ok();
+    let is_conflict = property("code").and_then(|code| code.as_string()).as_deref() == Some("conflict");
+    match property("found").and_then(|found| found.as_f64()) {
+        Some(found) if is_conflict && found >= 0.0 => LedgerError::Conflict { found: Seq(found as u64) },
+        _ => LedgerError::Failed { message: words(thrown) },
+    }
+}
+
+/// A call that must be done when it returns cannot give a promise; one that does would fail unseen.
+fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
+    if answer.is_instance_of::<js_sys::Promise>() {
+        return Err(
+            format!("`{call}` returned a promise, but this loop needs it done at once: use `Machine` for asynchronous storage").into()
+        );
+    }
+    Ok(())
+}
+
+impl JsClock {
+    /// The reading, where the clock gives one.
+    fn reading(&self) -> Result<Timestamp, JsValue> {
+        let reading = self.read_now()?;
+        let nanos = i64::try_from(reading).map_err(|_| {
+            JsValue::from(js_sys::TypeError::new("`clock.now` must return a bigint: nanoseconds since the epoch, within 64 bits"))
+        })?;
+        Ok(Timestamp::from_nanos(nanos))
+    }
+}
+
+/// The clock as the core sees it: read once per call from outside, so that a clock that throws does so before anything changes.
+pub(crate) struct CallClock {
+    source: Option<JsClock>,
+    reading: Rc<Cell<Timestamp>>,
+}
+
+impl CallClock {
+    /// A clock over the host's, already read.
+    pub(crate) fn over(source: JsClock) -> Result<Self, JsValue> {
+        let reading = Rc::new(Cell::new(source.reading()?));
+        Ok(Self { source: Some(source), reading })
+    }
+
+    /// What the core is given: it sees the reading of the call.
+    pub(crate) fn shared(&self) -> Self {
+        Self { source: None, reading: Rc::clone(&self.reading) }
+    }
+
+    /// Reads the host's clock for the call that begins.
+    pub(crate) fn read(&self) -> Result<(), JsValue> {
+        if let Some(source) = &self.source {
+            self.reading.set(source.reading()?);
+        }
+        Ok(())
+    }
+}
+
+impl Clock for CallClock {
+    fn now(&mut self) -> Timestamp {
+        self.reading.get()
+    }
+}
+
+impl Provider for JsProvider {
+    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
+        done("provider.startTurn", parsed(request).and_then(|request| self.start(&request)))
+    }
+
+    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
+        done("provider.interject", self.insert(run.as_str(), message.as_str()))
+    }
+
+    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
+        done("provider.yieldTurn", self.end_after_round(run.as_str()))
+    }
+
+    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
+        done("provider.abortTurn", object(&reason).and_then(|reason| self.abort(run.as_str(), &reason)))
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        done("provider.release", self.let_go())
+    }
+}
+
+/// A provider call starts work and returns; it gives no promise, since its failure would come too late to be seen.
+fn done(call: &str, answer: Result<JsValue, JsValue>) -> Result<(), ProviderError> {
+    answer.and_then(|answer| no_promise(call, answer)).map_err(|thrown| ProviderError { message: words(&thrown) })
+}

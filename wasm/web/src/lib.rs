@@ -1,0 +1,26 @@
+//! The Wakeful scheduler for browsers, Node and bundlers: a thin shell that carries values between JavaScript and the core.
+//!
+//! [`Scheduler`] is the short loop over a JavaScript host with synchronous storage, [`Machine`] the outbox for hosts whose storage
+//! answers later, and [`Player`] plays a story. Facts come in as JSON text. What the core's own text must decide (comparisons, storage)
+//! goes out as that text, by the methods whose name ends in `Text`; their namesakes give the same value as an object.
+
+mod crossing;
+mod error;
+mod host;
+mod machine;
+mod player;
+mod scheduler;
+mod types;
+
+pub use host::{JsClock, JsHost, JsLedger, JsProvider};
+pub use machine::Machine;
+pub use player::Player;
+pub use scheduler::Scheduler;
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+/// Runs once when the module is instantiated: a defect then throws its own sentence, not only "unreachable executed".
+#[wasm_bindgen(start)]
+pub fn start() {
+    std::panic::set_hook(Box::new(|defect| wasm_bindgen::throw_str(&defect.to_string())));
+}

@@ -1,0 +1,187 @@
+//! The class `Machine`: the outbox, for hosts whose storage answers later (IndexedDB, HTTP).
+
+use serde::Serialize;
+use wakeful_core::{
+    entry::{EntryBytes, Head},
+    fact::Answer,
+    foreign::{Folder, Import},
+    json,
+    ladder::{Boundary, Decision},
+    machine::{self, Options},
+};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    crossing::{instant, object, parsed, read},
+    error::failure,
+};
+
+/// A proposal as JavaScript sees it.
+#[derive(Serialize)]
+struct Proposal<'a> {
+    expected: Head,
+    batch: Vec<&'a str>,
+    head: Head,
+    answer: &'a Answer,
+    decision: Option<&'a Decision>,
+}
+
+impl Proposal<'_> {
+    fn crossed(proposal: &machine::Proposal) -> Result<JsValue, JsValue> {
+        object(&Proposal {
+            expected: proposal.expected,
+            batch: proposal.batch.iter().map(EntryBytes::as_str).collect(),
+            head: proposal.head,
+            answer: &proposal.answer,
+            decision: proposal.decision.as_ref(),
+        })
+    }
+}
+
+/// The scheduler of one agent as an outbox. It proposes a batch; append it at the expected head, then call `committed` and carry the
+/// effects out, or call `rejected`. Times are nanoseconds since the epoch.
+#[wasm_bindgen]
+pub struct Machine {
+    inner: machine::Machine,
+}
+
+#[wasm_bindgen]
+impl Machine {
+    /// A machine before the first entry: `load` what the ledger holds, then commit what `begin` proposes.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the options cannot be read.
+    #[wasm_bindgen(constructor)]
+    pub fn new(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue) -> Result<Self, JsValue> {
+        let options: Options = read("options", options)?;
+        Ok(Self { inner: machine::Machine::new(options) })
+    }
+
+    /// Applies the next stored line, verified.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where it is damaged or out of order, of a newer format, or another agent's.
+    pub fn load(&mut self, line: String) -> Result<(), JsValue> {
+        self.inner.load(&EntryBytes::from_stored(line)).map_err(failure)
+    }
+
+    /// Proposes the entry with which every ledger begins; undefined where the ledger has it.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where a proposal is open.
+    #[wasm_bindgen(unchecked_return_type = "Proposal | undefined")]
+    pub fn begin(&mut self, now: i64) -> Result<JsValue, JsValue> {
+        let proposal = self.inner.begin(instant(now)).map_err(failure)?;
+        proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
+    }
+
+    /// Proposes what follows from a fact in JSON text.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the text is too long or malformed, the ledger was not begun, or a proposal is open.
+    #[wasm_bindgen(unchecked_return_type = "Proposal")]
+    pub fn propose(&mut self, fact: &str, now: i64) -> Result<JsValue, JsValue> {
+        Proposal::crossed(&self.inner.propose_json(fact, instant(now)).map_err(failure)?)
+    }
+
+    /// Proposes a whole fixture folder (path to text), as an observer sees it.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the folder cannot be read, the ledger holds more than its first entry, or a proposal is open.
+    #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Proposal")]
+    pub fn import_folder(&mut self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue, now: i64) -> Result<JsValue, JsValue> {
+        let folder: Folder = read("folder", files)?;
+        let import = Import::of_fixture(&folder, instant(now)).map_err(failure)?;
+        Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
+    }
+
+    /// Proposes the next step; undefined where there is nothing new to say.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where no driver has taken the ledger over, or a proposal is open.
+    #[wasm_bindgen(unchecked_return_type = "Proposal | undefined")]
+    pub fn step(&mut self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
+        let boundary: Boundary = read("boundary", boundary)?;
+        let proposal = self.inner.step(boundary, instant(now)).map_err(failure)?;
+        proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
+    }
+
+    /// The batch is durable: applies it and gives its effects. Without an open proposal it does nothing.
+    ///
+    /// # Errors
+    /// Throws where the effects cannot cross, which is a defect.
+    #[wasm_bindgen(unchecked_return_type = "Effect[]")]
+    pub fn committed(&mut self) -> Result<JsValue, JsValue> {
+        parsed(&self.inner.committed())
+    }
+
+    /// As `committed`, with the effects as the core's exact text.
+    #[wasm_bindgen(js_name = committedText)]
+    pub fn committed_text(&mut self) -> String {
+        json::write(&self.inner.committed())
+    }
+
+    /// The batch was not stored: forgets it. The state is as before; propose again.
+    pub fn rejected(&mut self) {
+        self.inner.rejected();
+    }
+
+    /// Explains what would be decided now. Appends nothing.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the boundary has no such name.
+    #[wasm_bindgen(unchecked_return_type = "Explanation")]
+    pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
+        let boundary: Boundary = read("boundary", boundary)?;
+        object(&self.inner.explain(boundary, instant(now)))
+    }
+
+    /// As `explain`, with the explanation as the core's exact text.
+    ///
+    /// # Errors
+    /// As `explain`.
+    #[wasm_bindgen(js_name = explainText)]
+    pub fn explain_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<String, JsValue> {
+        let boundary: Boundary = read("boundary", boundary)?;
+        Ok(json::write(&self.inner.explain(boundary, instant(now))))
+    }
+
+    /// The earliest instant after `now` at which a step would find something new; ask again after every commit.
+    #[wasm_bindgen(js_name = nextWake)]
+    #[must_use]
+    pub fn next_wake(&self, now: i64) -> Option<i64> {
+        self.inner.next_wake(instant(now)).map(|at| at.as_nanos())
+    }
+
+    /// The state up to the last committed entry.
+    ///
+    /// # Errors
+    /// Throws where the state cannot cross, which is a defect.
+    #[wasm_bindgen(unchecked_return_type = "State")]
+    pub fn state(&self) -> Result<JsValue, JsValue> {
+        parsed(self.inner.state())
+    }
+
+    /// As `state`, as the core's exact text.
+    #[wasm_bindgen(js_name = stateText)]
+    #[must_use]
+    pub fn state_text(&self) -> String {
+        json::write(self.inner.state())
+    }
+
+    /// The head of the last committed entry.
+    ///
+    /// # Errors
+    /// Throws where the head cannot cross, which is a defect.
+    #[wasm_bindgen(unchecked_return_type = "Head")]
+    pub fn head(&self) -> Result<JsValue, JsValue> {
+        object(&self.inner.head())
+    }
+
+    /// As `head`, as the core's exact text.
+    #[wasm_bindgen(js_name = headText)]
+    #[must_use]
+    pub fn head_text(&self) -> String {
+        json::write(&self.inner.head())
+    }
+}

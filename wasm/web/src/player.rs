@@ -1,0 +1,91 @@
+//! The class `Player`: the core's story player, so that a page and the command line play the same.
+
+use serde::Serialize;
+use wakeful_core::{
+    host::{ErrorCode, ErrorPlace, ErrorReport},
+    id::RunId,
+    json,
+    story::{self, Story},
+};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    crossing::{instant, object},
+    error::thrown,
+};
+
+/// A command as JavaScript sees it. The fact is text, so that its numbers reach the scheduler as they were written.
+#[derive(Serialize)]
+struct Command<'a> {
+    #[serde(rename = "do")]
+    what: &'static str,
+    /// The command as the core's exact text.
+    text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fact: Option<&'a str>,
+}
+
+/// Plays a story: says what the host does next, and plays the provider.
+#[wasm_bindgen]
+pub struct Player {
+    inner: story::Player,
+    agent_id: String,
+}
+
+#[wasm_bindgen]
+impl Player {
+    /// A player at the beginning of a story in JSON text.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` with the place where the text is no story.
+    #[wasm_bindgen(constructor)]
+    pub fn new(story: &str) -> Result<Self, JsValue> {
+        let story = Story::read(story).map_err(|why| {
+            let place = ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
+            thrown(&ErrorReport { code: ErrorCode::Malformed, message: format!("malformed story: {why}"), place: Some(place) })
+        })?;
+        let agent_id = story.agent_id.to_string();
+        Ok(Self { inner: story::Player::new(story), agent_id })
+    }
+
+    /// The agent of the story.
+    #[wasm_bindgen(getter, js_name = agentId)]
+    #[must_use]
+    pub fn agent_id(&self) -> String {
+        self.agent_id.clone()
+    }
+
+    /// What the story's clock says, in nanoseconds since the epoch.
+    #[must_use]
+    pub fn now(&self) -> i64 {
+        self.inner.now().as_nanos()
+    }
+
+    /// What the host does next, given when the agent would wake.
+    ///
+    /// # Errors
+    /// Throws where the command cannot cross, which is a defect.
+    #[wasm_bindgen(unchecked_return_type = "Command")]
+    pub fn next(&mut self, next_wake: Option<i64>) -> Result<JsValue, JsValue> {
+        let command = self.inner.next(next_wake.map(instant));
+        let text = json::write(&command);
+        object(&match &command {
+            story::Command::Propose { fact } => Command { what: "propose", text, fact: Some(fact.as_str()) },
+            story::Command::Run => Command { what: "run", text, fact: None },
+            story::Command::SetClock { .. } => Command { what: "set_clock", text, fact: None },
+            story::Command::Done => Command { what: "done", text, fact: None },
+        })
+    }
+
+    /// Plays the provider: the facts of the next scripted turn come in, one after the other.
+    #[wasm_bindgen(js_name = startTurn)]
+    pub fn start_turn(&mut self, run: String) {
+        self.inner.start_turn(&RunId::from(run));
+    }
+
+    /// Plays the provider: the run was broken off.
+    #[wasm_bindgen(js_name = abortTurn)]
+    pub fn abort_turn(&mut self, run: String, reason: &str) {
+        self.inner.abort_turn(&RunId::from(run), reason);
+    }
+}

@@ -1,0 +1,75 @@
+//! What the generated TypeScript declarations say beside the classes: the host's interfaces, and where the payloads' types come from.
+//!
+//! The payloads' types are generated from the core's JSON Schema into `js/payloads.d.ts`, which a package puts beside these declarations.
+
+use wasm_bindgen::prelude::wasm_bindgen;
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &'static str = r#"
+import type {
+  AbortReason, Answer, Boundary, Decision, Effect, ErrorCode, ErrorPlace, Explanation, Head, Options, Receipt, Replay, StepReport, TurnRequest,
+} from "./payloads.js";
+
+/** Any JSON value. */
+export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
+
+/** The folded state, for looking at: its shape is the core's own and follows no schema. */
+export type State = { [key: string]: Json };
+
+/** The texts of a fixture folder, by path relative to it, with `/` between names. */
+export type Folder = Record<string, string>;
+
+/** What is thrown: an `Error` with a code to branch on. */
+export interface WakefulError extends Error {
+  name: "WakefulError";
+  code: ErrorCode;
+  place?: ErrorPlace;
+  /** The report as the core's exact JSON text. */
+  reportText: string;
+}
+
+/** Where entries are kept. */
+export interface Ledger {
+  /**
+   * Stores a batch of lines after the entry `expected`, all or nothing, durable before it returns. Where the ledger does not end there it
+   * throws an `Error` with `code` "conflict" and `found`, the position where it ends.
+   */
+  append(expected: Head, batch: string[]): void;
+  /** Up to `limit` lines after the position `after`, in order; empty at the end. */
+  read(after: number, limit: number): string[];
+}
+
+/** What time it is. */
+export interface Clock {
+  /** Nanoseconds since the epoch. */
+  now(): bigint;
+}
+
+/** Who executes turns. A method starts work and returns; what happens comes back later as facts that name the run. */
+export interface Provider {
+  startTurn(request: TurnRequest): void;
+  interject(runId: string, messageId: string): void;
+  yieldTurn(runId: string): void;
+  abortTurn(runId: string, reason: AbortReason): void;
+  release(): void;
+}
+
+/** What a host gives. */
+export interface Host {
+  ledger: Ledger;
+  clock: Clock;
+  provider: Provider;
+}
+
+/** A batch to append at `expected`, and what it answers. */
+export interface Proposal {
+  expected: Head;
+  batch: string[];
+  head: Head;
+  answer: Answer;
+  decision: Decision | null;
+}
+
+/** What the host of a story does next; `text` is the command as the core's exact JSON text, `fact` the exact text of a fact to propose. */
+export type Command = { text: string } & ({ do: "propose"; fact: string } | { do: "run" } | { do: "set_clock" } | { do: "done" });
+"#;

@@ -1,0 +1,4 @@
+//! The shell's tests in Node.
+#![cfg(target_arch = "wasm32")]
+
+mod shell;

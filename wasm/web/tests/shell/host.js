@@ -1,0 +1,38 @@
+// The body of a function that makes a host in memory: it counts the calls that it gets, and keeps the runs that were started.
+// `MemoryLedger` stands before this text; `nowNanos` is the function's argument.
+const calls = { append: 0, read: 0, now: 0, startTurn: 0 };
+const lines = new MemoryLedger();
+const started = [];
+const host = {
+  calls,
+  started,
+  lines,
+  at: nowNanos,
+  ledger: {
+    append(expected, batch) {
+      calls.append += 1;
+      lines.append(expected, batch);
+    },
+    read(after, limit) {
+      calls.read += 1;
+      return lines.read(after, limit);
+    },
+  },
+  clock: {
+    now() {
+      calls.now += 1;
+      return host.at;
+    },
+  },
+  provider: {
+    startTurn(request) {
+      calls.startTurn += 1;
+      started.push(request.run_id);
+    },
+    interject() {},
+    yieldTurn() {},
+    abortTurn() {},
+    release() {},
+  },
+};
+return host;

@@ -1,0 +1,183 @@
+//! One call of another program: how it is started, what it printed, and how it failed.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    fs::{self, File},
+    io::{self, IsTerminal, Read, Write},
+    path::PathBuf,
+    process::{Child, Command, ExitStatus, Stdio},
+    thread,
+    time::Duration,
+};
+
+use crate::{paths::Paths, stage};
+
+/// Why a stage failed: one line, and what the failing program printed if that was not shown already.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    pub(crate) what: String,
+    pub(crate) printed: String,
+}
+
+impl Failure {
+    pub(crate) fn new(what: impl Into<String>) -> Self {
+        Self { what: what.into(), printed: String::new() }
+    }
+
+    /// Prints what the program printed, then the line.
+    pub(crate) fn show(&self) {
+        if !self.printed.is_empty() {
+            anstream::eprintln!("{}", self.printed.trim_end());
+        }
+        anstream::eprintln!("{}: {}", stage::red("error"), self.what);
+    }
+}
+
+/// A program with its arguments, to be started in the root of the tree unless another folder is given.
+pub(crate) struct Call {
+    command: Command,
+    /// The program and its arguments as a developer would type them.
+    line: String,
+    log: PathBuf,
+}
+
+impl Call {
+    /// `log` is the name of the file in target/xtask that keeps what the program printed.
+    pub(crate) fn new(paths: &Paths, log: &str, program: impl AsRef<OsStr>) -> Self {
+        let program = program.as_ref();
+        let mut command = Command::new(program);
+        command.current_dir(paths.root());
+        // What cargo tells this package about itself is not meant for other packages, and build scripts would run again for it.
+        for (name, _) in env::vars_os() {
+            if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+                command.env_remove(name);
+            }
+        }
+        let shown = PathBuf::from(program);
+        let line = shown.file_name().unwrap_or(program).to_string_lossy().into_owned();
+        Self { command, line, log: paths.log(log) }
+    }
+
+    /// Cargo with a subcommand; builds go to `target` whatever the environment says, because other programs look there.
+    pub(crate) fn cargo(paths: &Paths, log: &str, subcommand: &str) -> Self {
+        let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
+        let mut call = Self::new(paths, log, cargo).arg(subcommand);
+        if subcommand != "fmt" {
+            call.command.env("CARGO_TARGET_DIR", paths.target());
+        }
+        call
+    }
+
+    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+        self.line.push(' ');
+        self.line.push_str(&arg.as_ref().to_string_lossy());
+        self.command.arg(arg);
+        self
+    }
+
+    pub(crate) fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
+        args.into_iter().fold(self, Self::arg)
+    }
+
+    pub(crate) fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+        self.command.current_dir(folder.into());
+        self
+    }
+
+    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+        self.command.env(name, value.into());
+        self
+    }
+
+    pub(crate) fn without_env(mut self, name: &str) -> Self {
+        self.command.env_remove(name);
+        self
+    }
+
+    /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown when it fails.
+    pub(crate) fn build(self) -> Result<(), Failure> {
+        if !io::stderr().is_terminal() {
+            return self.recorded().map(drop);
+        }
+        let status = self.through()?;
+        if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", self.line))) }
+    }
+
+    /// Runs it with this program's own input and output, and says how it ended.
+    pub(crate) fn pass_through(self) -> Result<ExitStatus, Failure> {
+        self.through()
+    }
+
+    /// Runs it and gives all that it printed; a terminal sees it at once.
+    ///
+    /// The output goes through a file and not a pipe: a browser that a test left behind would hold a pipe open for ever.
+    pub(crate) fn recorded(mut self) -> Result<String, Failure> {
+        let (to, again) = self.open_log().map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
+        self.command.stdin(Stdio::null()).stdout(to).stderr(again);
+        let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
+        let echo = io::stderr().is_terminal();
+        let (status, printed) =
+            follow(&mut child, &self.log, echo).map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))?;
+        if status.success() {
+            return Ok(printed);
+        }
+        Err(Failure { what: format!("`{}` failed ({status})", self.line), printed: if echo { String::new() } else { printed } })
+    }
+
+    /// Runs a short program, and gives what it printed to its standard output.
+    pub(crate) fn answer(mut self) -> Result<String, Failure> {
+        let output = self.command.stdin(Stdio::null()).output().map_err(|why| self.not_started(&why))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        let printed = String::from_utf8_lossy(&output.stderr).into_owned();
+        Err(Failure { what: format!("`{}` failed ({})", self.line, output.status), printed })
+    }
+
+    /// Starts a server, whose input is a pipe that closes when this program ends.
+    pub(crate) fn start(mut self) -> Result<Child, Failure> {
+        self.command.stdin(Stdio::piped()).spawn().map_err(|why| self.not_started(&why))
+    }
+
+    /// What a recorded call printed before it failed; for counts of a test runner that found failures.
+    pub(crate) fn log(&self) -> PathBuf {
+        self.log.clone()
+    }
+
+    fn through(mut self) -> Result<ExitStatus, Failure> {
+        self.command.status().map_err(|why| self.not_started(&why))
+    }
+
+    fn open_log(&self) -> io::Result<(File, File)> {
+        if let Some(folder) = self.log.parent() {
+            fs::create_dir_all(folder)?;
+        }
+        let file = File::create(&self.log)?;
+        let again = file.try_clone()?;
+        Ok((file, again))
+    }
+
+    fn not_started(&self, why: &io::Error) -> Failure {
+        Failure::new(format!("cannot start `{}`: {why}", self.line))
+    }
+}
+
+/// Waits for the child while reading what it writes to the log, and copies that to the error output when `echo` is on.
+fn follow(child: &mut Child, log: &PathBuf, echo: bool) -> io::Result<(ExitStatus, String)> {
+    let mut file = File::open(log)?;
+    let mut all = Vec::new();
+    loop {
+        // Asked before reading: what was written before the end is then read below.
+        let ended = child.try_wait()?;
+        let start = all.len();
+        file.read_to_end(&mut all)?;
+        if echo {
+            io::stderr().write_all(&all[start..])?;
+        }
+        if let Some(status) = ended {
+            return Ok((status, String::from_utf8_lossy(&all).into_owned()));
+        }
+        thread::sleep(Duration::from_millis(20));
+    }
+}

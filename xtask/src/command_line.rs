@@ -1,0 +1,160 @@
+//! What a developer can type, and the help for it.
+
+use std::num::NonZeroU16;
+
+/// One understood command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Build everything, then compare the engines.
+    Run,
+    /// Build everything, then serve the workbench; on this port, or on a free one.
+    Serve { port: Option<NonZeroU16> },
+    /// Build and test everything.
+    Test,
+    /// Check what no compiler checks; `list_uncited` names the statements of the contract that nothing cites.
+    Tidy { list_uncited: bool },
+    /// Print this text.
+    Help(&'static str),
+}
+
+pub(crate) const USAGE: &str = "\
+Builds, runs and tests Wakeful.
+
+usage: cargo xtask <command>
+
+  run      build both guests and the native host, then compare the engines on every story and fixture
+  serve    build everything and serve the workbench on a local port
+  test     every check and every test, with a table of times and counts
+  tidy     what no compiler checks: file openings, lengths, names, dependencies, citations
+  help     this text; `cargo xtask <command> --help` says more
+
+exit code: 0 all went well, 1 something failed, 2 the command line was not understood";
+
+const RUN: &str = "\
+usage: cargo xtask run
+
+Works in a clean clone with rustup, a C compiler and Node 20 or newer. Adds the wasm targets where they are missing, builds the build
+tools once, both guests and the native host, then runs every story and every fixture folder through the engines native, wasm (wasmtime)
+and node, and compares their traces. The last line is `N cases, 3 engines, N differences`.
+
+exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood";
+
+const SERVE: &str = "\
+usage: cargo xtask serve [--port N]
+
+Builds the guests, the native host and the workbench, records the traces that the workbench shows, and serves it on 127.0.0.1 until it is
+interrupted (Ctrl-C).
+
+  --port N   serve on this port; without it the system gives a free one
+
+exit code: 0 the server ended, 1 a build failed or the port is in use, 2 the command line was not understood";
+
+const TEST: &str = "\
+usage: cargo xtask test
+
+Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, native tests, guests in Node and in headless Chromium,
+and the workbench. A stage that fails does not stop the others, except those that need what it makes. The last line is
+`N passed, N failed, N skipped`, summed from what the test runners counted; a stage without tests counts as one check.
+What each stage printed is kept in target/xtask.
+
+environment:
+  CI=true               a skipped test is a failure
+  CHROME, CHROMEDRIVER  the browser and its driver; without them they are looked for on PATH
+  WAKEFUL_NO_INSTALL=1  never install a browser (otherwise apt-get does, for root, when none is there)
+
+exit code: 0 nothing failed, 1 something failed, 2 the command line was not understood";
+
+const TIDY: &str = "\
+usage: cargo xtask tidy [--uncited]
+
+Checks what no compiler checks, and prints each finding as `file:line: what is wrong; what to do`: the opening comment of each source
+file, its length and its name, paths of one machine, registry hosts, unfinished and switched-off code, the reasons for dependencies in
+ARCHITECTURE.md, citations of the contract, and the shape of the fixture folders. Ends with the number of statements of the contract that
+neither code nor test cites yet, which is information and no finding.
+
+  --uncited   name those statements
+
+exit code: 0 no finding, 1 findings, 2 the command line was not understood";
+
+/// Reads the words after `cargo xtask`.
+///
+/// # Errors
+/// One sentence that says which word was not understood.
+pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, String> {
+    let words: Vec<String> = words.collect();
+    let (name, options) = match words.split_first() {
+        None => return Err("a command is missing".to_owned()),
+        Some((name, options)) => (name.as_str(), options),
+    };
+    if matches!(name, "help" | "--help" | "-h") {
+        return match options {
+            [] => Ok(Command::Help(USAGE)),
+            [of, ..] => help_of(of).map(Command::Help).ok_or_else(|| format!("there is no command `{of}`")),
+        };
+    }
+    let help = help_of(name).ok_or_else(|| format!("there is no command `{name}`"))?;
+    if options.iter().any(|option| option == "--help" || option == "-h") {
+        return Ok(Command::Help(help));
+    }
+    let words: Vec<&str> = options.iter().map(String::as_str).collect();
+    match (name, words.as_slice()) {
+        ("run", []) => Ok(Command::Run),
+        ("test", []) => Ok(Command::Test),
+        ("tidy", []) => Ok(Command::Tidy { list_uncited: false }),
+        ("tidy", ["--uncited"]) => Ok(Command::Tidy { list_uncited: true }),
+        ("serve", []) => Ok(Command::Serve { port: None }),
+        ("serve", ["--port", port]) => port_of(port),
+        ("serve", [option]) if option.starts_with("--port=") => port_of(&option["--port=".len()..]),
+        ("serve", ["--port"]) => Err("`--port` needs a number from 1 to 65535".to_owned()),
+        (_, [first, ..]) => Err(format!("`{name}` does not take `{first}` here")),
+        (_, []) => Err(format!("there is no command `{name}`")),
+    }
+}
+
+fn port_of(text: &str) -> Result<Command, String> {
+    let port = text.parse().map_err(|_| format!("`--port` needs a number from 1 to 65535, not `{text}`"))?;
+    Ok(Command::Serve { port: Some(port) })
+}
+
+fn help_of(name: &str) -> Option<&'static str> {
+    match name {
+        "run" => Some(RUN),
+        "serve" => Some(SERVE),
+        "test" => Some(TEST),
+        "tidy" => Some(TIDY),
+        _ => None,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Result<Command, String> {
+        read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn every_command_is_understood_and_has_a_help() {
+        assert_eq!(of("run"), Ok(Command::Run));
+        assert_eq!(of("test"), Ok(Command::Test));
+        assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list_uncited: true }));
+        assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
+        assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
+        for name in ["run", "serve", "test", "tidy"] {
+            let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
+            assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
+            assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
+        }
+    }
+
+    #[test]
+    fn a_wrong_word_is_named() {
+        for (line, named) in [("", "missing"), ("fly", "`fly`"), ("run --fast", "`--fast`"), ("help fly", "`fly`")] {
+            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
+        }
+        for line in ["serve --port", "serve --port 0", "serve --port 65536", "serve --port x", "serve --port="] {
+            assert!(of(line).is_err_and(|why| why.contains("1 to 65535")), "{line}");
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The guests: the component for wasm engines, the module for browsers and Node, and components with a seeded fault.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    call::{Call, Failure},
+    paths::Paths,
+};
+
+/// The target that the guests are compiled for: no WASI, so their imports are ours alone.
+pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+
+/// The faults that a component can be compiled with, to prove that crosscheck and the tests see a wrong engine.
+const SEEDED: [&str; 2] = ["reason", "entry_byte"];
+
+/// Builds the component and the web module, and makes of them what hosts load.
+///
+/// Two calls of cargo, not one: in one call the features of the two packages would be unified.
+pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
+    make_folder(&paths.guest())?;
+    compile(paths, "component", "wakeful-component", &paths.target()).build()?;
+    componentize(paths, &paths.target(), "wakeful")?;
+    compile(paths, "web", "wakeful-web", &paths.target()).build()?;
+    Call::new(paths, "bindgen", paths.tools())
+        .args(["bindgen", "--target", "web", "--out-name", "wakeful_web", "--out-dir"])
+        .arg(paths.guest().join("web"))
+        .arg(module(&paths.target(), "wakeful_web"))
+        .build()
+}
+
+/// Builds one component per seeded fault, each in its own target folder since the flags differ.
+pub(crate) fn build_seeded(paths: &Paths) -> Result<(), Failure> {
+    make_folder(&paths.guest())?;
+    for fault in SEEDED {
+        let target = paths.target().join("seeded").join(fault);
+        compile(paths, &format!("seeded-{fault}"), "wakeful-component", &target)
+            .env("CARGO_TARGET_DIR", &target)
+            .env("RUSTFLAGS", seeded_flags(env::var("RUSTFLAGS").ok().as_deref(), fault))
+            .build()?;
+        componentize(paths, &target, &format!("seeded-{fault}"))?;
+    }
+    Ok(())
+}
+
+fn seeded_flags(given: Option<&str>, fault: &str) -> String {
+    let flag = format!("--cfg seeded_divergence=\"{fault}\"");
+    given.map_or_else(|| flag.clone(), |given| format!("{given} {flag}"))
+}
+
+fn compile(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
+    Call::cargo(paths, log, "build")
+        .args(["-p", package, "--target", TARGET, "--profile", "guest"])
+        .env("CARGO_TARGET_DIR", target)
+}
+
+/// Makes a component of the compiled module; left alone when it is newer than both the module and the tool.
+fn componentize(paths: &Paths, target: &Path, name: &str) -> Result<(), Failure> {
+    let from = module(target, "wakeful_component");
+    let to = paths.guest().join(format!("{name}.component.wasm"));
+    if is_newer(&to, &[&from, &paths.tools()]) {
+        return Ok(());
+    }
+    Call::new(paths, &format!("componentize-{name}"), paths.tools()).arg("componentize").arg(from).arg(to).build()
+}
+
+fn module(target: &Path, name: &str) -> PathBuf {
+    target.join(TARGET).join("guest").join(format!("{name}.wasm"))
+}
+
+fn make_folder(folder: &Path) -> Result<(), Failure> {
+    fs::create_dir_all(folder).map_err(|why| Failure::new(format!("cannot make the folder {}: {why}", folder.display())))
+}
+
+fn is_newer(made: &Path, of: &[&Path]) -> bool {
+    let time = |path: &Path| fs::metadata(path).and_then(|data| data.modified()).ok();
+    let Some(made) = time(made) else { return false };
+    of.iter().all(|path| time(path).is_some_and(|path| path < made))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn flags_of_the_environment_are_kept_beside_the_seeded_one() {
+        assert_eq!(seeded_flags(None, "reason"), "--cfg seeded_divergence=\"reason\"");
+        assert_eq!(seeded_flags(Some("-C debuginfo=1"), "reason"), "-C debuginfo=1 --cfg seeded_divergence=\"reason\"");
+    }
+
+    #[test]
+    fn what_is_not_there_is_never_newer() {
+        let here = Path::new(env!("CARGO_MANIFEST_DIR")).join("Cargo.toml");
+        assert!(!is_newer(&here.with_file_name("no such file"), &[&here]));
+        assert!(!is_newer(&here, &[&here.with_file_name("no such file")]));
+        assert!(!is_newer(&here, &[&here]));
+    }
+}

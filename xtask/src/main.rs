@@ -1,0 +1,49 @@
+//! `cargo xtask`: builds, runs, serves and tests Wakeful with one command each.
+//!
+//! The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not understood.
+
+mod browser;
+mod call;
+mod command_line;
+mod guests;
+mod js_tests;
+mod native;
+mod paths;
+mod run;
+mod serve;
+mod set_up;
+mod stage;
+mod test;
+mod tidy;
+mod tools;
+mod web_demo;
+
+use std::process::ExitCode;
+
+use command_line::Command;
+use paths::Paths;
+
+fn main() -> ExitCode {
+    let command = match command_line::read(std::env::args().skip(1)) {
+        Ok(command) => command,
+        Err(why) => {
+            anstream::eprintln!("{}: {why}\n\n{}", stage::red("error"), command_line::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    if let Command::Help(text) = command {
+        anstream::println!("{text}");
+        return ExitCode::SUCCESS;
+    }
+    let done = Paths::find().and_then(|paths| match command {
+        Command::Run => run::run(&paths),
+        Command::Serve { port } => serve::serve(&paths, port),
+        Command::Test => test::test(&paths),
+        Command::Tidy { list_uncited } => tidy::tidy(&paths, list_uncited),
+        Command::Help(_) => Ok(ExitCode::SUCCESS),
+    });
+    done.unwrap_or_else(|failure| {
+        failure.show();
+        ExitCode::FAILURE
+    })
+}

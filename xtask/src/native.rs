@@ -1,0 +1,15 @@
+//! The native side: the core, the host with the command line, and the tests.
+
+use crate::{
+    call::{Call, Failure},
+    paths::Paths,
+};
+
+/// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
+/// wasmtime is compiled again.
+pub(crate) const SELECTION: [&str; 6] = ["-p", "wakeful", "-p", "wakeful-core", "-p", "wakeful-tests"];
+
+/// Builds the command line and all tests.
+pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
+    Call::cargo(paths, "native", "build").args(SELECTION).arg("--all-targets").build()
+}

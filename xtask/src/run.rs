@@ -1,0 +1,34 @@
+//! `cargo xtask run`: everything is built, then the engines are compared.
+
+use std::process::ExitCode;
+
+use crate::{
+    call::{Call, Failure},
+    guests, native,
+    paths::Paths,
+    set_up, tools,
+    stage::stage,
+};
+
+/// The cases that engines are compared by.
+pub(crate) const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/scheduler"];
+
+/// Builds everything and compares the engines; the exit code is that of the comparison.
+pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
+    build(paths)?;
+    let compared = Call::new(paths, "crosscheck", paths.wakeful())
+        .arg("crosscheck")
+        .args(CASES)
+        .args(["--engine", "native,wasm,node"])
+        .pass_through()?;
+    // Without a code a signal ended it, which is a failure too.
+    Ok(compared.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from))
+}
+
+/// The stages that both `run` and `serve` begin with.
+pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
+    stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
+    stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
+    stage("guests", "building the component and the web module", || guests::build(paths))?;
+    stage("native", "building the native host and its tests", || native::build(paths))
+}

@@ -1,0 +1,122 @@
+//! How many tests passed, failed and were skipped, as their own runners counted them.
+
+use std::{fmt, iter::Sum};
+
+/// The counts of one stage, or of all.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Counts {
+    pub(crate) passed: u64,
+    pub(crate) failed: u64,
+    pub(crate) skipped: u64,
+}
+
+impl Counts {
+    /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3 passed; ...`) and of Node's
+    /// (`# pass 3` or `ℹ pass 3`).
+    pub(crate) fn of(printed: &str) -> Self {
+        let mut counts = Self::default();
+        for line in printed.lines() {
+            let line = without_colours(line);
+            let line = line.trim();
+            if let Some(summary) = line.strip_prefix("test result: ") {
+                // The verdict stands before the first full stop: `ok. ` or `FAILED. `.
+                for part in summary.split_once(". ").map_or("", |(_, counts)| counts).split("; ") {
+                    if let Some((number, what)) = part.split_once(' ') {
+                        counts.add(what, number);
+                    }
+                }
+            } else if let Some(summary) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) {
+                if let Some((what, number)) = summary.split_once(' ') {
+                    counts.add(what, number);
+                }
+            }
+        }
+        counts
+    }
+
+    pub(crate) fn one_passed() -> Self {
+        Self { passed: 1, ..Self::default() }
+    }
+
+    pub(crate) fn one_failed() -> Self {
+        Self { failed: 1, ..Self::default() }
+    }
+
+    /// A stage that failed has a failure, also when its runner counted none: it did not compile, or it crashed.
+    pub(crate) fn with_a_failure(self) -> Self {
+        Self { failed: self.failed.max(1), ..self }
+    }
+
+    pub(crate) fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    fn add(&mut self, what: &str, number: &str) {
+        let Ok(number) = number.parse::<u64>() else { return };
+        match what {
+            "passed" | "pass" => self.passed += number,
+            // Node cancels a test that never ends.
+            "failed" | "fail" | "cancelled" => self.failed += number,
+            "ignored" | "skipped" | "todo" => self.skipped += number,
+            _ => {}
+        }
+    }
+}
+
+impl Sum for Counts {
+    fn sum<I: Iterator<Item = Self>>(all: I) -> Self {
+        all.fold(Self::default(), |sum, one| Self {
+            passed: sum.passed + one.passed,
+            failed: sum.failed + one.failed,
+            skipped: sum.skipped + one.skipped,
+        })
+    }
+}
+
+impl fmt::Display for Counts {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{} passed, {} failed, {} skipped", self.passed, self.failed, self.skipped)
+    }
+}
+
+fn without_colours(line: &str) -> String {
+    anstream::adapter::strip_str(line).to_string()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cargo_and_wasm_bindgen_are_counted_over_all_their_binaries() {
+        let printed = "running 4 tests\ntest a ... ok\n\n\
+            test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.01s\n\
+            test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+        assert_eq!(Counts::of(printed), Counts { passed: 4, failed: 2, skipped: 1 });
+    }
+
+    #[test]
+    fn colours_hide_no_count() {
+        let printed = "test result: \u{1b}[31mFAILED\u{1b}[0m. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        assert_eq!(Counts::of(printed), Counts { passed: 3, failed: 1, skipped: 0 });
+    }
+
+    #[test]
+    fn both_reporters_of_node_are_counted() {
+        let tap = "# tests 6\n# suites 0\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 1\n# duration_ms 12.5\n";
+        assert_eq!(Counts::of(tap), Counts { passed: 2, failed: 2, skipped: 2 });
+        assert_eq!(Counts::of("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"), Counts { passed: 2, failed: 0, skipped: 0 });
+    }
+
+    #[test]
+    fn what_is_no_summary_counts_nothing() {
+        assert!(Counts::of("error: could not compile\n# pass the salt\ntest passed 3\n").is_empty());
+        assert_eq!(Counts::default().with_a_failure(), Counts::one_failed());
+        assert_eq!(Counts { passed: 3, failed: 2, skipped: 0 }.with_a_failure().failed, 2);
+    }
+
+    #[test]
+    fn the_last_line_reads_as_agreed() {
+        assert_eq!(Counts { passed: 12, failed: 0, skipped: 1 }.to_string(), "12 passed, 0 failed, 1 skipped");
+    }
+}

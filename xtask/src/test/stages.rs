@@ -1,0 +1,186 @@
+//! The stages of `cargo xtask test`, as data: what each needs, and the work it does.
+
+use std::ffi::OsString;
+
+use crate::{
+    browser::{self, Browser},
+    call::{Call, Failure},
+    guests, js_tests, native,
+    paths::Paths,
+    set_up, tidy, tools, web_demo,
+};
+
+/// What stages share.
+pub(super) struct Ground<'a> {
+    pub(super) paths: &'a Paths,
+    /// Set by the stage `browser`.
+    pub(super) browser: Option<Browser>,
+}
+
+/// One stage.
+pub(super) struct Stage {
+    pub(super) name: &'static str,
+    /// What it does, in a few words.
+    pub(super) does: &'static str,
+    /// Stages without which this one cannot say anything.
+    pub(super) needs: &'static [&'static str],
+    pub(super) work: Work,
+}
+
+/// The work of a stage.
+pub(super) enum Work {
+    /// One check, which passes or fails.
+    Check(fn(&mut Ground) -> Result<(), Failure>),
+    /// A test runner, which counts.
+    Tests(fn(&Ground) -> Result<Call, Failure>),
+}
+
+const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
+
+/// All stages, the quick ones first.
+pub(super) const STAGES: [Stage; 21] = [
+    Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
+    Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
+    Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
+    Stage {
+        name: "core is pure",
+        does: "the core on wasm32v1-none, which has no clock, file, thread or random number",
+        needs: &["set-up"],
+        work: Work::Check(|ground| {
+            let call = Call::cargo(ground.paths, "core-is-pure", "check");
+            call.args(["-p", "wakeful-core", "--target", "wasm32v1-none", "--features", "story"]).build()
+        }),
+    },
+    Stage { name: "clippy, xtask", does: "this program", needs: &[], work: Work::Check(|ground| clippy(ground, "xtask", &["-p", "xtask"])) },
+    Stage {
+        name: "clippy, native",
+        does: "core, host and tests",
+        needs: &[],
+        work: Work::Check(|ground| clippy(ground, "native", &native::SELECTION)),
+    },
+    Stage {
+        name: "clippy, guests",
+        does: "both guests for wasm",
+        needs: &["set-up"],
+        // Two calls, as for the build: one would unify the features of the two packages.
+        work: Work::Check(|ground| {
+            clippy(ground, "component", &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat())?;
+            clippy(ground, "web", &[&["-p", "wakeful-web"], GUEST_TARGET.as_slice()].concat())
+        }),
+    },
+    Stage {
+        name: "xtask tests",
+        does: "this program's own tests",
+        needs: &[],
+        work: Work::Tests(|ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(["-p", "xtask"]))),
+    },
+    Stage { name: "tools", does: "wasm-bindgen and wit-component", needs: &[], work: Work::Check(|ground| tools::build(ground.paths)) },
+    Stage {
+        name: "guests",
+        does: "the component and the web module",
+        needs: &["set-up", "tools"],
+        work: Work::Check(|ground| guests::build(ground.paths)),
+    },
+    Stage {
+        name: "seeded guests",
+        does: "components that are wrong on purpose",
+        needs: &["set-up", "tools"],
+        work: Work::Check(|ground| guests::build_seeded(ground.paths)),
+    },
+    Stage { name: "native", does: "core, host and tests", needs: &[], work: Work::Check(|ground| native::build(ground.paths)) },
+    Stage {
+        name: "browser",
+        does: "finding a browser and its driver",
+        needs: &[],
+        work: Work::Check(|ground| browser::find(ground.paths).map(|browser| ground.browser = Some(browser))),
+    },
+    Stage {
+        name: "native tests",
+        does: "core, host, engines and stories",
+        needs: &["native", "guests", "seeded guests"],
+        work: Work::Tests(|ground| {
+            Ok(with_browser(ground, Call::cargo(ground.paths, "native-tests", "test").args(native::SELECTION).arg("--no-fail-fast")))
+        }),
+    },
+    Stage {
+        name: "wasm tests, Node",
+        does: "the web module's tests in Node",
+        needs: &["set-up", "tools"],
+        work: Work::Tests(|ground| Ok(wasm_tests(ground, "node"))),
+    },
+    Stage {
+        name: "wasm tests, browser",
+        does: "the web module's tests in headless Chromium",
+        needs: &["set-up", "tools", "browser"],
+        work: Work::Tests(|ground| {
+            let browser = ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
+            let settings = browser::write_driver_settings(ground.paths, browser)?;
+            Ok(with_browser(ground, wasm_tests(ground, "browser")).env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", settings))
+        }),
+    },
+    Stage {
+        name: "web module, Node",
+        does: "the built web module from JavaScript",
+        needs: &["set-up", "guests"],
+        work: Work::Tests(|ground| js_tests::call(ground.paths)),
+    },
+    Stage {
+        name: "workbench packages",
+        does: "npm ci",
+        needs: &["set-up"],
+        work: Work::Check(|ground| web_demo::install(ground.paths)),
+    },
+    Stage {
+        name: "workbench types",
+        does: "npm run typecheck",
+        needs: &["workbench packages", "guests"],
+        work: Work::Check(|ground| web_demo::script(ground.paths, "typecheck").build()),
+    },
+    Stage {
+        name: "workbench tests",
+        does: "npm run test",
+        needs: &["workbench packages", "guests"],
+        work: Work::Tests(|ground| Ok(web_demo::script(ground.paths, "test"))),
+    },
+    Stage {
+        name: "workbench in a browser",
+        does: "recorded traces, npm run build, npm run e2e",
+        needs: &["workbench packages", "native", "guests", "browser"],
+        work: Work::Tests(|ground| {
+            web_demo::bundle(ground.paths)?;
+            web_demo::script(ground.paths, "build").build()?;
+            Ok(with_browser(ground, web_demo::script(ground.paths, "e2e")))
+        }),
+    },
+];
+
+fn format(paths: &Paths) -> Result<(), Failure> {
+    Call::cargo(paths, "format", "fmt").args(["--all", "--check"]).build()?;
+    // The tools are a workspace of their own.
+    Call::cargo(paths, "format-tools", "fmt").args(["--manifest-path", "xtask/tools/Cargo.toml", "--check"]).build()
+}
+
+fn clippy(ground: &Ground, log: &str, selection: &[&str]) -> Result<(), Failure> {
+    Call::cargo(ground.paths, &format!("clippy-{log}"), "clippy")
+        .args(selection)
+        .args(["--all-targets", "--", "-D", "warnings"])
+        .build()
+}
+
+fn wasm_tests(ground: &Ground, test: &str) -> Call {
+    let mut runner = OsString::from(ground.paths.tools());
+    runner.push(" test-runner");
+    Call::cargo(ground.paths, &format!("wasm-tests-{test}"), "test")
+        .args(["-p", "wakeful-web"])
+        .args(GUEST_TARGET)
+        .args(["--test", test])
+        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
+}
+
+/// Tells tests which browser to use. Without one those that need it fail by themselves.
+fn with_browser(ground: &Ground, call: Call) -> Call {
+    match &ground.browser {
+        Some(Browser { chrome, driver }) => call.env("CHROME", chrome).env("CHROMEDRIVER", driver),
+        None => call,
+    }
+}
