@@ -16,6 +16,8 @@ use crate::{
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "effect", rename_all = "snake_case")]
+// A batch releases one or two effects; boxing the request would buy nothing.
+#[allow(clippy::large_enum_variant)]
 pub enum Effect {
     /// Start a turn; what happens in it comes back as facts that name its run.
     StartTurn(TurnRequest),

@@ -138,11 +138,10 @@ impl fmt::Display for PathPrefix<'_> {
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|why| {
-        let path = match why.path().to_string() {
-            dot if dot == "." => String::new(),
-            path => path,
-        };
-        located(path, why.inner())
+        let path = why.path().to_string();
+        // Where the text breaks off, the last segment is unknown: the path ends at what is known.
+        let path = path.trim_end_matches(['.', '?']);
+        located(path.to_owned(), why.inner())
     })?;
     deserializer.end().map_err(|why| located(String::new(), &why))?;
     Ok(value)

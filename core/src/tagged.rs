@@ -14,6 +14,8 @@ macro_rules! vocabulary {
         #[derive(Clone, Debug, PartialEq, serde::Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(tag = $tag)]
+        // A value of a vocabulary lives on the stack for one call; boxing its largest payload would buy nothing.
+        #[allow(clippy::large_enum_variant)]
         pub enum $Name {
             $( $(#[$doc])* #[serde(rename = $wire)] $Variant($Payload), )*
         }

@@ -126,8 +126,11 @@ fn read_texts(root: &Path, folder: &Path, texts: &mut Folder) -> Result<(), Case
 
 fn children(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
     let unreadable = |why| CaseError::Unreadable { path: folder.to_owned(), why };
-    let mut children: Vec<PathBuf> =
-        fs::read_dir(folder).map_err(unreadable)?.map(|entry| entry.map(|entry| entry.path())).collect::<Result<_, _>>().map_err(unreadable)?;
+    let mut children: Vec<PathBuf> = fs::read_dir(folder)
+        .map_err(unreadable)?
+        .map(|entry| entry.map(|entry| entry.path()))
+        .collect::<Result<_, _>>()
+        .map_err(unreadable)?;
     children.sort();
     Ok(children)
 }

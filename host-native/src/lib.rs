@@ -12,4 +12,5 @@ pub mod engine;
 pub mod ledger;
 pub mod provider;
 pub mod sandbox;
+pub mod schema;
 pub mod trace;

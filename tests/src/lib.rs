@@ -1,1 +1,4 @@
-//! .
+//! Oracles and runners of Wakeful's tests; the tests themselves are in the one binary `all`.
+
+pub mod paths;
+pub mod scenario;

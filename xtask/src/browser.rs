@@ -19,7 +19,8 @@ pub(crate) struct Browser {
 
 const CHROME_NAMES: [&str; 4] = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
 const DRIVER_NAMES: [&str; 1] = ["chromedriver"];
-const HOW: &str = "install Chromium and its driver (Debian: apt-get install chromium chromium-driver), or set CHROME and CHROMEDRIVER to their paths";
+const HOW: &str =
+    "install Chromium and its driver (Debian: apt-get install chromium chromium-driver), or set CHROME and CHROMEDRIVER to their paths";
 
 /// What Chromium needs to run headless, as root too, and without calls to its maker.
 const FLAGS: [&str; 9] = [
@@ -52,7 +53,9 @@ pub(crate) fn find(paths: &Paths) -> Result<Browser, Failure> {
 pub(crate) fn write_driver_settings(paths: &Paths, browser: &Browser) -> Result<PathBuf, Failure> {
     let file = paths.guest().join("webdriver.json");
     let settings = serde_json::json!({ "goog:chromeOptions": { "args": FLAGS, "binary": browser.chrome } });
-    fs::write(&file, format!("{settings:#}\n")).map_err(|why| Failure::new(format!("cannot write {}: {why}", file.display())))?;
+    fs::create_dir_all(paths.guest())
+        .and_then(|()| fs::write(&file, format!("{settings:#}\n")))
+        .map_err(|why| Failure::new(format!("cannot write {}: {why}", file.display())))?;
     Ok(file)
 }
 
@@ -108,9 +111,11 @@ mod tests {
 
     #[test]
     fn a_given_browser_that_is_not_there_is_no_reason_to_look_elsewhere() {
-        let failure = given_or_found("CHROME", Some("/no/such/chrome".into()), &["sh"]).unwrap_err();
+        let failure = given_or_found("CHROME", Some("/no/such/chrome".into()), &["sh"]).expect_err("it is not there");
         assert!(failure.what.contains("CHROME") && failure.what.contains("/no/such/chrome"), "{}", failure.what);
-        assert!(given_or_found("CHROME", None, &["sh"]).unwrap().is_some());
-        assert!(given_or_found("CHROME", Some(PathBuf::new()), &["no such program at all"]).unwrap().is_none());
+        assert!(given_or_found("CHROME", None, &["sh"]).expect("nothing was given").is_some());
+        assert!(
+            given_or_found("CHROME", Some(PathBuf::new()), &["no such program at all"]).expect("an empty value gives nothing").is_none()
+        );
     }
 }

@@ -6,7 +6,7 @@ use std::{
     fs::{self, File},
     io::{self, IsTerminal, Read, Write},
     path::PathBuf,
-    process::{Child, Command, ExitStatus, Stdio},
+    process::{Child, Command, ExitCode, ExitStatus, Stdio},
     thread,
     time::Duration,
 };
@@ -90,13 +90,8 @@ impl Call {
         self
     }
 
-    pub(crate) fn without_env(mut self, name: &str) -> Self {
-        self.command.env_remove(name);
-        self
-    }
-
     /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown when it fails.
-    pub(crate) fn build(self) -> Result<(), Failure> {
+    pub(crate) fn build(mut self) -> Result<(), Failure> {
         if !io::stderr().is_terminal() {
             return self.recorded().map(drop);
         }
@@ -105,7 +100,7 @@ impl Call {
     }
 
     /// Runs it with this program's own input and output, and says how it ended.
-    pub(crate) fn pass_through(self) -> Result<ExitStatus, Failure> {
+    pub(crate) fn pass_through(mut self) -> Result<ExitStatus, Failure> {
         self.through()
     }
 
@@ -135,9 +130,18 @@ impl Call {
         Err(Failure { what: format!("`{}` failed ({})", self.line, output.status), printed })
     }
 
-    /// Starts a server, whose input is a pipe that closes when this program ends.
-    pub(crate) fn start(mut self) -> Result<Child, Failure> {
-        self.command.stdin(Stdio::piped()).spawn().map_err(|why| self.not_started(&why))
+    /// Becomes the other program, so that whoever ends this one ends that one.
+    #[cfg(unix)]
+    pub(crate) fn become_it(mut self) -> Result<ExitCode, Failure> {
+        // It comes back only when it failed.
+        let why = std::os::unix::process::CommandExt::exec(&mut self.command);
+        Err(self.not_started(&why))
+    }
+
+    /// Runs the other program to its end.
+    #[cfg(not(unix))]
+    pub(crate) fn become_it(self) -> Result<ExitCode, Failure> {
+        self.pass_through().map(exit_code)
     }
 
     /// What a recorded call printed before it failed; for counts of a test runner that found failures.
@@ -145,7 +149,7 @@ impl Call {
         self.log.clone()
     }
 
-    fn through(mut self) -> Result<ExitStatus, Failure> {
+    fn through(&mut self) -> Result<ExitStatus, Failure> {
         self.command.status().map_err(|why| self.not_started(&why))
     }
 
@@ -161,6 +165,11 @@ impl Call {
     fn not_started(&self, why: &io::Error) -> Failure {
         Failure::new(format!("cannot start `{}`: {why}", self.line))
     }
+}
+
+/// The exit code of a program as this program's own; without one a signal ended it, which is a failure.
+pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
+    status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
 /// Waits for the child while reading what it writes to the log, and copies that to the error output when `echo` is on.

@@ -37,7 +37,7 @@ Works in a clean clone with rustup, a C compiler and Node 20 or newer. Adds the 
 tools once, both guests and the native host, then runs every story and every fixture folder through the engines native, wasm (wasmtime)
 and node, and compares their traces. The last line is `N cases, 3 engines, N differences`.
 
-exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood";
+exit code: 0 no difference, 1 a difference or a failed build, 2 an engine could not answer, or the command line was not understood";
 
 const SERVE: &str = "\
 usage: cargo xtask serve [--port N]

@@ -51,9 +51,7 @@ fn seeded_flags(given: Option<&str>, fault: &str) -> String {
 }
 
 fn compile(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
-    Call::cargo(paths, log, "build")
-        .args(["-p", package, "--target", TARGET, "--profile", "guest"])
-        .env("CARGO_TARGET_DIR", target)
+    Call::cargo(paths, log, "build").args(["-p", package, "--target", TARGET, "--profile", "guest"]).env("CARGO_TARGET_DIR", target)
 }
 
 /// Makes a component of the compiled module; left alone when it is newer than both the module and the tool.

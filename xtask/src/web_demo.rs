@@ -22,11 +22,7 @@ pub(crate) fn install(paths: &Paths) -> Result<(), Failure> {
 
 /// Records the traces of the native engine, which the workbench shows and compares its own with.
 pub(crate) fn bundle(paths: &Paths) -> Result<(), Failure> {
-    Call::new(paths, "bundle", paths.wakeful())
-        .arg("trace")
-        .args(CASES)
-        .args(["--bundle", "web-demo/public/bundle.json"])
-        .build()
+    Call::new(paths, "bundle", paths.wakeful()).arg("trace").args(CASES).args(["--bundle", "web-demo/public/bundle.json"]).build()
 }
 
 /// A script of web-demo/package.json.

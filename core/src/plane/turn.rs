@@ -198,7 +198,12 @@ pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcom
         if state.control.closing.is_some() {
             return Vec::from([Record::Turn(run.interrupted(state, at))]);
         }
-        let ending = Ending { kind: TurnTerminalKind::Aborted, reason: Some(fact.reason.as_str().into()), last_assistant_message: None, checkpoint: None };
+        let ending = Ending {
+            kind: TurnTerminalKind::Aborted,
+            reason: Some(fact.reason.as_str().into()),
+            last_assistant_message: None,
+            checkpoint: None,
+        };
         let mut records = settle(state, run, ending, at);
         if fact.reason == AbortReason::RuntimeError {
             let error = EventRecord::of(

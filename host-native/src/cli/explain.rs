@@ -4,11 +4,7 @@ use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use wakeful_core::{
-    derive::{
-        closure::Closure,
-        obligation::ObligationKind,
-        posture::AgentPosture,
-    },
+    derive::{closure::Closure, obligation::ObligationKind, posture::AgentPosture},
     entry::Head,
     host::ErrorReport,
     id::Seq,

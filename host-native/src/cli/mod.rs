@@ -4,7 +4,6 @@ mod crosscheck;
 mod engines;
 mod explain;
 mod replay;
-mod schema;
 mod style;
 mod trace;
 
@@ -12,7 +11,7 @@ use std::{io, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::{case::CaseError, engine::EngineError, sandbox::GuestError, trace::TraceError};
+use crate::{case::CaseError, engine::EngineError, sandbox::GuestError, schema, trace::TraceError};
 
 /// Decides what a long-lived agent does next, and says why.
 #[derive(Parser)]
@@ -120,7 +119,10 @@ pub fn main() -> ExitCode {
         Command::Explain(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Trace(command) => command.run(),
-        Command::Schema => schema::run(),
+        Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
+            anstream::print!("{text}");
+            Verdict::Well
+        }),
         Command::Completions { shell } => {
             clap_complete::generate(shell, &mut Cli::command(), "wakeful", &mut io::stdout());
             Ok(Verdict::Well)

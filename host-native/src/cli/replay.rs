@@ -96,9 +96,8 @@ impl Replay {
 fn print(rows: &[Row]) {
     let mut table = style::table(&["case", "decision", "reason", "rule", ""]);
     for row in rows {
-        let (kind, reason, rule) = row.decision().map_or_else(Default::default, |decision| {
-            (format!("{:?}", decision.kind), decision.reason, decision.rule)
-        });
+        let (kind, reason, rule) =
+            row.decision().map_or_else(Default::default, |decision| (format!("{:?}", decision.kind), decision.reason, decision.rule));
         let mark = if row.ok { style::painted(style::GOOD, "as expected") } else { style::painted(style::BAD, "differs") };
         table.add_row([row.case.clone(), kind, reason, rule, mark]);
     }
@@ -113,7 +112,12 @@ fn print(rows: &[Row]) {
 /// The lines in which `expected.json` and what was found differ.
 fn print_diff(row: &Row) {
     let (expected, found) = (pretty(&row.expected), pretty(&row.found));
-    anstream::println!("\n{}: expected {}, found {}", style::painted(style::STRONG, &row.case), style::painted(style::BAD, "-"), style::painted(style::GOOD, "+"));
+    anstream::println!(
+        "\n{}: expected {}, found {}",
+        style::painted(style::STRONG, &row.case),
+        style::painted(style::BAD, "-"),
+        style::painted(style::GOOD, "+")
+    );
     for change in TextDiff::from_lines(&expected, &found).iter_all_changes() {
         let line = change.value().trim_end();
         match change.tag() {

@@ -8,8 +8,7 @@ use std::{
 use wasmtime::{Config, Engine, component::Component};
 
 /// All that the guest may import.
-pub const IMPORTS: [&str; 3] =
-    ["wakeful:scheduler/clock@0.1.0", "wakeful:scheduler/ledger@0.1.0", "wakeful:scheduler/provider@0.1.0"];
+pub const IMPORTS: [&str; 3] = ["wakeful:scheduler/clock@0.1.0", "wakeful:scheduler/ledger@0.1.0", "wakeful:scheduler/provider@0.1.0"];
 
 /// Why a guest cannot be used, or did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -87,8 +86,8 @@ impl Guest {
         let mut config = Config::new();
         config.consume_fuel(true);
         let engine = Engine::new(&config).map_err(|why| GuestError::Setup { why: format!("{why:#}") })?;
-        let component = Component::new(&engine, bytes)
-            .map_err(|why| GuestError::NotAComponent { name: name.to_owned(), why: format!("{why:#}") })?;
+        let component =
+            Component::new(&engine, bytes).map_err(|why| GuestError::NotAComponent { name: name.to_owned(), why: format!("{why:#}") })?;
         let guest = Self { engine, component };
         match guest.imports().into_iter().find(|import| !IMPORTS.contains(&import.as_str())) {
             Some(import) => Err(GuestError::ForeignImport { import }),

@@ -39,8 +39,8 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         let mut store = Store::new(&guest.engine, Lent::new(ledger, clock, provider, &limits));
         store.limiter(|lent| &mut lent.limits);
         store.set_fuel(limits.fuel_per_call).map_err(setup)?;
-        let world = World::instantiate(&mut store, &guest.component, &linker)
-            .map_err(|why| GuestError::WrongWorld { why: format!("{why:#}") })?;
+        let world =
+            World::instantiate(&mut store, &guest.component, &linker).map_err(|why| GuestError::WrongWorld { why: format!("{why:#}") })?;
         Ok(Self { store, world, limits })
     }
 

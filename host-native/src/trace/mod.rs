@@ -6,12 +6,12 @@ mod play;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
-pub use node::Node;
 use crate::{
     case::Case,
     engine::EngineError,
     sandbox::{Guest, GuestError},
 };
+pub use node::Node;
 
 /// What an engine did with a case.
 #[derive(Debug, Serialize, Deserialize)]

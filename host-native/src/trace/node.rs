@@ -32,7 +32,8 @@ struct Request<'a> {
 
 #[derive(Deserialize)]
 struct Answer {
-    trace: Option<Trace>,
+    /// The trace as text in a string: Node never parses it.
+    trace: Option<String>,
     failure: Option<String>,
 }
 
@@ -52,7 +53,9 @@ impl Node {
             .stdin(Stdio::piped())
             .stdout(Stdio::piped())
             .spawn()
-            .map_err(|why| TraceError::Process(format!("`{}` does not start: {why}; install Node 20 or name it with NODE", node.display())))?;
+            .map_err(|why| {
+                TraceError::Process(format!("`{}` does not start: {why}; install Node 20 or name it with NODE", node.display()))
+            })?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (requests, answers) = pipes.ok_or_else(|| TraceError::Process("its pipes are gone".to_owned()))?;
         Ok(Self { child, requests, answers: BufReader::new(answers) })
@@ -72,7 +75,10 @@ impl Node {
             return Err(TraceError::Process("the process ended without an answer".to_owned()));
         }
         let answer: Answer = serde_json::from_str(&answer)?;
-        answer.trace.ok_or_else(|| TraceError::Process(answer.failure.unwrap_or_else(|| "neither trace nor failure".to_owned())))
+        match answer.trace {
+            Some(text) => Ok(serde_json::from_str(&text)?),
+            None => Err(TraceError::Process(answer.failure.unwrap_or_else(|| "neither trace nor failure".to_owned()))),
+        }
     }
 }
 

@@ -13,7 +13,8 @@ const BOUNDARY = "run_loop_idle";
  * The trace of a case.
  * @param {typeof import("wakeful_web")} guest the initialised module
  * @param {{ case: string, story: string } | { case: string, files: Record<string, string> }} job
- * @param {(scheduler: import("wakeful_web").Scheduler) => void} [look] called after each step, to look at the state
+ * @param {(scheduler: import("wakeful_web").Scheduler, lines: string[]) => void} [look] called after each step, to look at the state and at
+ *   the lines that the ledger got
  * @returns {string}
  */
 export function trace(guest, job, look = () => {}) {
@@ -89,7 +90,7 @@ class Recorder {
     this.#seen = this.ledger.lines.length;
     const explanation = scheduler.explainText(BOUNDARY);
     this.steps.push(`{"command":${command},"outcome":${outcome},"entries":[${entries.join(",")}],"explanation":${explanation}}`);
-    look(scheduler);
+    look(scheduler, entries);
   }
 }
 

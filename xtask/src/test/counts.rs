@@ -25,10 +25,9 @@ impl Counts {
                         counts.add(what, number);
                     }
                 }
-            } else if let Some(summary) = line.strip_prefix("# ").or_else(|| line.strip_prefix("ℹ ")) {
-                if let Some((what, number)) = summary.split_once(' ') {
-                    counts.add(what, number);
-                }
+            } else if let Some((what, number)) = line.strip_prefix("# ").or(line.strip_prefix("ℹ ")).and_then(|rest| rest.split_once(' '))
+            {
+                counts.add(what, number);
             }
         }
         counts

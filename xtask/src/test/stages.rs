@@ -1,7 +1,5 @@
 //! The stages of `cargo xtask test`, as data: what each needs, and the work it does.
 
-use std::ffi::OsString;
-
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
@@ -51,7 +49,12 @@ pub(super) const STAGES: [Stage; 21] = [
             call.args(["-p", "wakeful-core", "--target", "wasm32v1-none", "--features", "story"]).build()
         }),
     },
-    Stage { name: "clippy, xtask", does: "this program", needs: &[], work: Work::Check(|ground| clippy(ground, "xtask", &["-p", "xtask"])) },
+    Stage {
+        name: "clippy, xtask",
+        does: "this program",
+        needs: &[],
+        work: Work::Check(|ground| clippy(ground, "xtask", &["-p", "xtask"])),
+    },
     Stage {
         name: "clippy, native",
         does: "core, host and tests",
@@ -124,12 +127,7 @@ pub(super) const STAGES: [Stage; 21] = [
         needs: &["set-up", "guests"],
         work: Work::Tests(|ground| js_tests::call(ground.paths)),
     },
-    Stage {
-        name: "workbench packages",
-        does: "npm ci",
-        needs: &["set-up"],
-        work: Work::Check(|ground| web_demo::install(ground.paths)),
-    },
+    Stage { name: "workbench packages", does: "npm ci", needs: &["set-up"], work: Work::Check(|ground| web_demo::install(ground.paths)) },
     Stage {
         name: "workbench types",
         does: "npm run typecheck",
@@ -161,20 +159,17 @@ fn format(paths: &Paths) -> Result<(), Failure> {
 }
 
 fn clippy(ground: &Ground, log: &str, selection: &[&str]) -> Result<(), Failure> {
-    Call::cargo(ground.paths, &format!("clippy-{log}"), "clippy")
-        .args(selection)
-        .args(["--all-targets", "--", "-D", "warnings"])
-        .build()
+    Call::cargo(ground.paths, &format!("clippy-{log}"), "clippy").args(selection).args(["--all-targets", "--", "-D", "warnings"]).build()
 }
 
 fn wasm_tests(ground: &Ground, test: &str) -> Call {
-    let mut runner = OsString::from(ground.paths.tools());
-    runner.push(" test-runner");
+    // A list, and not the environment variable, which cargo splits at the spaces of a path.
+    let runner = format!("target.{}.runner = [{:?}, \"test-runner\"]", guests::TARGET, ground.paths.tools());
     Call::cargo(ground.paths, &format!("wasm-tests-{test}"), "test")
         .args(["-p", "wakeful-web"])
         .args(GUEST_TARGET)
         .args(["--test", test])
-        .env("CARGO_TARGET_WASM32_UNKNOWN_UNKNOWN_RUNNER", runner)
+        .args(["--config", &runner])
 }
 
 /// Tells tests which browser to use. Without one those that need it fail by themselves.

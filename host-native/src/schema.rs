@@ -1,4 +1,4 @@
-//! `wakeful schema`: the JSON Schema of every payload, from the core's types.
+//! The JSON Schema of every payload, from the core's types; `wakeful schema` prints it.
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
@@ -11,8 +11,6 @@ use wakeful_core::{
     ladder::Boundary,
     machine::Options,
 };
-
-use super::{CliError, Verdict};
 
 /// Everything that crosses a boundary, so that one document defines it all.
 #[derive(JsonSchema)]
@@ -42,9 +40,11 @@ struct Payloads {
     error_report: ErrorReport,
 }
 
-pub(super) fn run() -> Result<Verdict, CliError> {
+/// The schema as pretty JSON text that ends in a newline.
+///
+/// # Errors
+/// Where the schema cannot be written, which would be a defect of its types.
+pub fn text() -> Result<String, serde_json::Error> {
     let schema = SchemaSettings::draft2020_12().into_generator().into_root_schema_for::<Payloads>();
-    let text = serde_json::to_string_pretty(&schema).map_err(|why| CliError::Engine(why.into()))?;
-    anstream::println!("{text}");
-    Ok(Verdict::Well)
+    Ok(serde_json::to_string_pretty(&schema)? + "\n")
 }

@@ -1,0 +1,90 @@
+//! What each command prints when all is well, and when something differs.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{arg, source, wakeful};
+
+#[test]
+fn replay_prints_a_table_and_exits_0() {
+    let ran = wakeful(["replay", &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("16 cases, 0 differ"), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "no colours outside a terminal");
+}
+
+#[test]
+fn replay_gives_programs_one_json_document() {
+    let ran = wakeful(["replay", "--json", &arg(&source("tests/fixtures/scheduler"))]);
+    let rows: Vec<Value> = serde_json::from_str(&ran.out).expect("one JSON document");
+    assert_eq!(rows.len(), 16);
+    assert!(rows.iter().all(|row| row["ok"] == true && row["explanation"]["decision"]["rule"].is_string()));
+}
+
+#[test]
+fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = folder.path().join("wrong");
+    fs::create_dir_all(case.join("ledger")).expect("folders");
+    fs::write(case.join("agent.json"), "{}").expect("agent.json");
+    fs::write(case.join("ledger/timers.jsonl"), "{\"id\":\"t\"}\n").expect("a timer");
+    let expected = r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,"pending_wake_hint":false,"active_timers":2,"decision":"Sleep"}"#;
+    fs::write(case.join("expected.json"), expected).expect("expected.json");
+    for engine in ["native", "wasm"] {
+        let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        for line in
+            [r#"-   "active_timers": 2"#, r#"+   "active_timers": 1"#, r#"-   "decision": "Sleep""#, r#"+   "decision": "WaitForTimer""#]
+        {
+            assert!(ran.out.contains(line), "{engine}: no `{line}` in\n{}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    for engine in ["native", "wasm"] {
+        let ran = wakeful(["explain", "--engine", engine, &story]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        for part in ["WaitForTimer (active_timers), by rule 8.timer", "not stopped", "wakes    2026-05-27T09:20:00Z", "status   asleep"] {
+            assert!(ran.out.contains(part), "{engine}: no `{part}` in\n{}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn explain_names_the_key_that_suppresses_a_rule() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = folder.path().join("spent.json");
+    let text = r#"{"story":"spent","shows":"","agent_id":"default","starts_at":"2026-05-27T09:00:00Z",
+        "script":[{"fact":{"fact":"work_item_created","work_item_id":"w","objective":"W"}}]}"#;
+    fs::write(&story, text).expect("a story");
+    let ran = wakeful(["explain", &arg(&story)]);
+    assert!(ran.out.contains("suppressed: work_queue:queued_available:w:1 spent by"), "{}\n{}", ran.out, ran.err);
+}
+
+#[test]
+fn crosscheck_of_all_cases_finds_no_difference() {
+    let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engine", "native,wasm,node"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.ends_with("17 cases, 3 engines, 0 differences\n"), "{}", ran.out);
+}
+
+#[test]
+fn trace_prints_one_trace_per_case() {
+    let ran = wakeful(["trace", &arg(&source("tests/fixtures/stories"))]);
+    let trace: Value = serde_json::from_str(&ran.out).expect("a trace");
+    assert_eq!(trace["case"], "heartbeat");
+    assert_eq!(trace["steps"][0]["entries"][0]["record"]["control"], "genesis");
+}
+
+#[test]
+fn completions_and_help_are_there() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(wakeful(["completions", shell]).out.contains("crosscheck"), "{shell}");
+    }
+    let help = wakeful(["--help"]).out;
+    assert!(help.contains("Exit codes") && help.contains("Examples"), "{help}");
+}

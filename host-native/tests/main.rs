@@ -1,0 +1,7 @@
+//! The binary's own tests: the command line as its users see it, and the sandbox with guests that are not ours.
+
+mod bad_input;
+mod commands;
+mod program;
+mod sandbox;
+mod seeded;

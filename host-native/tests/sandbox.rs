@@ -1,0 +1,99 @@
+//! The sandbox: what the guest is lent, and guests that are not ours.
+
+use std::fs;
+
+use wakeful::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode},
+    ledger::MemoryLedger,
+    provider::ScriptedProvider,
+    sandbox::{Calls, Guest, GuestError, Limits, Sandbox},
+};
+use wakeful_core::{
+    machine::Options,
+    story::{Command, Story},
+};
+
+use crate::program::{arg, guest, source, wakeful};
+
+fn heartbeat() -> Story {
+    let text = fs::read_to_string(source("tests/fixtures/stories/heartbeat.json")).expect("the story");
+    Story::read(&text).expect("the story reads")
+}
+
+/// Plays the heartbeat in a sandbox with these limits, and gives its calls and its ledger.
+fn play(limits: Limits) -> Result<(Calls, MemoryLedger), EngineError> {
+    let guest = Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads");
+    let story = heartbeat();
+    let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(story.starts_at));
+    let provider = ScriptedProvider::new(story.clone());
+    let mut sandbox = Sandbox::new(&guest, ledger.clone(), clock.clone(), provider.clone(), limits)?;
+    sandbox.open(&Options::new(story.agent_id), Mode::Drive)?;
+    loop {
+        match provider.next(sandbox.next_wake()?) {
+            Command::Propose { fact } => drop(sandbox.propose(fact.as_str())?),
+            Command::Run => drop(sandbox.run_until_rest()?),
+            Command::SetClock { to } => clock.set(to),
+            Command::Done => return Ok((sandbox.calls(), ledger)),
+        }
+    }
+}
+
+#[test]
+fn the_heartbeat_calls_every_import() {
+    let (calls, ledger) = play(Limits::default()).expect("the heartbeat plays");
+    assert!(calls.append >= 1 && calls.read >= 1 && calls.now >= 1 && calls.provider >= 1, "{calls:?}");
+    assert_eq!(calls.provider, 4, "three turns are started, and the completion of the item yields one");
+    assert_eq!(ledger.len(), 46);
+}
+
+#[test]
+fn a_guest_out_of_fuel_is_told_by_the_limits_name() {
+    let why = play(Limits { fuel_per_call: 10_000, ..Limits::default() }).expect_err("too little fuel");
+    assert!(matches!(why, EngineError::Guest(GuestError::OutOfFuel { limit: 10_000 })), "{why}");
+    assert!(why.to_string().contains("fuel_per_call"), "{why}");
+}
+
+#[test]
+fn a_guest_out_of_memory_is_stopped() {
+    let why = play(Limits { memory_bytes: 1 << 16, ..Limits::default() }).map(|_| ()).expect_err("too little memory");
+    assert!(matches!(why, EngineError::Guest(GuestError::WrongWorld { .. } | GuestError::Trapped { .. })), "{why}");
+}
+
+#[test]
+fn a_file_that_is_not_wasm_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    fs::write(&file, "this is no wasm").expect("a file");
+    let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("guest.wasm` is not a WebAssembly component"), "{}", ran.err);
+}
+
+#[test]
+fn a_guest_that_does_not_exist_is_named() {
+    let ran = wakeful(["replay", "--engine", "wasm", "--guest", "no-such.wasm", &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("cannot read guest `no-such.wasm`"), "{}", ran.err);
+}
+
+#[test]
+fn a_guest_with_a_foreign_import_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    let text = r#"(component (import "wasi:filesystem/types@0.2.0" (instance)))"#;
+    fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
+    let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("guest imports `wasi:filesystem/types@0.2.0`"), "{}", ran.err);
+}
+
+#[test]
+fn a_guest_that_is_no_scheduler_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    fs::write(&file, wat::parse_str("(component)").expect("a component")).expect("a file");
+    let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("does not export `wakeful:scheduler/agent@0.1.0`"), "{}", ran.err);
+}

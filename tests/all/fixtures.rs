@@ -1,0 +1,90 @@
+//! The scheduler fixtures, in the native core and in the sandbox.
+
+use wakeful::{
+    case::{self, CaseKind},
+    compare,
+    sandbox::Guest,
+    trace::{Trace, Tracer},
+};
+use wakeful_core::{foreign::Folder, json};
+use wakeful_tests::paths;
+
+fn fixtures() -> Vec<case::Case> {
+    case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load")
+}
+
+/// What `expected.json` says and what was found.
+fn expected_and_found(trace: &Trace) -> (String, String) {
+    #[derive(serde::Deserialize)]
+    struct Replayed {
+        expected: Box<serde_json::value::RawValue>,
+        found: Box<serde_json::value::RawValue>,
+    }
+    let outcome = trace.steps.first().expect("a replay has one step").outcome.get();
+    let replayed: Replayed = serde_json::from_str(outcome).unwrap_or_else(|why| panic!("{}: {why}: {outcome}", trace.case));
+    (replayed.expected.get().to_owned(), replayed.found.get().to_owned())
+}
+
+#[test]
+fn every_fixture_replays_as_expected_in_every_native_engine() {
+    let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
+    let cases = fixtures();
+    assert!(cases.len() >= 16, "there are sixteen fixtures, found {}", cases.len());
+    for mut tracer in [Tracer::Native, Tracer::Wasm(guest)] {
+        for case in &cases {
+            let trace = tracer.trace(case).expect("a trace");
+            let (expected, found) = expected_and_found(&trace);
+            assert_eq!(expected, found, "{} in {}", case.name, tracer.name());
+        }
+    }
+}
+
+#[test]
+fn every_fixture_asserts_closure_posture_decision_reason_rule_and_evidence() {
+    for case in fixtures() {
+        let CaseKind::Fixture(folder) = &case.kind else { panic!("{} is no fixture", case.name) };
+        let expected = wakeful_core::foreign::expected::Expected::of_fixture(folder).expect("expected.json reads");
+        assert!(expected.closure.is_some() && expected.posture.is_some(), "{}", case.name);
+        assert!(expected.decision.is_some() && expected.decision_reason.is_some(), "{}", case.name);
+        assert!(expected.rule.is_some() && expected.evidence.is_some(), "{}", case.name);
+    }
+}
+
+/// RFC, *Ledger Replay Tests*: each coverage bullet has its case.
+#[test]
+fn the_six_ledger_replay_tests_of_the_rfc_are_there() {
+    let names: Vec<String> = fixtures().into_iter().map(|case| case.name).collect();
+    for name in [
+        "terminal_task_before_result",
+        "dequeued_message_replays",
+        "wake_hint_survives",
+        "current_item_with_followup",
+        "blocked_item_with_intent",
+        "baseline_over_budget_terminal",
+    ] {
+        assert!(names.iter().any(|known| known == name), "`{name}` is missing");
+    }
+}
+
+#[test]
+fn the_heartbeat_has_one_head_in_both_native_engines() {
+    let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
+    let cases = case::load_all(&[paths::data("fixtures/stories/heartbeat.json")]).expect("the story loads");
+    let native = Tracer::Native.trace(&cases[0]).expect("a trace");
+    let wasm = Tracer::Wasm(guest).trace(&cases[0]).expect("a trace");
+    assert_eq!(compare::first_difference(&native, &wasm), None);
+    let summary = native.summary().expect("the story ends with an explanation");
+    assert_eq!(summary.decision.rule, "8.timer", "the agent rests and waits for its timer");
+}
+
+/// The short form may also be one array per class.
+#[test]
+fn a_class_may_be_an_array_in_a_json_file() {
+    let lines = r#"{"id":"nightly"}"#;
+    let files = |name: &str, text: &str| Folder::from([("agent.json".to_owned(), "{}".to_owned()), (name.to_owned(), text.to_owned())]);
+    let at = wakeful_core::time::Timestamp::from_nanos(0);
+    let import = |folder: &Folder| wakeful_core::foreign::Import::of_fixture(folder, at).expect("reads");
+    let by_line = import(&files("ledger/timers.jsonl", lines));
+    let by_array = import(&files("ledger/timers.json", &json::write(&[json::read::<json::RawJson>(lines).expect("json")])));
+    assert_eq!(by_line, by_array);
+}

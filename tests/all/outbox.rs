@@ -1,0 +1,112 @@
+//! The outbox machine: nothing changes before the batch is durable (contract 3.2, I21).
+
+use wakeful::ledger::MemoryLedger;
+use wakeful_core::{
+    entry::{EntryBytes, Head},
+    host::Ledger,
+    ladder::Boundary,
+    machine::{Machine, OpenError, Options, ProposeError},
+    time::Timestamp,
+};
+
+const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+const RESTARTED: &str = r#"{"fact":"runtime_restarted"}"#;
+const PROMPT: &str = r#"{"fact":"message_queued","message":{"id":"m1","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"hello"}}}"#;
+
+/// A driven machine and its ledger.
+fn driven() -> (Machine, MemoryLedger) {
+    let mut machine = Machine::new(Options::new("default".into()));
+    let mut ledger = MemoryLedger::default();
+    let proposal = machine.begin(NOW).expect("a fresh ledger").expect("a first entry");
+    ledger.append(&proposal.expected, &proposal.batch).expect("appends");
+    machine.committed();
+    let proposal = machine.propose_json(RESTARTED, NOW).expect("a proposal");
+    ledger.append(&proposal.expected, &proposal.batch).expect("appends");
+    machine.committed();
+    (machine, ledger)
+}
+
+#[test]
+fn a_rejected_proposal_changes_nothing_and_can_be_made_again() {
+    let (mut machine, _) = driven();
+    let before = machine.state().clone();
+    let first = machine.propose_json(PROMPT, NOW).expect("a proposal");
+    assert_eq!(machine.state(), &before, "a proposal alone changes nothing");
+    machine.rejected();
+    assert_eq!(machine.state(), &before);
+    let second = machine.propose_json(PROMPT, NOW).expect("a proposal");
+    assert_eq!(first, second, "the retry carries the same batch");
+}
+
+#[test]
+fn effects_come_out_of_committed_only_and_once() {
+    let (mut machine, _) = driven();
+    machine.propose_json(PROMPT, NOW).expect("a proposal");
+    assert!(machine.committed().is_empty(), "a queued message asks nothing of the host");
+    let step = machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
+    assert!(step.decision.is_some());
+    assert_eq!(machine.committed().len(), 1, "the turn is started once");
+    assert!(machine.committed().is_empty(), "and not again");
+}
+
+#[test]
+fn a_second_proposal_waits_for_the_first() {
+    let (mut machine, _) = driven();
+    machine.propose_json(PROMPT, NOW).expect("a proposal");
+    assert_eq!(machine.propose_json(PROMPT, NOW).expect_err("one at a time"), ProposeError::Busy);
+    assert_eq!(machine.step(Boundary::RunLoop, NOW).expect_err("one at a time"), ProposeError::Busy);
+}
+
+#[test]
+fn a_reopened_ledger_gives_the_same_state() {
+    let (mut machine, mut ledger) = driven();
+    let proposal = machine.propose_json(PROMPT, NOW).expect("a proposal");
+    ledger.append(&proposal.expected, &proposal.batch).expect("appends");
+    machine.committed();
+    let mut again = Machine::new(Options::new("default".into()));
+    for line in ledger.lines_from(0) {
+        again.load(&EntryBytes::from_stored(line)).expect("verifies");
+    }
+    assert_eq!(again.state(), machine.state());
+}
+
+#[test]
+fn an_observed_ledger_takes_no_step() {
+    let mut machine = Machine::new(Options::new("default".into()));
+    assert_eq!(machine.step(Boundary::RunLoop, NOW).expect_err("empty"), ProposeError::NotBegun);
+    machine.begin(NOW).expect("a fresh ledger");
+    machine.committed();
+    assert_eq!(machine.step(Boundary::RunLoop, NOW).expect_err("observed"), ProposeError::NotDriven);
+}
+
+#[test]
+fn a_fact_over_its_limit_is_refused_before_it_is_read() {
+    let (mut machine, _) = driven();
+    let long = format!(r#"{{"fact":"{}"}}"#, "x".repeat(1 << 20));
+    let why = machine.propose_json(&long, NOW).expect_err("too long");
+    assert_eq!(why, ProposeError::TooLarge { bytes: long.len() as u64, limit: 1 << 20 });
+}
+
+#[test]
+fn a_clock_that_runs_backwards_changes_nothing() {
+    let (mut machine, _) = driven();
+    let past = Timestamp::from_nanos(0);
+    let proposal = machine.propose_json(PROMPT, past).expect("a proposal");
+    machine.committed();
+    assert!(proposal.batch[0].as_str().contains(&format!(r#""at":"{NOW}""#)), "contract 1.3: {:?}", proposal.batch[0]);
+}
+
+#[test]
+fn another_agents_ledger_and_a_newer_one_are_refused() {
+    let (_, ledger) = driven();
+    let genesis = ledger.lines_from(0).remove(0);
+    let mut other = Machine::new(Options::new("other".into()));
+    let why = other.load(&EntryBytes::from_stored(genesis.clone())).expect_err("another agent's");
+    assert!(matches!(why, OpenError::OtherAgent { .. }), "{why}");
+
+    let body = genesis.split(",\"chain\":").next().expect("an entry has a chain").replace(r#""format":1"#, r#""format":2"#);
+    let chain = Head::START.chain.extend(&format!("{body}}}"));
+    let newer = EntryBytes::from_stored(format!(r#"{body},"chain":"{chain}"}}"#));
+    let why = Machine::new(Options::new("default".into())).load(&newer).expect_err("newer");
+    assert_eq!(why, OpenError::NewerFormat { found: 2, supported: 1 });
+}

@@ -1,0 +1,68 @@
+// A played case as the page holds it: the trace, parsed for looking at, with the state after each step.
+import type { Decision, Effect, ErrorReport, Explanation, Expected, Head } from "@shell/payloads.js";
+import type { State } from "@guest/wakeful_web.js";
+
+/** One stored entry. */
+export interface Entry {
+  seq: number;
+  at: string;
+  class: string;
+  record: Record<string, unknown>;
+  chain: string;
+}
+
+/** What the host did in a step. */
+export type Command =
+  | { do: "open" }
+  | { do: "replay" }
+  | { do: "propose"; fact: { fact?: string } & Record<string, unknown> }
+  | { do: "run" }
+  | { do: "set_clock"; to: string };
+
+/** One report of a run until rest. */
+export interface Report {
+  decision: Decision | null;
+  head: Head;
+  effects: Effect[];
+}
+
+/** What came of a step: of a fact, of a run, of a replay, or an error. */
+export type Outcome =
+  | null
+  | { error: ErrorReport }
+  | { answer: string; reason?: string; because?: number; head: Head; effects: Effect[] }
+  | Report[]
+  | { expected: Expected; found: Expected; explanation: Explanation };
+
+/** One step of a trace. */
+export interface Step {
+  command: Command;
+  outcome: Outcome;
+  entries: Entry[];
+  explanation: Explanation;
+}
+
+/** What an engine did with a case. */
+export interface Trace {
+  case: string;
+  steps: Step[];
+}
+
+/** Whether the guest did what the native core did. */
+export type Verdict =
+  | { native: "equal"; chain: string }
+  | { native: "none" }
+  | { native: "differs"; step: number; part: "command" | "outcome" | "entries" | "explanation" | "length"; entry: number | null };
+
+/** A case that was played: what the page shows. */
+export interface Played {
+  case: string;
+  steps: Step[];
+  /** The state after each step. */
+  states: State[];
+  /** Every entry as the ledger keeps it; a parsed entry is for looking at, since JavaScript changes numbers. */
+  lines: string[];
+  verdict: Verdict;
+  /** How long the guest took, in milliseconds. */
+  took_ms: number;
+}

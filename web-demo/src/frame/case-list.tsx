@@ -1,0 +1,115 @@
+// The list of cases, with a search.
+import { useDeferredValue, useEffect, useRef, useState, type KeyboardEvent } from "react";
+
+import type { CaseLine } from "../case/bundle.ts";
+import type { Played } from "../case/trace.ts";
+
+const GROUPS = [
+  { kind: "story", title: "Stories" },
+  { kind: "fixture", title: "Fixtures" },
+] as const;
+
+/** All cases; the chosen one is marked. Up and down choose the one before and after. */
+export function CaseList(props: { cases: CaseLine[] | null; chosen: string | null; choose: (name: string) => void; played: Played | null }) {
+  const { cases, chosen, choose, played } = props;
+  const [search, setSearch] = useState("");
+  const found = matching(cases ?? [], useDeferredValue(search));
+  const field = useSlashFocus();
+
+  const walk = (event: KeyboardEvent<HTMLElement>) => {
+    const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
+    if (by === 0) {
+      return;
+    }
+    event.preventDefault();
+    const ordered = GROUPS.flatMap(({ kind }) => found.filter((line) => line.kind === kind));
+    const at = ordered.findIndex((line) => line.case === chosen);
+    const next = ordered[at === -1 ? 0 : Math.max(0, Math.min(ordered.length - 1, at + by))];
+    if (next !== undefined) {
+      choose(next.case);
+      event.currentTarget.querySelector<HTMLElement>(`[data-case="${CSS.escape(next.case)}"]`)?.focus();
+    }
+  };
+
+  return (
+    <nav className="cases" aria-label="cases" onKeyDown={walk}>
+      <header className="cases-head">
+        <h1>Wakeful workbench</h1>
+        <input
+          ref={field}
+          type="search"
+          placeholder="Search cases ( / )"
+          aria-label="search cases"
+          value={search}
+          onChange={(event) => setSearch(event.target.value)}
+        />
+      </header>
+      <div className="cases-body">
+        {cases === null && <p className="note pad">Loading the guest</p>}
+        {cases !== null && found.length === 0 && <p className="note pad">No case matches.</p>}
+        {GROUPS.map(({ kind, title }) => (
+          <CaseGroup key={kind} title={title} lines={found.filter((line) => line.kind === kind)} chosen={chosen} choose={choose} />
+        ))}
+      </div>
+      <footer className="cases-foot note">{played === null ? "\u00a0" : `played by wasm in ${played.took_ms.toFixed(1)} ms`}</footer>
+    </nav>
+  );
+}
+
+function CaseGroup(props: { title: string; lines: CaseLine[]; chosen: string | null; choose: (name: string) => void }) {
+  if (props.lines.length === 0) {
+    return null;
+  }
+  return (
+    <section>
+      <h2>
+        {props.title} <span className="note">{props.lines.length}</span>
+      </h2>
+      <ul>
+        {props.lines.map((line) => (
+          <li key={line.case}>
+            <button
+              type="button"
+              className="case"
+              data-case={line.case}
+              title={line.shows}
+              aria-current={line.case === props.chosen}
+              onClick={() => props.choose(line.case)}
+            >
+              {words(line.case)}
+            </button>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** A case's name is a sentence with underscores. */
+function words(name: string): string {
+  return name.replaceAll("_", " ");
+}
+
+function matching(cases: CaseLine[], search: string): CaseLine[] {
+  const wanted = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return cases.filter((line) => {
+    const text = `${line.case} ${words(line.case)} ${line.shows}`.toLowerCase();
+    return wanted.every((word) => text.includes(word));
+  });
+}
+
+/** The search field, which the key `/` goes to. */
+function useSlashFocus() {
+  const field = useRef<HTMLInputElement>(null);
+  useEffect(() => {
+    const press = (event: globalThis.KeyboardEvent) => {
+      if (event.key === "/" && !(event.target instanceof HTMLInputElement)) {
+        event.preventDefault();
+        field.current?.focus();
+      }
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
+  return field;
+}

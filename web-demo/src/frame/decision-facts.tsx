@@ -1,0 +1,51 @@
+// The decision: what, why, by which rule, and what speaks for it.
+import type { Decision } from "@shell/payloads.js";
+
+import { SeqLinks } from "../parts/seq-link.tsx";
+
+/** The facts of a decision, in a row that keeps its height. */
+export function DecisionFacts({ decision }: { decision: Decision }) {
+  const about = [decision.message_id, decision.work_item_id, decision.task_id].filter((id) => id != null);
+  return (
+    <section className="decision" aria-label="decision">
+      <dl className="decision-facts">
+        <Fact name="decision" value={decision.decision} strong />
+        <Fact name="reason" value={decision.reason} />
+        <Fact name="rule" value={decision.rule} />
+        <Fact name="about" value={about.length === 0 ? "none" : about.join(", ")} />
+        <Fact name="model" value={decision.model_reentry ? "re-entered" : "not re-entered"} />
+      </dl>
+      <div className="decision-evidence">
+        <h2>evidence</h2>
+        <ul className="chips" aria-label="evidence">
+          {decision.evidence.map((text) => (
+            <li key={text} className="chip">
+              {text}
+            </li>
+          ))}
+          {decision.because?.map((reason) => (
+            <li key={reason.code} className="chip chip-because">
+              {reason.code} <SeqLinks seqs={reason.seqs} />
+            </li>
+          ))}
+          {decision.ignored?.map((passed) => (
+            <li key={passed.what} className="chip chip-ignored">
+              passed over {passed.what}, {passed.reason} <SeqLinks seqs={passed.seqs} />
+            </li>
+          ))}
+        </ul>
+      </div>
+    </section>
+  );
+}
+
+function Fact({ name, value, strong = false }: { name: string; value: string; strong?: boolean }) {
+  return (
+    <div className="fact">
+      <dt>{name}</dt>
+      <dd className={strong ? "strong" : ""} title={value}>
+        {value}
+      </dd>
+    </div>
+  );
+}

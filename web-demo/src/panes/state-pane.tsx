@@ -1,0 +1,88 @@
+// The state: closure, posture, obligations, next wake, projection, and the raw state as a tree.
+import { useState, type ReactNode } from "react";
+import type { Explanation } from "@shell/payloads.js";
+import type { State } from "@guest/wakeful_web.js";
+
+import { JsonTree } from "../parts/json-tree.tsx";
+import { Pane } from "../parts/pane.tsx";
+import { SeqLink } from "../parts/seq-link.tsx";
+
+/** What the facts add up to. */
+export function StatePane({ explanation, state }: { explanation: Explanation; state: State }) {
+  const { closure, posture, projection, obligations, head, status } = explanation;
+  const signal = closure.work_signal;
+  return (
+    <Pane title="State" note={<span title={head.chain}>head #{head.seq}</span>}>
+      <Group title="Closure">
+        <Row name="outcome" value={closure.outcome} />
+        <Row name="waiting reason" value={closure.waiting_reason} />
+        <Row name="work signal" value={signal == null ? null : `${signal.work_item_id}, ${signal.reactivation_mode}`} />
+        <Row name="runtime" value={closure.runtime_posture} />
+      </Group>
+      <Group title="Posture">
+        <Row name="status" value={status} />
+        <Row name="posture" value={posture.posture} />
+        <Row name="because" value={posture.reason} prose />
+      </Group>
+      <Group title="Obligations">
+        <Row name="next wake" value={explanation.next_wake == null ? null : instant(explanation.next_wake)} />
+        {obligations.length === 0 && <Row name="owed" value={null} />}
+        {obligations.map((owed) => (
+          <Row key={`${owed.kind} ${owed.id}`} name={owed.kind} value={`${owed.id}${owed.enabled_at == null ? "" : ` at ${instant(owed.enabled_at)}`}`}>
+            <SeqLink seq={owed.seq} />
+          </Row>
+        ))}
+      </Group>
+      <Group title="Projection">
+        {Object.entries(projection).map(([name, value]) => (
+          <Row key={name} name={name.replaceAll("_", " ")} value={scalar(value)} />
+        ))}
+      </Group>
+      <RawState state={state} />
+    </Pane>
+  );
+}
+
+function RawState({ state }: { state: State }) {
+  const [open, setOpen] = useState(false);
+  return (
+    <details className="raw" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+      <summary>Raw state</summary>
+      {open && <JsonTree value={state} depth={1} label="raw state" />}
+    </details>
+  );
+}
+
+function Group({ title, children }: { title: string; children: ReactNode }) {
+  return (
+    <section className="group">
+      <h3>{title}</h3>
+      <dl>{children}</dl>
+    </section>
+  );
+}
+
+/** A name and a value; what is absent, zero or false steps back. */
+function Row(props: { name: string; value: string | null | undefined; prose?: boolean; children?: ReactNode }) {
+  const value = props.value ?? "none";
+  const quiet = ["none", "0", "no"].includes(value);
+  return (
+    <div className={`row${quiet ? " row-quiet" : ""}${props.prose ? " row-prose" : ""}`}>
+      <dt>{props.name}</dt>
+      <dd>
+        <span>{value}</span> {props.children}
+      </dd>
+    </div>
+  );
+}
+
+function scalar(value: string | number | boolean | string[] | null | undefined): string | null {
+  if (Array.isArray(value)) {
+    return value.length === 0 ? null : value.join(", ");
+  }
+  return value == null ? null : typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
+}
+
+function instant(text: string): string {
+  return text.replace("T", " ").replace("Z", "");
+}

@@ -1,0 +1,28 @@
+// The page's address names what is looked at, as `#case/step`, so that it can be sent to somebody and survives a reload.
+
+/** What the address names. */
+export interface Address {
+  case: string | null;
+  step: number | null;
+}
+
+/** Reads the address. */
+export function readAddress(): Address {
+  const [name = "", step = ""] = location.hash.slice(1).split("/").map(decoded);
+  const number = /^\d+$/.test(step) ? Number(step) - 1 : null;
+  return { case: name === "" ? null : name, step: number !== null && number >= 0 ? number : null };
+}
+
+/** Writes the address, without a new place in the history for every step. */
+export function writeAddress(address: { case: string; step: number }) {
+  history.replaceState(null, "", `#${encodeURIComponent(address.case)}/${address.step + 1}`);
+}
+
+function decoded(text: string): string {
+  try {
+    return decodeURIComponent(text);
+  } catch {
+    // A hand-written address with a stray percent sign names nothing.
+    return "";
+  }
+}

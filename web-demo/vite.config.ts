@@ -1,0 +1,18 @@
+// How the workbench is built: the guest comes from the build folder, play.mjs from the shell's own.
+import { fileURLToPath } from "node:url";
+
+import react from "@vitejs/plugin-react";
+import { defineConfig } from "vite";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+
+export default defineConfig({
+  base: "./",
+  plugins: [react()],
+  resolve: {
+    alias: { "@guest": `${root}target/guest/web`, "@shell": `${root}wasm/web/js` },
+  },
+  server: { fs: { allow: [root] } },
+  worker: { format: "es" },
+  build: { target: "es2023" },
+});

@@ -1,0 +1,96 @@
+//! `cargo xtask tidy`: what no compiler checks. Each check reads the whole tree and gives findings.
+
+mod citations;
+mod dependencies;
+mod fixtures;
+mod hosts;
+mod ignored;
+mod length;
+mod machine;
+mod names;
+mod opening;
+mod tree;
+mod unfinished;
+
+use std::{fmt, process::ExitCode};
+
+use crate::{
+    call::Failure,
+    paths::Paths,
+    stage::{bold, green},
+};
+use tree::Tree;
+
+/// One thing to put right.
+#[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
+struct Finding {
+    path: String,
+    /// From 1; 0 when it is about the file as a whole.
+    line: usize,
+    /// What is wrong, and what to do.
+    text: String,
+}
+
+impl Finding {
+    fn new(path: &str, line: usize, text: impl Into<String>) -> Self {
+        Self { path: path.to_owned(), line, text: text.into() }
+    }
+}
+
+impl fmt::Display for Finding {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}:{}: {}", self.path, self.line.max(1), self.text)
+    }
+}
+
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 9] = [
+    opening::check,
+    length::check,
+    names::check,
+    machine::check,
+    hosts::check,
+    unfinished::check,
+    dependencies::check,
+    citations::check,
+    fixtures::check,
+];
+
+/// Prints the findings and what the tree does not cite yet.
+pub(crate) fn tidy(paths: &Paths, list_uncited: bool) -> Result<ExitCode, Failure> {
+    let tree = read(paths)?;
+    let findings = findings(&tree);
+    for finding in &findings {
+        anstream::println!("{finding}");
+    }
+    let (uncited, all) = citations::uncited(&tree);
+    if list_uncited {
+        anstream::println!("not cited: {}", uncited.join(" "));
+    }
+    anstream::println!("{}: {} of {all} statements of the contract are not cited yet", bold("citations"), uncited.len());
+    if findings.is_empty() {
+        anstream::println!("{}: {} in {} files", bold("tidy"), green("no finding"), tree.files.len());
+        return Ok(ExitCode::SUCCESS);
+    }
+    anstream::println!("{}: {} findings in {} files", bold("tidy"), findings.len(), tree.files.len());
+    Ok(ExitCode::FAILURE)
+}
+
+/// The same as a stage of the tests: a failure that lists the findings.
+pub(crate) fn check(paths: &Paths) -> Result<(), Failure> {
+    let findings = findings(&read(paths)?);
+    if findings.is_empty() {
+        return Ok(());
+    }
+    let printed: Vec<String> = findings.iter().map(ToString::to_string).collect();
+    Err(Failure { what: format!("{} findings of tidy", findings.len()), printed: printed.join("\n") })
+}
+
+fn read(paths: &Paths) -> Result<Tree, Failure> {
+    Tree::read(paths.root()).map_err(|why| Failure::new(format!("cannot read the tree: {why}")))
+}
+
+fn findings(tree: &Tree) -> Vec<Finding> {
+    let mut findings: Vec<Finding> = CHECKS.iter().flat_map(|check| check(tree)).collect();
+    findings.sort();
+    findings
+}
