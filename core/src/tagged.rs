@@ -3,6 +3,9 @@
 //! Serde's own internally tagged enums buffer the value before they know its type; what they report then has no line or column, and
 //! numbers go through a representation that depends on cargo features. So reading is done here, by one table per vocabulary.
 
+use alloc::{format, string::String};
+use core::fmt::{self, Write as _};
+
 /// Declares a vocabulary: an enum of newtype variants, written with its tag first and read by [`decode`](#method.decode).
 macro_rules! vocabulary {
     (
@@ -81,7 +84,30 @@ macro_rules! names {
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         #[serde(rename_all = "snake_case")]
         pub enum $Name { $( $(#[$doc])* $Variant, )* }
+
+        impl core::fmt::Display for $Name {
+            /// The name on the wire.
+            fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
+                $crate::tagged::snake_case(&alloc::format!("{self:?}"), f)
+            }
+        }
     )*};
+}
+
+/// Writes a PascalCase name in snake case, as serde's `rename_all` does.
+pub(crate) fn snake_case(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+    for (at, c) in name.char_indices() {
+        if c.is_ascii_uppercase() && at > 0 {
+            f.write_char('_')?;
+        }
+        f.write_char(c.to_ascii_lowercase())?;
+    }
+    Ok(())
+}
+
+/// The value that a tagged object must have in this field.
+pub(crate) fn required<T>(value: Option<T>, field: &str, of: &str) -> Result<T, String> {
+    value.ok_or_else(|| format!("missing field `{field}` of `{of}`"))
 }
 
 pub(crate) use {names, read_through, vocabulary};

@@ -113,7 +113,7 @@ impl Played {
                 self.scheduler = drive(&self.ledger, &self.clock);
                 String::new()
             }
-            "status" => format!("{}\n", json::write(&status::of(self.scheduler.state())).trim_matches('"')),
+            "status" => format!("{}\n", status::of(self.scheduler.state())),
             "wake" => self.scheduler.next_wake().map_or_else(|| "no wake\n".to_owned(), |at| format!("wakes at {at}\n")),
             "decide" => decision_line(&self.scheduler.explain(Boundary::RunLoopIdle).decision) + "\n",
             other => panic!("`{other}` is no command of a scenario: {line}"),
@@ -138,7 +138,7 @@ impl Played {
                 let ignored = match receipt.answer {
                     Answer::Accepted => String::new(),
                     Answer::Ignored { reason, because } => {
-                        format!("ignored {}, because of {because}\n", json::write(&reason).trim_matches('"'))
+                        format!("ignored {reason}, because of {because}\n")
                     }
                 };
                 ignored + &effects(&receipt.effects)
@@ -204,7 +204,7 @@ fn effects(effects: &[Effect]) -> String {
             }
             Effect::Interject { run_id, message_id } => writeln!(out, "effect interject {message_id} into {run_id}"),
             Effect::YieldTurn { run_id } => writeln!(out, "effect yield_turn {run_id}"),
-            Effect::AbortTurn { run_id, reason } => writeln!(out, "effect abort_turn {run_id} {}", reason.as_str()),
+            Effect::AbortTurn { run_id, reason } => writeln!(out, "effect abort_turn {run_id} {reason}"),
             Effect::Release => writeln!(out, "effect release"),
         };
     }
@@ -219,31 +219,30 @@ fn decision_line(decision: &Decision) -> String {
 }
 
 fn summary(record: &Record) -> String {
-    let word = |text: String| text.trim_matches('"').to_owned();
     match record {
-        Record::Message(record) => format!("{} {}", record.id, word(json::write(&record.kind))),
-        Record::QueueEntry(record) => format!("{} {}", record.message_id, word(json::write(&record.status))),
+        Record::Message(record) => format!("{} {}", record.id, record.kind),
+        Record::QueueEntry(record) => format!("{} {}", record.message_id, record.status),
         Record::Event(record) => {
             let data = record.data.as_ref().map_or("", |data| data.as_str());
             let detail = json::read::<Decision>(data).map_or_else(|_| String::new(), |decision| format!(" {}", decision_line(&decision)));
             format!("{}{detail}", record.kind)
         }
         Record::Transcript(_) => "said".to_owned(),
-        Record::Task(record) => format!("{} {}", record.id, word(json::write(&record.status))),
-        Record::WorkItem(record) => format!("{} {} revision {}", record.id, word(json::write(&record.state)), record.revision),
+        Record::Task(record) => format!("{} {}", record.id, record.status),
+        Record::WorkItem(record) => format!("{} {} revision {}", record.id, record.state, record.revision),
         Record::WaitingIntent(record) => {
-            format!("{} {} triggered {}", record.id, word(json::write(&record.status)), record.trigger_count)
+            format!("{} {} triggered {}", record.id, record.status, record.trigger_count)
         }
-        Record::WaitCondition(record) => format!("{} {}", record.id, word(json::write(&record.status))),
+        Record::WaitCondition(record) => format!("{} {}", record.id, record.status),
         Record::Timer(record) => {
             let next = record.next_fire_at.map_or_else(String::new, |at| format!(" fires at {at}"));
-            format!("{} {}{next}", record.id, word(json::write(&record.status)))
+            format!("{} {}{next}", record.id, record.status)
         }
         Record::Tool(record) => format!("{} {}", record.id, record.tool_name),
-        Record::Brief(record) => format!("{} {}", record.id, word(json::write(&record.kind))),
+        Record::Brief(record) => format!("{} {}", record.id, record.kind),
         Record::Turn(record) => {
-            let kind = record.kind.map_or_else(String::new, |kind| format!(" {}", kind.as_str()));
-            format!("{} {}{kind}", record.run_id, word(json::write(&record.status)))
+            let kind = record.kind.map_or_else(String::new, |kind| format!(" {kind}"));
+            format!("{} {}{kind}", record.run_id, record.status)
         }
         Record::Control(record) => record.name().to_owned(),
     }

@@ -81,7 +81,7 @@ function PlayedCase({ played, kind, shows }: { played: Played; kind: "fixture" |
       <Stepper steps={steps} step={step} goTo={goTo} />
       <div className="panes">
         <LadderPane rules={at.explanation.rules} />
-        <StatePane explanation={at.explanation} state={played.states[step] ?? {}} />
+        <StatePane explanation={at.explanation} state={played.states[step] ?? {}} now={now} />
         <EntriesPane entries={entries} newFrom={newFrom} lines={played.lines} />
       </div>
     </SelectEntry>

@@ -171,7 +171,7 @@ pub fn decide(facts: &Facts) -> Closure {
         evidence.push("turn_in_progress".into());
         waiting(WaitingReason::AwaitingExternalChange)
     } else if let Some(kind) = facts.terminal.filter(|kind| kind.is_failure()) {
-        evidence.push(format!("turn_terminal_{}", kind.as_str()));
+        evidence.push(format!("turn_terminal_{kind}"));
         (Outcome::Failed, None)
     } else if facts.turn_started && facts.terminal.is_none() {
         evidence.push("turn_terminal_missing".into());

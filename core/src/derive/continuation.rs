@@ -290,8 +290,7 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
 
 fn common_evidence(trigger: &Trigger) -> Vec<String> {
     let contentful = if trigger.contentful { "contentful" } else { "not_contentful" };
-    let kind = crate::json::write(&trigger.kind);
-    let mut evidence = Vec::from([format!("trigger_kind={}", kind.trim_matches('"')), contentful.into()]);
+    let mut evidence = Vec::from([format!("trigger_kind={}", trigger.kind), contentful.into()]);
     if trigger.task_terminal {
         evidence.push("task_terminal".into());
     }

@@ -69,7 +69,7 @@ impl Key {
     /// The key of a work-queue tick.
     #[must_use]
     pub fn work(reason: TickReason, item: &WorkItemId, epoch: Epoch) -> Self {
-        Self(format!("work_queue:{}:{item}:{epoch}", reason.as_str()))
+        Self(format!("work_queue:{reason}:{item}:{epoch}"))
     }
 
     /// The key of a wake hint; its generation is the entry that made it pending (contract 8.4).

@@ -472,7 +472,7 @@ fn tick_evidence(what: &str, key: Option<&Key>) -> Vec<String> {
 
 fn offer(reason: TickReason, item: Option<&ItemView>) -> Verdict {
     Verdict {
-        reason: reason.as_str().into(),
+        reason: reason.to_string(),
         tick: item.map(|item| Tick::WorkItem(item.work_item_id.clone(), reason)),
         model_reentry: true,
         work_item_id: item.map(|item| item.work_item_id.clone()),

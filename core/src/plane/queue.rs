@@ -2,7 +2,6 @@
 
 use alloc::{
     collections::{BTreeMap, btree_map::Entry as MapEntry},
-    format,
     string::String,
     vec::Vec,
 };
@@ -15,7 +14,7 @@ use crate::{
     id::{AgentId, ExternalTriggerId, MessageId, Seq, TaskId, TimerId, WaitConditionId, WorkItemId},
     json::RawJson,
     state::State,
-    tagged::{names, read_through},
+    tagged::{names, read_through, required},
     time::Timestamp,
 };
 
@@ -326,10 +325,6 @@ impl TryFrom<BodyFields> for MessageBody {
 
 read_through!(MessageBody, BodyFields);
 
-fn required<T>(value: Option<T>, field: &str, of: &str) -> Result<T, String> {
-    value.ok_or_else(|| format!("missing field `{field}` of `{of}`"))
-}
-
 impl MessageBody {
     /// Text that the core itself wrote.
     #[must_use]
@@ -486,17 +481,6 @@ names! {
         ContinueActive,
         /// It is runnable without the focus.
         QueuedAvailable,
-    }
-}
-
-impl TickReason {
-    /// The reason as it stands in keys and decisions.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::ContinueActive => "continue_active",
-            Self::QueuedAvailable => "queued_available",
-        }
     }
 }
 

@@ -1,6 +1,9 @@
 //! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
 
-use alloc::{string::String, vec::Vec};
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
 
 use serde::{Deserialize, Serialize};
 
@@ -55,36 +58,11 @@ names! {
     }
 }
 
-impl AbortReason {
-    /// The reason as it stands in records.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::OperatorAborted => "operator_aborted",
-            Self::AgentStopped => "agent_stopped",
-            Self::DaemonShutdown => "daemon_shutdown",
-            Self::RuntimeError => "runtime_error",
-        }
-    }
-}
-
 impl TurnTerminalKind {
     /// Whether the turn failed: every kind but completed (contract 5.5).
     #[must_use]
     pub fn is_failure(self) -> bool {
         self != Self::Completed
-    }
-
-    /// The kind as it stands in evidence strings.
-    #[must_use]
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Self::Completed => "completed",
-            Self::Aborted => "aborted",
-            Self::BaselineOverBudget => "baseline_over_budget",
-            Self::DeferredToFallback => "deferred_to_fallback",
-            Self::ProviderFailedNeedsRecovery => "provider_failed_needs_recovery",
-        }
     }
 }
 
@@ -200,7 +178,7 @@ pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcom
         }
         let ending = Ending {
             kind: TurnTerminalKind::Aborted,
-            reason: Some(fact.reason.as_str().into()),
+            reason: Some(fact.reason.to_string()),
             last_assistant_message: None,
             checkpoint: None,
         };

@@ -15,7 +15,7 @@ use crate::{
     id::{AgentId, ExternalTriggerId, MessageId, Seq, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
     state::State,
-    tagged::{names, read_through},
+    tagged::{names, read_through, required},
     time::Timestamp,
 };
 
@@ -216,11 +216,10 @@ impl TryFrom<WakeSourceFields> for WakeSource {
     type Error = String;
 
     fn try_from(f: WakeSourceFields) -> Result<Self, String> {
-        let missing = |field: &str, of: &str| format!("missing field `{field}` of `{of}`");
         Ok(match f.kind {
-            WakeSourceKind::TaskResult => Self::TaskResult { task_id: f.task_id.ok_or_else(|| missing("task_id", "task_result"))? },
+            WakeSourceKind::TaskResult => Self::TaskResult { task_id: required(f.task_id, "task_id", "task_result")? },
             WakeSourceKind::ExternalIngress => Self::ExternalIngress { external_trigger_id: f.external_trigger_id },
-            WakeSourceKind::Timer => Self::Timer { wake_at: f.wake_at.ok_or_else(|| missing("wake_at", "timer"))?, timer_id: f.timer_id },
+            WakeSourceKind::Timer => Self::Timer { wake_at: required(f.wake_at, "wake_at", "timer")?, timer_id: f.timer_id },
             WakeSourceKind::OperatorInput => Self::OperatorInput,
             WakeSourceKind::SystemTick => Self::SystemTick,
         })

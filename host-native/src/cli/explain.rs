@@ -1,14 +1,13 @@
 //! `wakeful explain`: the decision after a case, what each rule said, and what is owed.
 
 use clap::Args;
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 use serde_json::value::RawValue;
 use wakeful_core::{
     derive::{closure::Closure, obligation::ObligationKind, posture::AgentPosture},
     entry::Head,
     host::ErrorReport,
     id::Seq,
-    json,
     ladder::Decision,
     plane::control::AgentStatus,
     time::Timestamp,
@@ -124,22 +123,22 @@ fn print(case: &str, shows: &str, explained: &Explained) {
         anstream::println!("  about {what} {id}");
     }
     for because in &decision.because {
-        anstream::println!("  because {}{}", word(&because.code), entries(&because.seqs));
+        anstream::println!("  because {}{}", word(because.code), entries(&because.seqs));
     }
     for ignored in &decision.ignored {
-        anstream::println!("  passed over {}: {}{}", ignored.what, word(&ignored.reason), entries(&ignored.seqs));
+        anstream::println!("  passed over {}: {}{}", ignored.what, word(ignored.reason), entries(&ignored.seqs));
     }
     anstream::println!();
     print_rules(&explained.rules);
     anstream::println!();
     let closure = &explained.closure;
-    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(&reason)));
-    anstream::println!("status   {}", word(&explained.status));
-    anstream::println!("closure  {}{waits}", word(&closure.outcome));
-    anstream::println!("posture  {}: {}", word(&explained.posture.posture), explained.posture.reason);
+    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
+    anstream::println!("status   {}", word(explained.status));
+    anstream::println!("closure  {}{waits}", word(closure.outcome));
+    anstream::println!("posture  {}: {}", word(explained.posture.posture), explained.posture.reason);
     for owed in &explained.obligations {
         let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
-        anstream::println!("owed     {} {} {when}{}", word(&owed.kind), owed.id, entries(&[owed.seq]));
+        anstream::println!("owed     {} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq]));
     }
     let wake = explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
     anstream::println!("wakes    {wake}");
@@ -164,8 +163,8 @@ fn print_rules(rules: &[Rule]) {
 }
 
 /// A name of the contract, as words.
-fn word<T: Serialize>(name: &T) -> String {
-    json::write(name).trim_matches('"').replace('_', " ")
+fn word(name: impl ToString) -> String {
+    name.to_string().replace('_', " ")
 }
 
 fn entries(seqs: &[Seq]) -> String {

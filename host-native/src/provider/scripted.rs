@@ -46,7 +46,7 @@ impl Provider for ScriptedProvider {
     }
 
     fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        self.player.borrow_mut().abort_turn(run, reason.as_str());
+        self.player.borrow_mut().abort_turn(run, &reason.to_string());
         Ok(())
     }
 

@@ -84,11 +84,6 @@ fn report(why: agent::Error) -> ErrorReport {
     }
 }
 
-/// A boundary crosses as its bare name.
-fn name_of(boundary: Boundary) -> String {
-    json::write(&boundary).trim_matches('"').to_owned()
-}
-
 impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError> {
         let mode = match mode {
@@ -104,7 +99,7 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     }
 
     fn step(&mut self, boundary: Boundary) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_step(store, &name_of(boundary)))
+        self.call(|agent, store| agent.call_step(store, &boundary.to_string()))
     }
 
     fn run_until_rest(&mut self) -> Result<String, EngineError> {
@@ -116,7 +111,7 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     }
 
     fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_explain(store, &name_of(boundary)))
+        self.call(|agent, store| agent.call_explain(store, &boundary.to_string()))
     }
 
     fn state(&mut self) -> Result<String, EngineError> {

@@ -61,7 +61,7 @@ impl Provider for HostProvider {
     }
 
     fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        done(provider::abort_turn(run.as_str(), reason.as_str()))
+        done(provider::abort_turn(run.as_str(), &reason.to_string()))
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {

@@ -2,7 +2,7 @@
 import { useContext } from "react";
 import type { Explanation } from "@shell/payloads.js";
 
-import { clockTime, sentence } from "../case/sentence.ts";
+import { sentence } from "../case/sentence.ts";
 import type { Verdict } from "../case/trace.ts";
 import { SelectEntry } from "../parts/seq-link.tsx";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
@@ -22,18 +22,14 @@ export function Heading(props: {
       <div className="heading-case">
         <span className="kind">{props.kind}</span>
         <span className="name">{props.name}</span>
-        <span className="shows" title={props.shows}>
-          {props.shows}
-        </span>
+        <span className="clock">clock {dateAndTime(props.now)} UTC</span>
         <VerdictBadge name={props.name} verdict={props.verdict} goTo={props.goTo} />
         <ThemeSwitch />
       </div>
-      <div className="heading-sentence">
-        <h1 className="sentence">{sentence(props.explanation, props.now)}</h1>
-        <span className="clock" title={props.now}>
-          clock {clockTime(props.now, props.now)} UTC
-        </span>
-      </div>
+      <h1 className="sentence">{sentence(props.explanation, props.now)}</h1>
+      <p className="shows" title={props.shows}>
+        {props.shows}
+      </p>
     </header>
   );
 }
@@ -66,4 +62,8 @@ function VerdictBadge({ name, verdict, goTo }: { name: string; verdict: Verdict;
       differs from native at step {verdict.step + 1}, {where}
     </button>
   );
+}
+
+function dateAndTime(instant: string): string {
+  return instant.replace("T", " ").replace("Z", "");
 }

@@ -1,6 +1,6 @@
 // The ladder: every rule in order, what it says, and what it said here.
 import { useEffect, useRef } from "react";
-import type { RuleTrace } from "@shell/payloads.js";
+import type { RuleTrace, Spent } from "@shell/payloads.js";
 
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
@@ -18,9 +18,12 @@ export function LadderPane({ rules }: { rules: RuleTrace[] }) {
         {rules.map((rule) => (
           <li key={rule.rule} className="rule" data-outcome={rule.outcome}>
             <span className="rule-id">{rule.rule}</span>
-            <span className="rule-outcome">{rule.outcome}</span>
+            <span className="rule-outcome">
+              {rule.outcome}
+              {rule.outcome === "false" && <code> {rule.atom}</code>}
+            </span>
             <span className="rule-says">{rule.says}</span>
-            <RuleReason rule={rule} />
+            {rule.outcome === "suppressed" && <SpentKeys keys={rule.keys} />}
           </li>
         ))}
       </ol>
@@ -28,21 +31,14 @@ export function LadderPane({ rules }: { rules: RuleTrace[] }) {
   );
 }
 
-function RuleReason({ rule }: { rule: RuleTrace }) {
-  switch (rule.outcome) {
-    case "false":
-      return <span className="rule-reason">not {rule.atom}</span>;
-    case "suppressed":
-      return (
-        <span className="rule-reason">
-          {rule.keys.map((spent) => (
-            <span key={spent.key} className="spent">
-              {spent.key} spent by <SeqLink seq={spent.spent_by} />
-            </span>
-          ))}
-        </span>
-      );
-    default:
-      return null;
-  }
+function SpentKeys({ keys }: { keys: Spent[] }) {
+  return (
+    <ul className="rule-keys">
+      {keys.map((spent) => (
+        <li key={spent.key}>
+          {spent.key} spent by <SeqLink seq={spent.spent_by} />
+        </li>
+      ))}
+    </ul>
+  );
 }

@@ -3,12 +3,13 @@ import { useState, type ReactNode } from "react";
 import type { Explanation } from "@shell/payloads.js";
 import type { State } from "@guest/wakeful_web.js";
 
+import { clockTime } from "../case/sentence.ts";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
 /** What the facts add up to. */
-export function StatePane({ explanation, state }: { explanation: Explanation; state: State }) {
+export function StatePane({ explanation, state, now }: { explanation: Explanation; state: State; now: string }) {
   const { closure, posture, projection, obligations, head, status } = explanation;
   const signal = closure.work_signal;
   return (
@@ -25,17 +26,18 @@ export function StatePane({ explanation, state }: { explanation: Explanation; st
         <Row name="because" value={posture.reason} prose />
       </Group>
       <Group title="Obligations">
-        <Row name="next wake" value={explanation.next_wake == null ? null : instant(explanation.next_wake)} />
+        <Row name="next wake" value={explanation.next_wake == null ? null : clockTime(explanation.next_wake, now)} />
         {obligations.length === 0 && <Row name="owed" value={null} />}
         {obligations.map((owed) => (
-          <Row key={`${owed.kind} ${owed.id}`} name={owed.kind} value={`${owed.id}${owed.enabled_at == null ? "" : ` at ${instant(owed.enabled_at)}`}`}>
+          <Row key={`${owed.kind} ${owed.id}`} name={words(owed.kind)} value={owed.id}>
+            {owed.enabled_at != null && <span>at {clockTime(owed.enabled_at, now)} </span>}
             <SeqLink seq={owed.seq} />
           </Row>
         ))}
       </Group>
-      <Group title="Projection">
+      <Group title="Projection" narrow>
         {Object.entries(projection).map(([name, value]) => (
-          <Row key={name} name={name.replaceAll("_", " ")} value={scalar(value)} />
+          <Row key={name} name={words(name)} value={scalar(value)} />
         ))}
       </Group>
       <RawState state={state} />
@@ -53,9 +55,10 @@ function RawState({ state }: { state: State }) {
   );
 }
 
-function Group({ title, children }: { title: string; children: ReactNode }) {
+/** Names and values; a narrow group has short values, at the right. */
+function Group({ title, narrow = false, children }: { title: string; narrow?: boolean; children: ReactNode }) {
   return (
-    <section className="group">
+    <section className={narrow ? "group group-narrow" : "group"}>
       <h3>{title}</h3>
       <dl>{children}</dl>
     </section>
@@ -83,6 +86,6 @@ function scalar(value: string | number | boolean | string[] | null | undefined):
   return value == null ? null : typeof value === "boolean" ? (value ? "yes" : "no") : String(value);
 }
 
-function instant(text: string): string {
-  return text.replace("T", " ").replace("Z", "");
+function words(name: string): string {
+  return name.replaceAll("_", " ");
 }

@@ -1,0 +1,55 @@
+// The built page in a real browser: serves dist on a free port and opens it. CHROME names the browser's program.
+import { mkdir } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+
+import { chromium } from "playwright-core";
+import { preview } from "vite";
+
+const root = fileURLToPath(new URL("..", import.meta.url));
+const screenshots = fileURLToPath(new URL("../../target/screenshots/", import.meta.url));
+
+/** Starts the server and the browser; `close` ends both. */
+export async function openWorkbench() {
+  if (!process.env.CHROME) {
+    throw new Error("set CHROME to the program of Chromium or Chrome, as `cargo xtask test` does");
+  }
+  await mkdir(screenshots, { recursive: true });
+  const server = await preview({ root, logLevel: "error", preview: { port: 0, host: "127.0.0.1" } });
+  const browser = await chromium.launch({
+    executablePath: process.env.CHROME,
+    // Chromium refuses its sandbox to root, as which containers run.
+    args: ["--disable-gpu", "--disable-dev-shm-usage", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
+  });
+  const { port } = server.httpServer.address();
+  return {
+    url: `http://127.0.0.1:${port}/`,
+    browser,
+    close: async () => {
+      await browser.close();
+      await server.close();
+    },
+  };
+}
+
+/** A page that remembers everything that went wrong in it. */
+export async function newPage(browser, options = {}) {
+  const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
+  const page = await context.newPage();
+  const troubles = [];
+  page.on("console", (message) => ["error", "warning"].includes(message.type()) && troubles.push(`console: ${message.text()}`));
+  page.on("pageerror", (error) => troubles.push(`page: ${error.message}`));
+  page.on("requestfailed", (request) => troubles.push(`request: ${request.url()} ${request.failure()?.errorText}`));
+  page.on("response", (response) => response.status() >= 400 && troubles.push(`response: ${response.url()} ${response.status()}`));
+  return { page, troubles, close: () => context.close() };
+}
+
+/** Takes a screenshot into target/screenshots. */
+export async function shoot(page, name) {
+  await page.screenshot({ path: `${screenshots}${name}.png` });
+}
+
+/** Chooses a case and waits until it is played. */
+export async function choose(page, name) {
+  await page.click(`button[data-case="${name}"]`);
+  await page.waitForSelector(`.badge[data-case="${name}"]`);
+}
