@@ -6,12 +6,14 @@ import "./style/base.css";
 import "./style/frame.css";
 import "./style/panes.css";
 import "./style/json.css";
+import { paintFirst } from "./parts/theme-switch.tsx";
 import { Workbench } from "./workbench.tsx";
 
 const root = document.getElementById("root");
 if (root === null) {
   throw new Error("index.html has no element `root`");
 }
+paintFirst();
 createRoot(root).render(
   <StrictMode>
     <Workbench />

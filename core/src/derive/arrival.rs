@@ -8,7 +8,7 @@ use crate::{
     id::{MessageId, Seq},
     plane::{
         queue::{self, AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, TrustLevel},
-        waiting::{self, Active, TimerRecord},
+        waiting::{Active, TimerRecord},
     },
     state::State,
     time::Timestamp,
@@ -57,7 +57,7 @@ fn timer_tick(state: &State, timer: &TimerRecord, seq: Seq, at: Timestamp) -> Me
     MessageRecord {
         origin: MessageOrigin::Timer { timer_id: timer.id.clone() },
         delivery_surface: Some(DeliverySurface::TimerScheduler),
-        ..core_message(state, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(waiting::tick_text(timer)), at)
+        ..core_message(state, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
     }
 }
 

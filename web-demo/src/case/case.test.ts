@@ -55,6 +55,8 @@ test("a step knows its entries, its clock and which step wrote an entry", () => 
 test("an entry is told in a line by what its class says", () => {
   const line = (of: string, record: Record<string, unknown>) => entrySummary({ ...entry(1), class: of, record });
   assert.equal(line("events", { kind: "scheduler_decision", data: { decision: "Sleep", reason: "r" } }), "scheduler_decision · Sleep · r");
+  const closure = { agent_id: "a", closure: { outcome: "waiting", waiting_reason: "awaiting_timer", evidence: [] } };
+  assert.equal(line("events", { kind: "closure_decided", data: closure }), "closure_decided · waiting · awaiting_timer");
   assert.equal(line("messages", { id: "m1", kind: "operator_prompt", body: { type: "text", text: "hi" } }), "m1 · operator_prompt · hi");
   assert.equal(line("turns", { run_id: "r1", status: "started", kind: null }), "r1 · started");
   assert.equal(line("a_class_to_come", { id: "z" }), "z");

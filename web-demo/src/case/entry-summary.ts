@@ -39,8 +39,21 @@ function bodyText(body: unknown): unknown {
 }
 
 function eventWords(data: unknown): string {
-  const { decision, reason, class: resolved, outcome, fact, error } = fields(data);
-  return joined(decision, resolved, outcome, fact, reason, error);
+  const event = fields(data);
+  const [resolution, closure] = [fields(event["resolution"]), fields(event["closure"])];
+  return joined(
+    event["decision"],
+    event["fact"],
+    event["reason"],
+    resolution["class"],
+    resolution["trigger_kind"],
+    closure["outcome"],
+    closure["waiting_reason"],
+    event["work_item_id"],
+    event["terminal_kind"],
+    event["run_id"],
+    event["error"],
+  );
 }
 
 function nextFire(record: Fields): string | undefined {

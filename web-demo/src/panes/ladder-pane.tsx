@@ -18,7 +18,7 @@ export function LadderPane({ rules }: { rules: RuleTrace[] }) {
         {rules.map((rule) => (
           <li key={rule.rule} className="rule" data-outcome={rule.outcome}>
             <span className="rule-id">{rule.rule}</span>
-            <span className="rule-outcome">
+            <span className="rule-outcome" title={rule.outcome === "false" ? rule.atom : undefined}>
               {rule.outcome}
               {rule.outcome === "false" && <code> {rule.atom}</code>}
             </span>

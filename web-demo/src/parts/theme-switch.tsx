@@ -6,10 +6,8 @@ const KEPT_AS = "wakeful-theme";
 
 /** The switch. */
 export function ThemeSwitch() {
-  const [theme, setTheme] = useState<Theme>(() => kept() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light"));
-  useEffect(() => {
-    document.documentElement.dataset["theme"] = theme;
-  }, [theme]);
+  const [theme, setTheme] = useState<Theme>(firstTheme);
+  useEffect(() => paint(theme), [theme]);
   const change = () => {
     const next = theme === "dark" ? "light" : "dark";
     localStorage.setItem(KEPT_AS, next);
@@ -20,6 +18,19 @@ export function ThemeSwitch() {
       {theme === "dark" ? "Light" : "Dark"}
     </button>
   );
+}
+
+/** Paints the page before it is rendered, so that it never shows the other theme first. */
+export function paintFirst() {
+  paint(firstTheme());
+}
+
+function paint(theme: Theme) {
+  document.documentElement.dataset["theme"] = theme;
+}
+
+function firstTheme(): Theme {
+  return kept() ?? (matchMedia("(prefers-color-scheme: dark)").matches ? "dark" : "light");
 }
 
 function kept(): Theme | null {

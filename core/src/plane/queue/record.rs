@@ -1,0 +1,195 @@
+//! The records of the queue: messages, and their way through it.
+
+use alloc::{collections::BTreeMap, string::String};
+
+use serde::{Deserialize, Serialize};
+
+use super::envelope::{
+    AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
+};
+use crate::{
+    id::{AgentId, MessageId, TaskId, WaitConditionId, WorkItemId},
+    json::RawJson,
+    tagged::names,
+    time::Timestamp,
+};
+
+/// A message as the ledger keeps it (class `messages`).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MessageRecord {
+    /// Its id.
+    pub id: MessageId,
+    /// The agent that it is for.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// When it was made.
+    pub created_at: Timestamp,
+    /// What it is.
+    pub kind: MessageKind,
+    /// Who sent it.
+    pub origin: MessageOrigin,
+    /// How far the sender is trusted.
+    pub trust: TrustLevel,
+    /// What its words count as.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub authority_class: Option<AuthorityClass>,
+    /// Its lane.
+    pub priority: Priority,
+    /// What it triggers, as a foreign runtime noted it; for the evidence strings only.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub trigger_kind: Option<TriggerKind>,
+    /// The work item that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// The task that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// What it refers to, by name.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub source_refs: BTreeMap<String, String>,
+    /// What it says.
+    pub body: MessageBody,
+    /// Where it came in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_surface: Option<DeliverySurface>,
+    /// Under what authority it was admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission_context: Option<AdmissionContext>,
+    /// Free data; the keys `wake_hint` and `work_queue` are the core's.
+    #[serde(default)]
+    pub metadata: Option<RawJson>,
+    /// The conversation that it belongs to.
+    #[serde(default)]
+    pub correlation_id: Option<String>,
+    /// What caused it.
+    #[serde(default)]
+    pub causation_id: Option<String>,
+}
+
+names! {
+    /// What a message can set off (contract 6.3).
+    pub enum TriggerKind {
+        /// Operator input.
+        OperatorInput,
+        /// A task's result.
+        TaskResult,
+        /// An external event.
+        ExternalEvent,
+        /// A timer.
+        TimerFire,
+        /// A follow-up of the runtime.
+        InternalFollowup,
+        /// A tick of the runtime.
+        SystemTick,
+    }
+}
+
+impl MessageRecord {
+    /// Whether the runtime itself made this message: only then its metadata counts (contract 5.19).
+    #[must_use]
+    pub fn is_runtime_owned(&self) -> bool {
+        self.trust == TrustLevel::TrustedSystem
+            && matches!(
+                self.delivery_surface,
+                Some(DeliverySurface::RuntimeSystem | DeliverySurface::TimerScheduler | DeliverySurface::TaskRejoin)
+            )
+    }
+
+    /// Whether this is operator input: kind, origin and trust, and nothing else (contract 5.19).
+    #[must_use]
+    pub fn is_operator_input(&self) -> bool {
+        self.kind == MessageKind::OperatorPrompt
+            && matches!(self.origin, MessageOrigin::Operator { .. })
+            && self.trust == TrustLevel::TrustedOperator
+    }
+
+    /// The parts of the metadata that the core reads; anything else in it, or metadata of another shape, is carried only.
+    #[must_use]
+    pub fn notes(&self) -> Notes {
+        self.metadata.as_ref().and_then(|raw| raw.read().ok()).unwrap_or_default()
+    }
+}
+
+/// The metadata keys that the core reads.
+#[derive(Clone, Debug, Default, Deserialize)]
+pub struct Notes {
+    /// What a wake hint tick carries.
+    pub wake_hint: Option<RawJson>,
+    /// What a work-queue tick carries.
+    pub work_queue: Option<RawJson>,
+    /// What a system-wait tick carries.
+    pub system_wait: Option<RawJson>,
+}
+
+/// The metadata of a system-wait tick (contract 8.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SystemWaitNote {
+    /// The key that admitting this tick spends.
+    pub idempotency_key: String,
+    /// The condition.
+    pub wait_condition_id: WaitConditionId,
+}
+
+/// The metadata of a work-queue tick (`observed-decisions.md` 4.9.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WorkQueueNote {
+    /// `continue_active` or `queued_available`.
+    pub reason: TickReason,
+    /// The key that admitting this tick spends (contract 8.3).
+    pub idempotency_key: String,
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// Its revision.
+    pub work_item_revision: u64,
+    /// Its objective.
+    pub objective: String,
+}
+
+names! {
+    /// Why a work item is offered to the model.
+    pub enum TickReason {
+        /// It has the focus.
+        ContinueActive,
+        /// It is runnable without the focus.
+        QueuedAvailable,
+    }
+}
+
+/// A message's way through the queue (class `queue_entries`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueEntryRecord {
+    /// The message.
+    pub message_id: MessageId,
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// Its lane when it was admitted.
+    pub priority: Priority,
+    /// What became of it.
+    pub status: QueueStatus,
+    /// Why, where the status alone does not say (contract 5.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it was admitted.
+    pub created_at: Timestamp,
+    /// When this status was reached.
+    pub updated_at: Timestamp,
+}
+
+impl QueueEntryRecord {
+    /// The entry that takes `message` to `status` at `at`.
+    #[must_use]
+    pub fn of(message: &MessageRecord, status: QueueStatus, at: Timestamp) -> Self {
+        Self {
+            message_id: message.id.clone(),
+            agent_id: message.agent_id.clone(),
+            priority: message.priority,
+            status,
+            reason: None,
+            created_at: message.created_at,
+            updated_at: at,
+        }
+    }
+}
