@@ -72,6 +72,11 @@ test("an address leads back to its case and step", () =>
     async (page) => {
       assert.equal(await text(page, ".step-count"), `3/${bundle.cases[0].trace.steps.length}`);
       assert.equal(await text(page, ".name"), bundle.cases[0].case);
+      const follow = (hash) => page.evaluate((to) => void (location.hash = to), hash);
+      await follow(`#${bundle.cases[0].case}/2`);
+      await page.getByText(`2/${bundle.cases[0].trace.steps.length}`, { exact: true }).waitFor();
+      await follow(`#${bundle.cases[1].case}`);
+      await page.waitForSelector(`.badge[data-case="${bundle.cases[1].case}"]`);
     },
     { path: `#${bundle.cases[0].case}/3` },
   ));
@@ -96,6 +101,24 @@ test("an entry is selected in the list, by key, and from the evidence", () =>
     await page.getByText("Raw state").click();
     await page.getByRole("tree", { name: "raw state" }).waitFor();
   }));
+
+const isSuppressed = (rule) => rule.outcome === "suppressed";
+const heartbeat = bundle.cases.find((known) => known.case === "heartbeat").trace.steps;
+const suppressedAt = heartbeat.findIndex((step) => step.explanation.rules.some(isSuppressed));
+
+test("a suppressed rule names its key and leads to the entry that spent it", () =>
+  onPage(
+    async (page) => {
+      const rule = heartbeat[suppressedAt].explanation.rules.find(isSuppressed);
+      const [{ key, spent_by }] = rule.keys;
+      const shown = page.locator(".rule[data-outcome=suppressed]");
+      const words = await shown.innerText();
+      assert.ok(words.includes(rule.rule) && words.includes(`${key} spent by #${spent_by}`), words);
+      await shown.getByRole("button").click();
+      assert.match(await text(page, ".detail h2"), new RegExp(`^#${spent_by} `));
+    },
+    { path: `#heartbeat/${suppressedAt + 1}` },
+  ));
 
 test("the list is searched and walked by keyboard alone", () =>
   onPage(async (page) => {

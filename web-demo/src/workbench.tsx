@@ -12,7 +12,7 @@ import { EntriesPane } from "./panes/entries-pane.tsx";
 import { LadderPane } from "./panes/ladder-pane.tsx";
 import { StatePane } from "./panes/state-pane.tsx";
 import { SelectEntry } from "./parts/seq-link.tsx";
-import { readAddress, writeAddress } from "./parts/address.ts";
+import { onAddress, readAddress, writeAddress } from "./parts/address.ts";
 
 /** The page. */
 export function Workbench() {
@@ -32,6 +32,15 @@ export function Workbench() {
       choose(first.case);
     }
   }, [cases, choose]);
+  useEffect(
+    () =>
+      onAddress((address) => {
+        if (address.case !== chosen && cases?.some((known) => known.case === address.case)) {
+          choose(address.case ?? "");
+        }
+      }),
+    [cases, chosen, choose],
+  );
 
   const line = cases?.find((known) => known.case === played?.case);
   return (
@@ -66,6 +75,7 @@ function PlayedCase({ played, kind, shows }: { played: Played; kind: "fixture" |
   );
 
   useEffect(() => writeAddress({ case: played.case, step }), [played.case, step]);
+  useEffect(() => onAddress((address) => address.case === played.case && address.step !== null && goTo(address.step)), [played.case, goTo]);
   useArrowKeys(step, goTo);
 
   const { entries, newFrom } = useMemo(() => entriesUpTo(steps, step), [steps, step]);

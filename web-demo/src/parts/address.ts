@@ -18,6 +18,13 @@ export function writeAddress(address: { case: string; step: number }) {
   history.replaceState(null, "", `#${encodeURIComponent(address.case)}/${address.step + 1}`);
 }
 
+/** Calls back when somebody else writes the address: a link that is followed or pasted, not `writeAddress`. Gives the end of it. */
+export function onAddress(changed: (address: Address) => void): () => void {
+  const hear = () => changed(readAddress());
+  window.addEventListener("hashchange", hear);
+  return () => window.removeEventListener("hashchange", hear);
+}
+
 function decoded(text: string): string {
   try {
     return decodeURIComponent(text);

@@ -9,7 +9,7 @@ use std::{env, fs, process::ExitCode, time::Duration};
 use crate::{
     call::{Call, Failure},
     paths::Paths,
-    stage::timed,
+    stage::{red, timed},
 };
 use counts::Counts;
 use stages::{Ground, STAGES, Stage, Work};
@@ -28,11 +28,17 @@ pub(crate) fn test(paths: &Paths) -> Result<ExitCode, Failure> {
     let all: Counts = rows.iter().map(|row| row.counts).sum();
     let strict = env::var("CI").is_ok_and(|value| value == "true");
     anstream::print!("\n{}", table::table(&rows));
-    if strict && all.skipped > 0 {
-        anstream::eprintln!("error: {} tests were skipped, and under CI=true none may be", all.skipped);
+    let passed = is_passed(all, strict);
+    if !passed && all.failed == 0 {
+        anstream::eprintln!("{}: {} skipped, and under CI=true nothing may be", red("error"), all.skipped);
     }
     anstream::println!("{all}");
-    Ok(if all.failed > 0 || (strict && all.skipped > 0) { ExitCode::FAILURE } else { ExitCode::SUCCESS })
+    Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
+}
+
+/// Whether these counts are good enough; under CI=true a skipped test is a failure.
+fn is_passed(all: Counts, strict: bool) -> bool {
+    all.failed == 0 && (all.skipped == 0 || !strict)
 }
 
 fn run_all(stages: &[Stage], mut run: impl FnMut(&Stage) -> Row) -> Vec<Row> {
@@ -106,6 +112,13 @@ mod tests {
         assert_eq!(ran, ["a", "d"]);
         let failed: Vec<u64> = rows.iter().map(|row| row.counts.failed).collect();
         assert_eq!(failed, [1, 1, 1, 0]);
+    }
+
+    #[test]
+    fn a_skipped_test_is_a_failure_under_ci_only() {
+        let counts = |failed, skipped| Counts { passed: 3, failed, skipped };
+        assert!(is_passed(counts(0, 0), true) && is_passed(counts(0, 1), false));
+        assert!(!is_passed(counts(0, 1), true) && !is_passed(counts(1, 0), false) && !is_passed(counts(1, 0), true));
     }
 
     #[test]
