@@ -224,7 +224,7 @@ for (const colorScheme of ["light", "dark"]) {
           }
           await page.locator(".chip-because .seq-link").first().click();
           await shoot(page, name("heartbeat-tick"));
-          await choose(page, "wake_hint_survives");
+          await choose(page, bundle.cases.findLast((known) => known.kind === "fixture").case);
           await page.getByText("Raw state").click();
           await page.getByRole("tree", { name: "raw state" }).scrollIntoViewIfNeeded();
           await shoot(page, name("fixture"));

@@ -16,7 +16,7 @@ export function StatePane({ explanation, state, now }: { explanation: Explanatio
     <Pane title="State" note={<span title={head.chain}>head #{head.seq}</span>}>
       <Group title="Closure">
         <Row name="outcome" value={closure.outcome} />
-        <Row name="waiting reason" value={closure.waiting_reason} />
+        <Row name="waits for" value={closure.waiting_reason} />
         <Row name="work signal" value={signal == null ? null : `${signal.work_item_id}, ${signal.reactivation_mode}`} />
         <Row name="runtime" value={closure.runtime_posture} />
       </Group>

@@ -15,9 +15,7 @@ fn main() -> ExitCode {
     let rest: Vec<OsString> = std::iter::once(program).chain(args).collect();
     let done = match command.to_str() {
         Some("bindgen") => wasm_bindgen_cli::wasm_bindgen::run_cli_with_args(rest).map_err(|why| format!("{why:?}")),
-        Some("test-runner") => {
-            wasm_bindgen_cli::wasm_bindgen_test_runner::run_cli_with_args(rest).map_err(|why| format!("{why:?}"))
-        }
+        Some("test-runner") => wasm_bindgen_cli::wasm_bindgen_test_runner::run_cli_with_args(rest).map_err(|why| format!("{why:?}")),
         Some("componentize") => match rest.as_slice() {
             [_, module, component] => componentize(module, component),
             _ => Err(USAGE.to_owned()),
