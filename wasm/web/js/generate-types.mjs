@@ -1,13 +1,12 @@
-// Writes payloads.d.ts, the TypeScript types of every payload, from the core's JSON Schema on stdin:
+// Writes payloads.d.ts, the TypeScript types of every payload, from docs/wakeful.schema.json, which `wakeful schema` prints:
 //
-//   target/debug/wakeful schema | node wasm/web/js/generate-types.mjs            writes it
-//   target/debug/wakeful schema | node wasm/web/js/generate-types.mjs --check    exits with 1 where it is out of date
+//   node wasm/web/js/generate-types.mjs            writes it
+//   node wasm/web/js/generate-types.mjs --check    exits with 1 where it is out of date
 //
 // json-schema-to-typescript is taken from the workbench's packages (`npm ci` in web-demo), so that one lock holds every version.
 
 import { readFile, writeFile } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { json } from "node:stream/consumers";
 
 const { compile } = createRequire(new URL("../../../web-demo/package.json", import.meta.url))("json-schema-to-typescript");
 
@@ -48,7 +47,7 @@ function withoutNotes(node) {
   return Object.fromEntries(Object.entries(node).filter(([key]) => !notes.has(key)));
 }
 
-const schema = await json(process.stdin);
+const schema = JSON.parse(await readFile(new URL("../../../docs/wakeful.schema.json", import.meta.url), "utf8"));
 // A definition's name is the type's name.
 for (const [name, definition] of Object.entries(schema.$defs)) {
   const free = name === "AnyJson" ? { tsType: "unknown" } : {};
@@ -68,7 +67,7 @@ const types = text
 
 if (process.argv[2] === "--check") {
   if ((await readFile(target, "utf8")) !== types) {
-    console.error("wasm/web/js/payloads.d.ts is out of date: run `target/debug/wakeful schema | node wasm/web/js/generate-types.mjs`");
+    console.error("wasm/web/js/payloads.d.ts is out of date: run `node wasm/web/js/generate-types.mjs`");
     process.exitCode = 1;
   }
 } else {

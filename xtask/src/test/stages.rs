@@ -36,7 +36,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 21] = [
+pub(super) const STAGES: [Stage; 22] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -128,6 +128,12 @@ pub(super) const STAGES: [Stage; 21] = [
         work: Work::Tests(|ground| js_tests::call(ground.paths)),
     },
     Stage { name: "workbench packages", does: "npm ci", needs: &["set-up"], work: Work::Check(|ground| web_demo::install(ground.paths)) },
+    Stage {
+        name: "payload types",
+        does: "the TypeScript types are what the published schema says",
+        needs: &["workbench packages"],
+        work: Work::Check(|ground| js_tests::payload_types(ground.paths).build()),
+    },
     Stage {
         name: "workbench types",
         does: "npm run typecheck",
