@@ -3,12 +3,11 @@
 
 use serde_json::Value;
 use wakeful::{
-    case::{Case, CaseKind},
+    case::{self, Case},
     compare,
     sandbox::Guest,
     trace::{Node, Tracer},
 };
-use wakeful_core::story::Story;
 use wakeful_tests::paths;
 
 /// Free JSON that engines and libraries like to change.
@@ -45,21 +44,10 @@ fn odd_facts() -> Vec<(&'static str, &'static str)> {
     ]
 }
 
-/// A story that says all of it: odd values as metadata of messages, odd facts as they are.
+/// The story that says all of it; as a story, the page plays it too.
 fn story() -> Case {
-    let messages = odd_values().into_iter().enumerate().map(|(at, (_, value))| {
-        format!(
-            r#"{{"fact":{{"fact":"message_queued","message":{{"id":"m{at}","kind":"webhook_event","origin":{{"kind":"webhook","source":"test"}},"trust":"trusted_integration","body":{{"type":"json","value":{value}}},"metadata":{{"odd":{value}}}}}}}}}"#
-        )
-    });
-    let facts = odd_facts().into_iter().map(|(_, fact)| format!(r#"{{"fact":{fact}}}"#));
-    let script: Vec<String> = messages.chain(facts).collect();
-    let text = format!(
-        r#"{{"story":"numbers","shows":"odd JSON","agent_id":"default","starts_at":"2026-05-27T09:00:00Z","script":[{}]}}"#,
-        script.join(",")
-    );
-    let story = Story::read(&text).expect("the story reads");
-    Case { name: "numbers".to_owned(), kind: CaseKind::Story(Box::new(story), text) }
+    let cases = case::load_all(&[paths::data("fixtures/stories/odd_json.json")]).expect("the story loads");
+    cases.into_iter().next().expect("one story")
 }
 
 #[test]
@@ -92,8 +80,9 @@ fn odd_values_stay_in_the_ledger_byte_for_byte() {
 fn every_odd_fact_but_two_to_the_63_is_a_typed_error() {
     let native = Tracer::Native.trace(&story()).expect("a native trace");
     let proposed: Vec<_> = native.steps.iter().filter(|step| step.command.get().contains(r#""do":"propose""#)).collect();
-    let outcomes = &proposed[proposed.len() - odd_facts().len()..];
-    for ((name, _), step) in odd_facts().into_iter().zip(outcomes) {
+    let said = |fact: &str| proposed.iter().find(|step| step.command.get().contains(fact)).expect("the story says it");
+    for (name, fact) in odd_facts() {
+        let step = said(fact);
         let refused = step.outcome.get().starts_with(r#"{"error":{"code":"malformed""#);
         assert_eq!(refused, name != "2^63 for an integer", "{name}: {}", step.outcome.get());
         assert_eq!(refused, step.entries.is_empty(), "{name}: a refused fact appends nothing");

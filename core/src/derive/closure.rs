@@ -103,6 +103,8 @@ pub struct Facts {
     pub agent_intents: usize,
     /// How many timers are active.
     pub timers: usize,
+    /// Whether the current item waits for the operator.
+    pub awaiting_operator: bool,
     /// Where the current item stands.
     pub current: Option<SchedulingState>,
     /// The work that there is to go on with.
@@ -129,6 +131,7 @@ impl Facts {
             intents: state.waiting.intents.len(),
             agent_intents: state.waiting.intents_of(ExternalTriggerScope::Agent).count(),
             timers: state.waiting.timers.len(),
+            awaiting_operator: current == Some(SchedulingState::WaitingOperator),
             current,
             work_signal: work_signal(state, current),
             // contract D10: a run that a restart interrupted does not count as started.
@@ -180,7 +183,7 @@ pub fn decide(facts: &Facts) -> Closure {
         evidence.push("runnable_work_present".into());
         work_signal = Some(signal.clone());
         (Outcome::Continuable, None)
-    } else if facts.current == Some(SchedulingState::WaitingOperator) {
+    } else if facts.awaiting_operator {
         waiting(WaitingReason::AwaitingOperatorInput)
     } else if facts.agent_intents > 0 {
         waiting(WaitingReason::AwaitingExternalChange)
@@ -192,6 +195,7 @@ pub fn decide(facts: &Facts) -> Closure {
             // contract D2: a wait for the runtime counts as external, so that something can end it.
             Some(SchedulingState::WaitingExternal | SchedulingState::WaitingSystem) => waiting(WaitingReason::AwaitingExternalChange),
             Some(SchedulingState::WaitingTimer) => waiting(WaitingReason::AwaitingTimer),
+            Some(SchedulingState::WaitingOperator) => waiting(WaitingReason::AwaitingOperatorInput),
             _ => {
                 if facts.terminal == Some(TurnTerminalKind::Completed) {
                     evidence.push("turn_terminal_completed".into());
@@ -210,7 +214,7 @@ fn common_evidence(facts: &Facts) -> Vec<String> {
     if facts.runtime_error {
         evidence.push("runtime_error".to_string());
     }
-    if facts.current == Some(SchedulingState::WaitingOperator) {
+    if facts.awaiting_operator {
         evidence.push("awaiting_operator_input_signal".into());
     }
     let counts = [

@@ -59,6 +59,8 @@ pub struct Trigger {
     pub contentful: bool,
     /// Whether it reports that a task ended.
     pub task_terminal: bool,
+    /// Whether that task blocks its item.
+    pub task_blocking: bool,
     /// The wait policy of that task, where it is known.
     pub task_wait_policy: Option<TaskWaitPolicy>,
     /// Where a wake hint came from.
@@ -115,6 +117,7 @@ impl Trigger {
             kind,
             contentful: message.body.is_contentful(),
             task_terminal: false,
+            task_blocking: false,
             task_wait_policy: None,
             wake_hint_source: None,
             names: Names::default(),
@@ -164,7 +167,9 @@ impl Trigger {
         let known = message.task_id.clone().filter(|id| state.tasks.ended.contains_key(id));
         if let Some((task, ended)) = noted.or_else(|| Some((known?, true))) {
             self.task_terminal = ended;
-            self.task_wait_policy = Some(state.tasks.active.get(&task).map_or(TaskWaitPolicy::Background, |task| task.wait_policy));
+            let policy = state.tasks.active.get(&task).map_or(TaskWaitPolicy::Background, |task| task.wait_policy);
+            self.task_blocking = policy == TaskWaitPolicy::Blocking;
+            self.task_wait_policy = Some(policy);
             self.names.task = Some(task);
         }
     }
@@ -218,14 +223,15 @@ impl Satisfied {
     }
 }
 
-/// How a trigger found the waits that it is about.
-enum Match {
+/// The waits that a trigger is about.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Found {
     /// It names waits that are active and that it can end.
     ById(Satisfied),
     /// It names something, but no active wait.
     Mismatch,
     /// It names nothing: the closure's reason decides, and external waits that name nothing end.
-    ByClass(Satisfied),
+    Nameless(Satisfied),
 }
 
 /// How a message met the closure before it.
@@ -257,6 +263,8 @@ pub struct Met {
     pub resolution: Resolution,
     /// The waits; empty where the model is not re-entered.
     pub satisfied: Satisfied,
+    /// Whether it names nothing and was matched by the closure's reason alone (contract 5.15).
+    pub by_reason_class: bool,
 }
 
 /// How the message at the head of the queue meets the closure; none where its kind triggers nothing.
@@ -264,19 +272,42 @@ pub struct Met {
 pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     let message = &held.record;
     let trigger = Trigger::of(state, message)?;
-    let prior = closure::decide(&closure::Facts::of(state));
+    let prior = Prior::of(&closure::decide(&closure::Facts::of(state)));
     let is_core_made = held.live && message.id == MessageId::made_at(&message.agent_id, held.seq);
     let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind))
         || (is_core_made && trigger.kind == TriggerKind::TimerFire);
-    let matched = find(state, message, &trigger);
-    let cell = table(&trigger, &prior, &matched, overrides);
-    let satisfied = match matched {
-        Match::ById(satisfied) | Match::ByClass(satisfied) if cell.reenters => satisfied,
+    let found = find(state, message, &trigger);
+    let resolution = classify(&trigger, prior, &found, overrides);
+    let by_reason_class = resolution.matched_waiting_reason && matches!(found, Found::Nameless(_));
+    let satisfied = match found {
+        Found::ById(satisfied) | Found::Nameless(satisfied) if resolution.model_reentry => satisfied,
         _ => Satisfied::default(),
     };
-    let mut evidence = common_evidence(&trigger);
-    evidence.extend(cell.markers.iter().map(ToString::to_string));
-    let resolution = Resolution {
+    Some(Met { resolution, satisfied, by_reason_class })
+}
+
+/// What was waited for before a message.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+pub struct Prior {
+    /// What the facts added up to.
+    pub outcome: ClosureOutcome,
+    /// What was waited for.
+    pub waiting_reason: Option<WaitingReason>,
+}
+
+impl Prior {
+    fn of(closure: &Closure) -> Self {
+        Self { outcome: closure.outcome, waiting_reason: closure.waiting_reason }
+    }
+}
+
+/// The table of `observed-decisions.md` section 6, with matching by contract 5.15 and the overrides of 6.3.
+#[must_use]
+pub fn classify(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Resolution {
+    let cell = cell(trigger, prior, found, overrides);
+    let mut evidence = common_evidence(trigger);
+    evidence.extend(cell.marker.map(ToString::to_string));
+    Resolution {
         trigger_kind: trigger.kind,
         class: cell.class,
         model_reentry: cell.reenters,
@@ -284,8 +315,7 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
         prior_waiting_reason: prior.waiting_reason,
         matched_waiting_reason: cell.matched,
         evidence,
-    };
-    Some(Met { resolution, satisfied })
+    }
 }
 
 fn common_evidence(trigger: &Trigger) -> Vec<String> {
@@ -294,10 +324,11 @@ fn common_evidence(trigger: &Trigger) -> Vec<String> {
     if trigger.task_terminal {
         evidence.push("task_terminal".into());
     }
-    match trigger.task_wait_policy {
-        Some(TaskWaitPolicy::Blocking) => evidence.push("task_blocking".into()),
-        Some(TaskWaitPolicy::Background) => evidence.push("task_background".into()),
-        None => {}
+    if trigger.task_blocking {
+        evidence.push("task_blocking".into());
+    }
+    if trigger.task_wait_policy == Some(TaskWaitPolicy::Background) {
+        evidence.push("task_background".into());
     }
     evidence.extend(trigger.wake_hint_source.iter().map(|source| format!("wake_hint_source={source}")));
     evidence
@@ -308,23 +339,22 @@ struct Cell {
     class: Class,
     reenters: bool,
     matched: bool,
-    markers: Vec<&'static str>,
+    marker: Option<&'static str>,
 }
 
 impl Cell {
-    fn resumes(class: Class, matched: bool, marker: &'static str) -> Self {
-        Self { class, reenters: true, matched, markers: Vec::from([marker]) }
+    fn resumes(class: Class, marker: &'static str) -> Self {
+        Self { class, reenters: true, matched: class == Class::ResumeExpectedWait, marker: Some(marker) }
     }
 
     fn keeps_alive(matched: bool, marker: &'static str) -> Self {
-        Self { class: Class::LivenessOnly, reenters: false, matched, markers: Vec::from([marker]) }
+        Self { class: Class::LivenessOnly, reenters: false, matched, marker: Some(marker) }
     }
 }
 
-/// The table of `observed-decisions.md` section 6, with matching by contract 5.15 and the overrides of 6.3.
-fn table(trigger: &Trigger, prior: &Closure, matched: &Match, overrides: bool) -> Cell {
-    if matches!(matched, Match::ById(_)) {
-        return Cell::resumes(Class::ResumeExpectedWait, true, "matches_waiting_reason");
+fn cell(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Cell {
+    if matches!(found, Found::ById(_)) {
+        return Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason");
     }
     let says_enough = match trigger.kind {
         TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => true,
@@ -332,27 +362,20 @@ fn table(trigger: &Trigger, prior: &Closure, matched: &Match, overrides: bool) -
         TriggerKind::TaskResult => trigger.task_terminal,
     };
     if prior.outcome != ClosureOutcome::Waiting {
-        return Cell {
-            class: if says_enough { Class::LocalContinuation } else { Class::LivenessOnly },
-            reenters: says_enough,
-            matched: false,
-            markers: Vec::new(),
-        };
+        let class = if says_enough { Class::LocalContinuation } else { Class::LivenessOnly };
+        return Cell { class, reenters: says_enough, matched: false, marker: None };
     }
-    let by_class = matches!(matched, Match::ByClass(_)) && prior.waiting_reason == expected_reason(trigger.kind);
-    let mut cell = match trigger.kind {
-        _ if by_class && says_enough => Cell::resumes(Class::ResumeExpectedWait, true, "matches_waiting_reason"),
+    let reason = expected_reason(trigger.kind);
+    let by_class = matches!(found, Found::Nameless(_)) && reason.is_some() && prior.waiting_reason == reason;
+    match trigger.kind {
+        _ if by_class && says_enough => Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason"),
         _ if by_class => Cell::keeps_alive(true, "matches_waiting_reason"),
-        TriggerKind::OperatorInput => Cell::resumes(Class::ResumeOverride, false, "override_waiting_reason"),
-        TriggerKind::TaskResult if says_enough => Cell::resumes(Class::ResumeOverride, false, "terminal_task_result"),
-        _ if overrides => Cell::resumes(Class::ResumeOverride, false, "override_waiting_reason"),
+        TriggerKind::OperatorInput => Cell::resumes(Class::ResumeOverride, "override_waiting_reason"),
+        TriggerKind::TaskResult if says_enough => Cell::resumes(Class::ResumeOverride, "terminal_task_result"),
+        _ if overrides => Cell::resumes(Class::ResumeOverride, "override_waiting_reason"),
         TriggerKind::SystemTick if says_enough => Cell::keeps_alive(false, "contentful_system_tick_expected_external_recheck"),
         _ => Cell::keeps_alive(false, "does_not_satisfy_waiting_reason"),
-    };
-    if by_class {
-        cell.markers.push("matched_by=reason_class");
     }
-    cell
 }
 
 /// The reason for which a kind of trigger is waited for.
@@ -366,7 +389,7 @@ fn expected_reason(kind: TriggerKind) -> Option<WaitingReason> {
     }
 }
 
-fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Match {
+fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
     let names = &trigger.names;
     let is_hint = trigger.kind == TriggerKind::SystemTick && !names.no_wait;
     let satisfied = match trigger.kind {
@@ -394,9 +417,9 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Match {
         || !names.triggers.is_empty()
         || trigger.kind == TriggerKind::OperatorInput;
     match (names_something, satisfied.is_empty()) {
-        (true, false) => Match::ById(satisfied),
-        (true, true) => Match::Mismatch,
-        (false, _) => Match::ByClass(satisfied),
+        (true, false) => Found::ById(satisfied),
+        (true, true) => Found::Mismatch,
+        (false, _) => Found::Nameless(satisfied),
     }
 }
 

@@ -96,6 +96,8 @@ names! {
         ContinuationLivenessOnly,
         /// It satisfies this wait.
         WaitSatisfied,
+        /// It names no wait; the closure's reason alone matches it.
+        MatchedByReasonClass,
         /// It is operator input of priority interject.
         OperatorInterjection,
         /// A wake hint is pending.

@@ -215,6 +215,11 @@ pub(super) const HEAD_STARTS_TURN: Rule = Rule {
         because: [
             because(ReasonCode::QueueHead, view.head.as_ref().map(|head| head.seq)),
             because(ReasonCode::ContinuationReenters, view.head.as_ref().map(|head| head.seq)),
+            view.head
+                .iter()
+                .filter(|head| head.by_reason_class)
+                .flat_map(|head| because(ReasonCode::MatchedByReasonClass, Some(head.seq)))
+                .collect(),
             because_all(ReasonCode::WaitSatisfied, view.head.as_ref().map_or(&[][..], |head| &head.satisfies)),
         ]
         .concat(),

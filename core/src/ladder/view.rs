@@ -37,6 +37,8 @@ pub struct HeadView {
     pub resolution: Option<Resolution>,
     /// The entries of the waits that it satisfies.
     pub satisfies: Vec<Seq>,
+    /// Whether it names no wait and the closure's reason alone matches it.
+    pub by_reason_class: bool,
     /// Whether it may be inserted into an open run (contract 5.9).
     pub is_interjection: bool,
 }
@@ -204,6 +206,7 @@ fn head_view(state: &State, held: &Held) -> HeadView {
         work_item_id: message.work_item_id.clone(),
         task_id: message.task_id.clone(),
         satisfies: met.iter().flat_map(|met| met.satisfied.seqs(state)).collect(),
+        by_reason_class: met.as_ref().is_some_and(|met| met.by_reason_class),
         resolution: met.map(|met| met.resolution),
         is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
     }

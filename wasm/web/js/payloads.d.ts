@@ -588,6 +588,7 @@ export type ReasonCode =
   | "continuation_reenters"
   | "continuation_liveness_only"
   | "wait_satisfied"
+  | "matched_by_reason_class"
   | "operator_interjection"
   | "wake_hint_pending"
   | "item_has_focus"
