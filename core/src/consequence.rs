@@ -229,7 +229,7 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
         work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
         correlation_id: hint.correlation_id.clone(),
         causation_id: hint.causation_id.clone(),
-        metadata: Some(RawJson::of(&Metadata { wake_hint: Note { idempotency_key: Key::hint(hint, pending.seq), hint } })),
+        metadata: Some(RawJson::of(&Metadata { wake_hint: Note { idempotency_key: Key::hint(pending), hint } })),
         ..tick
     }
 }

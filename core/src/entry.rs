@@ -94,6 +94,8 @@ classes! {
     "turns" => Turns, Turn(TurnRecord), json::read;
     /// Identity, lifecycle, focus and hints.
     "control" => Control, Control(ControlRecord), ControlRecord::decode;
+    /// What an import carries and no rule reads.
+    "carried" => Carried, Carried(CarriedRecord), json::read;
 }
 
 macro_rules! event_kinds {
@@ -150,6 +152,16 @@ impl EventRecord {
     pub fn of<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
         Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::of(data)) }
     }
+}
+
+/// A line of a foreign ledger whose class has no rules, kept so that an export can write it back (contract 3.7).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CarriedRecord {
+    /// The class: its file without the ending.
+    pub of_class: String,
+    /// The line, carried as given.
+    pub line: RawJson,
 }
 
 /// Where an entry stands, for the fold.

@@ -189,9 +189,13 @@ impl SchedulerError {
             Self::Open(_) => (ErrorCode::CannotOpen, None),
             Self::Propose(ProposeError::Malformed(why)) => (ErrorCode::Malformed, Some(of_json(why))),
             Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
-            Self::Propose(ProposeError::Busy | ProposeError::NotDriven | ProposeError::NotBegun | ProposeError::NotEmpty(_)) => {
-                (ErrorCode::WrongState, None)
-            }
+            Self::Propose(
+                ProposeError::Busy
+                | ProposeError::NotDriven
+                | ProposeError::NotBegun
+                | ProposeError::NotEmpty(_)
+                | ProposeError::OtherAgent { .. },
+            ) => (ErrorCode::WrongState, None),
             Self::Ledger(LedgerError::Conflict { .. }) => (ErrorCode::Conflict, None),
             Self::Ledger(LedgerError::Failed { .. }) => (ErrorCode::LedgerFailed, None),
             Self::Foreign(why) => (ErrorCode::Malformed, why.place()),
@@ -201,12 +205,13 @@ impl SchedulerError {
     }
 }
 
-/// A replayed fixture: what its `expected.json` says, what was found in the same shape, and the explanation.
+/// A replayed folder: what its `expected.json` says, what was found in the same shape, and the explanation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// What the fixture says.
-    pub expected: Expected,
+    /// What the folder says; absent for a data folder, which has no `expected.json`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
     /// What was found.
     pub found: Expected,
     /// Why.
@@ -307,27 +312,28 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(Receipt { answer: proposal.answer, head: self.machine.head(), effects })
     }
 
-    /// Imports a fixture folder into a fresh ledger, as an observer sees it.
+    /// Imports a folder into a fresh ledger, as an observer sees it.
     ///
     /// # Errors
-    /// Where the folder cannot be read, the ledger is not fresh, or it fails.
+    /// Where the folder cannot be read or is another agent's, the ledger is not fresh, or it fails.
     pub fn import(&mut self, folder: &Folder) -> Result<Head, SchedulerError> {
         let now = self.clock.now();
-        let import = Import::of_fixture(folder, now)?;
+        let import = Import::of_folder(folder, now)?;
         let proposal = self.machine.import(import, now)?;
         self.commit(&proposal)?;
         Ok(self.machine.head())
     }
 
-    /// Imports a fixture folder into a fresh ledger and compares what is decided with its `expected.json`.
+    /// Imports a folder into a fresh ledger and finds what its `expected.json` asks for; all there is where the folder expects nothing.
     ///
     /// # Errors
     /// As [`Scheduler::import`].
     pub fn replay(&mut self, folder: &Folder) -> Result<Replay, SchedulerError> {
-        let expected = Expected::of_fixture(folder)?;
+        let expected = Expected::of_folder(folder)?;
         self.import(folder)?;
         let explanation = self.explain(Boundary::RunLoopIdle);
-        Ok(Replay { found: expected.found(&explanation), expected, explanation })
+        let found = expected.as_ref().map_or_else(|| Expected::of(&explanation), |expected| expected.found(&explanation));
+        Ok(Replay { expected, found, explanation })
     }
 
     /// Takes one step at a boundary.

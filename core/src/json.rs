@@ -161,6 +161,15 @@ pub fn write<T: Serialize>(value: &T) -> String {
     serde_json::to_string(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}"))
 }
 
+/// Writes the text of a typed value with line breaks, for files that people read; ends with a line break.
+#[must_use]
+pub fn write_indented<T: Serialize>(value: &T) -> String {
+    // INVARIANT: as in `write`.
+    let mut text = serde_json::to_string_pretty(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}"));
+    text.push('\n');
+    text
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

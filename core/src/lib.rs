@@ -36,5 +36,7 @@ pub mod machine;
 
 pub mod host;
 
+#[cfg(feature = "oracle")]
+pub mod oracle;
 #[cfg(feature = "story")]
 pub mod story;

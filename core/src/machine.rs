@@ -70,6 +70,14 @@ pub enum ProposeError {
     /// Something was imported into a ledger that has more than its first entry.
     #[error("an import needs a fresh ledger, this one ends at entry {0}")]
     NotEmpty(Seq),
+    /// The folder is another agent's.
+    #[error("the folder is agent `{found}`'s, the ledger was opened for `{expected}`: open it for `{found}`")]
+    OtherAgent {
+        /// Whose folder it is.
+        found: AgentId,
+        /// Whose ledger it is.
+        expected: AgentId,
+    },
 }
 
 /// Why a stored ledger cannot be opened.
@@ -219,11 +227,15 @@ impl Machine {
     /// Proposes a whole foreign ledger, as an observer sees it (contract 2.4, 3.7).
     ///
     /// # Errors
-    /// Where the ledger holds more than its first entry, was not begun, or a proposal is open.
+    /// Where the folder is another agent's, the ledger holds more than its first entry or was not begun, or a proposal is open.
     pub fn import(&mut self, import: Import, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         if self.state.head.seq != Seq(1) {
             return Err(ProposeError::NotEmpty(self.state.head.seq));
+        }
+        let expected = &self.state.control.agent_id;
+        if import.agent_id() != expected {
+            return Err(ProposeError::OtherAgent { found: import.agent_id().clone(), expected: expected.clone() });
         }
         Ok(self.seal(at, Draft::of(import.into_records())))
     }

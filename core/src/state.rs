@@ -9,11 +9,11 @@ use crate::{
     plane::{
         context::Context,
         control::{AgentImported, Control, ControlRecord},
-        queue::{MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, SystemWaitNote, WorkQueueNote},
+        queue::{HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, SystemWaitNote, WorkQueueNote},
         task::Tasks,
-        turn::{LastTerminal, RunStatus, TurnRecord, TurnTerminalKind, Turns},
+        turn::{LastTerminal, OpenRun, RunStatus, TurnRecord, TurnTerminalKind, Turns},
         waiting::{EndedBy, Waiting},
-        work::Work,
+        work::{SpentKey, Work},
     },
     time::Timestamp,
 };
@@ -41,11 +41,14 @@ pub struct State {
     pub context: Context,
     /// Records of other agents, which never count (contract 3.6).
     pub foreign_records: u64,
+    /// Lines that an import carries and no rule reads (contract 3.7).
+    pub carried_records: u64,
 }
 
 impl State {
     /// The state after one more entry. This is the only way in which a state changes.
     pub fn apply(&mut self, entry: &Entry) {
+        self.at = entry.at;
         let place = Place { seq: entry.seq, live: self.control.live_from.is_some() };
         if self.is_own(&entry.record) {
             self.fold(&place, &entry.record);
@@ -53,7 +56,6 @@ impl State {
             self.foreign_records += 1;
         }
         self.head = entry.head();
-        self.at = entry.at;
     }
 
     fn is_own(&self, record: &Record) -> bool {
@@ -69,7 +71,7 @@ impl State {
             Record::Tool(record) => &record.agent_id,
             Record::Brief(record) => &record.agent_id,
             Record::Turn(record) => &record.agent_id,
-            Record::Event(_) | Record::Control(_) => return true,
+            Record::Event(_) | Record::Control(_) | Record::Carried(_) => return true,
         };
         *owner == self.control.agent_id
     }
@@ -102,6 +104,7 @@ impl State {
             Record::Tool(_) => self.context.tool_executions += 1,
             Record::Brief(record) => self.context.apply_brief(place, record),
             Record::Turn(record) => self.fold_turn(place, record),
+            Record::Carried(_) => self.carried_records += 1,
             Record::Control(record) => {
                 self.control.apply(place, record);
                 match record {
@@ -116,7 +119,7 @@ impl State {
     fn fold_message(&mut self, place: &Place, record: &MessageRecord) {
         self.queue.apply_message(place, record);
         let is_tick =
-            record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_work_queue_origin(&record.origin));
+            record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
         if !is_tick {
             return;
         }
@@ -125,6 +128,9 @@ impl State {
         if let Some(note) = notes.work_queue.and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
             let key = Key::named(note.idempotency_key);
             self.work.spend(&note.work_item_id, note.reason, key, place.seq);
+        }
+        if let Some(note) = notes.wake_hint.and_then(|raw| raw.read::<HintTickNote>().ok()) {
+            self.control.hint_ticked = Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
         }
         if let Some(note) = notes.system_wait.and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
             self.waiting.ticked.insert(note.wait_condition_id, place.seq);
@@ -153,7 +159,7 @@ impl State {
             RunStatus::Interrupted => self.queue.set_in_run(&record.message_id, false),
             RunStatus::Terminal => {
                 if record.kind == Some(TurnTerminalKind::Completed) {
-                    self.context.turn_completed();
+                    self.context.turn_completed(record.completed_at.unwrap_or(self.at));
                 }
             }
         }
@@ -178,8 +184,19 @@ impl State {
     }
 
     fn fold_imported_agent(&mut self, place: &Place, agent: &AgentImported) {
-        self.turns.turn_index = agent.turn_index;
-        self.turns.last_terminal = agent.last_turn_terminal.map(|kind| LastTerminal { turn_index: agent.turn_index, kind, seq: place.seq });
+        let turns = &mut self.turns;
+        turns.turn_index = agent.turn_index;
+        let settled = agent.terminal_turn_index.unwrap_or(agent.turn_index);
+        turns.last_terminal = agent.last_turn_terminal.map(|kind| LastTerminal { turn_index: settled, kind, seq: place.seq });
+        // contract 5.23: an imported open run is open until a restart interrupts it. Its folder says neither its message nor its start.
+        turns.run = agent.current_run_id.clone().map(|run_id| OpenRun {
+            run_id,
+            seq: place.seq,
+            turn_index: agent.turn_index,
+            message_id: "".into(),
+            work_item: None,
+            started_at: self.at,
+        });
     }
 
     /// The position of the next entry.
@@ -189,6 +206,6 @@ impl State {
     }
 }
 
-fn is_work_queue_origin(origin: &MessageOrigin) -> bool {
-    matches!(origin, MessageOrigin::System { subsystem } if subsystem == "work_queue")
+fn is_tick_origin(origin: &MessageOrigin) -> bool {
+    matches!(origin, MessageOrigin::System { subsystem } if subsystem == "work_queue" || subsystem == "wake_hint")
 }

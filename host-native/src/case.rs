@@ -43,8 +43,16 @@ pub enum CaseError {
     #[error("`{}` does not exist", .0.display())]
     NoSuchPath(PathBuf),
     /// The folder holds nothing to play.
-    #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a story is a `.json` file", .0.display())]
+    #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a data folder has `.holon/`, a story is a `.json` file", .0.display())]
     Empty(PathBuf),
+    /// The folder holds more than one.
+    #[error("`{}` holds {count} cases: name one of them", path.display())]
+    Several {
+        /// The folder.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+    },
     /// It cannot be read.
     #[error("cannot read `{}`: {why}", path.display())]
     Unreadable {
@@ -80,11 +88,37 @@ pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
     Ok(cases)
 }
 
+/// The one case at a path.
+///
+/// # Errors
+/// As [`load_all`], and where there are several.
+pub fn load_one(path: &Path) -> Result<Case, CaseError> {
+    let mut cases = Vec::new();
+    load(path, &mut cases)?;
+    match (cases.pop(), cases.len()) {
+        (Some(case), 0) => Ok(case),
+        (Some(_), others) => Err(CaseError::Several { path: path.to_owned(), count: others + 1 }),
+        (None, _) => Err(CaseError::Empty(path.to_owned())),
+    }
+}
+
 fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
     if path.is_file() {
         cases.push(story(path)?);
     } else if !path.is_dir() {
         return Err(CaseError::NoSuchPath(path.to_owned()));
+    } else if path.join(".holon").is_dir() {
+        // An agent's home holds much else; only what the runtime keeps of itself is read.
+        let mut folder = Folder::new();
+        let ledger = path.join(".holon/ledger");
+        if ledger.is_dir() {
+            read_texts(path, &ledger, &mut folder)?;
+        }
+        let agent = path.join(".holon/state/agent.json");
+        if agent.is_file() {
+            folder.insert(".holon/state/agent.json".to_owned(), read(&agent)?);
+        }
+        cases.push(Case { name: name_of(path), kind: CaseKind::Fixture(folder) });
     } else if ["agent.json", "expected.json", "ledger"].iter().any(|name| path.join(name).exists()) {
         let mut folder = Folder::new();
         read_texts(path, path, &mut folder)?;

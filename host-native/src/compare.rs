@@ -56,6 +56,25 @@ fn of_text(step: usize, path: String, a: &str, b: &str) -> Option<Difference> {
     Some(Difference { step, path, left, right })
 }
 
+/// The first difference between two values: path, left, right. An absent key and a null are the same.
+#[must_use]
+pub fn first_value_difference(path: &str, a: &Value, b: &Value) -> Option<(String, String, String)> {
+    match (a, b) {
+        (Value::Object(left), Value::Object(right)) => {
+            let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
+            keys.into_iter().find_map(|key| {
+                let get = |object: &serde_json::Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
+                first_value_difference(&format!("{path}.{key}"), &get(left), &get(right))
+            })
+        }
+        (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
+            let pairs = left.iter().zip(right).enumerate();
+            pairs.into_iter().find_map(|(at, (a, b))| first_value_difference(&format!("{path}[{at}]"), a, b))
+        }
+        _ => (a != b).then(|| (path.to_owned(), a.to_string(), b.to_string())),
+    }
+}
+
 fn of_values(path: String, a: &Value, b: &Value) -> Option<(String, String, String)> {
     match (a, b) {
         (Value::Object(a), Value::Object(b)) => {

@@ -8,6 +8,7 @@ pub mod case;
 pub mod cli;
 pub mod clock;
 pub mod compare;
+pub mod conformance;
 pub mod engine;
 pub mod ledger;
 pub mod provider;

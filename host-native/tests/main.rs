@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod commands;
+mod folders;
 mod program;
 mod sandbox;
 mod seeded;

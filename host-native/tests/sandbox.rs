@@ -95,5 +95,37 @@ fn a_guest_that_is_no_scheduler_is_refused() {
     fs::write(&file, wat::parse_str("(component)").expect("a component")).expect("a file");
     let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("does not export `wakeful:scheduler/agent@0.1.0`"), "{}", ran.err);
+    assert!(ran.err.contains("does not export what `wakeful:scheduler/agent@0.1.0` does"), "{}", ran.err);
+}
+
+/// The program away from its build folder, which then has no guest of its own.
+fn elsewhere(environment: &[(&str, String)]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("wakeful");
+    fs::copy(env!("CARGO_BIN_EXE_wakeful"), &program).expect("a copy of the program");
+    let cases = source("tests/fixtures/scheduler").canonicalize().expect("the fixtures");
+    let output = std::process::Command::new(&program)
+        .args(["replay", "--engine", "wasm"])
+        .arg(cases)
+        .env_remove("WAKEFUL_GUEST")
+        .envs(environment.iter().map(|(name, value)| (*name, value.as_str())))
+        .output()
+        .expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("a code"), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn without_a_guest_one_line_says_how_to_build_it() {
+    let (code, out, err) = elsewhere(&[]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, "error: there is no guest: build it with `cargo xtask run`, or name one with --guest or WAKEFUL_GUEST\n");
+}
+
+#[test]
+fn the_guest_is_found_by_the_environment() {
+    let guest = guest("wakeful.component.wasm").canonicalize().expect("the guest");
+    let (code, out, err) = elsewhere(&[("WAKEFUL_GUEST", arg(&guest))]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("16 cases, 0 differ"), "{out}");
 }

@@ -83,7 +83,7 @@ fn a_class_may_be_an_array_in_a_json_file() {
     let lines = r#"{"id":"nightly"}"#;
     let files = |name: &str, text: &str| Folder::from([("agent.json".to_owned(), "{}".to_owned()), (name.to_owned(), text.to_owned())]);
     let at = wakeful_core::time::Timestamp::from_nanos(0);
-    let import = |folder: &Folder| wakeful_core::foreign::Import::of_fixture(folder, at).expect("reads");
+    let import = |folder: &Folder| wakeful_core::foreign::Import::of_folder(folder, at).expect("reads");
     let by_line = import(&files("ledger/timers.jsonl", lines));
     let by_array = import(&files("ledger/timers.json", &json::write(&[json::read::<json::RawJson>(lines).expect("json")])));
     assert_eq!(by_line, by_array);

@@ -1,7 +1,11 @@
 //! All tests that cross rooms, in one binary.
 
+mod bad_facts;
+mod conformance;
 mod fixtures;
+mod ledgers;
 mod numbers;
 mod outbox;
+mod round_trips;
 mod scenarios;
 mod sources;

@@ -245,5 +245,6 @@ fn summary(record: &Record) -> String {
             format!("{} {}{kind}", record.run_id, record.status)
         }
         Record::Control(record) => record.name().to_owned(),
+        Record::Carried(record) => record.of_class.clone(),
     }
 }

@@ -16,13 +16,15 @@ pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
 /// The faults that a component can be compiled with, to prove that crosscheck and the tests see a wrong engine.
 const SEEDED: [&str; 2] = ["reason", "entry_byte"];
 
-/// Builds the component and the web module, and makes of them what hosts load.
+/// Builds the component, the oracle and the web module, and makes of them what hosts load.
 ///
-/// Two calls of cargo, not one: in one call the features of the two packages would be unified.
+/// A call of cargo for each: in one call the features of the packages would be unified.
 pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "component", "wakeful-component", &paths.target()).build()?;
-    componentize(paths, &paths.target(), "wakeful")?;
+    componentize(paths, &paths.target(), "wakeful_component", "wakeful")?;
+    compile(paths, "oracle", "wakeful-oracle", &paths.target()).build()?;
+    componentize(paths, &paths.target(), "wakeful_oracle", "oracle")?;
     compile(paths, "web", "wakeful-web", &paths.target()).build()?;
     Call::new(paths, "bindgen", paths.tools())
         .args(["bindgen", "--target", "web", "--out-name", "wakeful_web", "--out-dir"])
@@ -40,7 +42,7 @@ pub(crate) fn build_seeded(paths: &Paths) -> Result<(), Failure> {
             .env("CARGO_TARGET_DIR", &target)
             .env("RUSTFLAGS", seeded_flags(env::var("RUSTFLAGS").ok().as_deref(), fault))
             .build()?;
-        componentize(paths, &target, &format!("seeded-{fault}"))?;
+        componentize(paths, &target, "wakeful_component", &format!("seeded-{fault}"))?;
     }
     Ok(())
 }
@@ -55,8 +57,8 @@ fn compile(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
 }
 
 /// Makes a component of the compiled module; left alone when it is newer than both the module and the tool.
-fn componentize(paths: &Paths, target: &Path, name: &str) -> Result<(), Failure> {
-    let from = module(target, "wakeful_component");
+fn componentize(paths: &Paths, target: &Path, from: &str, name: &str) -> Result<(), Failure> {
+    let from = module(target, from);
     let to = paths.guest().join(format!("{name}.component.wasm"));
     if is_newer(&to, &[&from, &paths.tools()]) {
         return Ok(());

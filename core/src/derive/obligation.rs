@@ -61,7 +61,8 @@ pub fn all(state: &State) -> Vec<Obligation> {
     let mut all: Vec<_> = state.queue.waiting().map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let interrupted = state.turns.interrupted.iter();
     all.extend(interrupted.map(|(run, seq)| Obligation::new(Kind::InterruptedRun, run, *seq)));
-    all.extend(view.hint.map(|hint| Obligation::new(Kind::WakeHint, hint.key, hint.seq)));
+    let hint = view.hint.filter(|hint| hint.key.spent_by.is_none());
+    all.extend(hint.map(|hint| Obligation::new(Kind::WakeHint, hint.key.key, hint.seq)));
     let current = view.current.into_iter().map(|(item, _)| item);
     let offered =
         current.chain(view.queued).filter(|item| item.state == super::readiness::SchedulingState::Runnable && item.key.spent_by.is_none());

@@ -4,7 +4,7 @@ use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-use super::{FIXTURE_FORMAT, Folder, ForeignError};
+use super::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout};
 use crate::{
     derive::{
         closure::{ClosureOutcome, WaitingReason},
@@ -111,13 +111,24 @@ impl Expected {
         Ok(expected)
     }
 
-    /// What a replay found, in the same shape: the optional parts are there exactly where this one has them.
+    /// Reads what a folder expects; a data folder of the reference runtime expects nothing.
+    ///
+    /// # Errors
+    /// As [`Expected::of_fixture`].
+    pub fn of_folder(folder: &Folder) -> Result<Option<Self>, ForeignError> {
+        if Layout::of(folder).is_data_folder() {
+            return Ok(None);
+        }
+        Self::of_fixture(folder).map(Some)
+    }
+
+    /// All that was found.
     #[must_use]
-    pub fn found(&self, found: &Explanation) -> Self {
+    pub fn of(found: &Explanation) -> Self {
         let projection = &found.projection;
         let decision = &found.decision;
         Self {
-            format: self.format,
+            format: FIXTURE_FORMAT,
             current_work_item_id: projection.current_work_item_id.clone(),
             current_work_item_revision: projection.current_work_item_revision,
             queued_work_items: projection.queued_work_items,
@@ -132,15 +143,28 @@ impl Expected {
             turn_terminal_kind: projection.turn_terminal_kind,
             replay_message_ids: projection.replay_message_ids.clone(),
             tool_executions: projection.tool_executions,
-            closure: self
-                .closure
-                .as_ref()
-                .map(|_| ExpectedClosure { outcome: found.closure.outcome, waiting_reason: found.closure.waiting_reason }),
-            posture: self.posture.map(|_| found.posture.posture),
-            decision: self.decision.map(|_| decision.kind),
-            decision_reason: self.decision.map(|_| decision.reason.clone()),
-            rule: self.rule.as_ref().map(|_| decision.rule.clone()),
-            evidence: self.evidence.as_ref().map(|_| decision.evidence.clone()),
+            closure: Some(ExpectedClosure { outcome: found.closure.outcome, waiting_reason: found.closure.waiting_reason }),
+            posture: Some(found.posture.posture),
+            decision: Some(decision.kind),
+            decision_reason: Some(decision.reason.clone()),
+            rule: Some(decision.rule.clone()),
+            evidence: Some(decision.evidence.clone()),
+        }
+    }
+
+    /// What a replay found, in the same shape: the optional parts are there exactly where this one has them.
+    #[must_use]
+    pub fn found(&self, found: &Explanation) -> Self {
+        let all = Self::of(found);
+        Self {
+            format: self.format,
+            closure: all.closure.filter(|_| self.closure.is_some()),
+            posture: all.posture.filter(|_| self.posture.is_some()),
+            decision: all.decision.filter(|_| self.decision.is_some()),
+            decision_reason: all.decision_reason.filter(|_| self.decision.is_some()),
+            rule: all.rule.filter(|_| self.rule.is_some()),
+            evidence: all.evidence.filter(|_| self.evidence.is_some()),
+            ..all
         }
     }
 }

@@ -1,23 +1,28 @@
-//! Foreign ledgers: folders of text in, records out (contract 3.7). No file is opened here; a host gives paths and texts.
+//! Foreign ledgers: folders of text in, records out, and back (contract 3.7). No file is opened here; a host gives paths and texts.
+//!
+//! A folder is a fixture (`agent.json`, `ledger/<class>.jsonl`, `expected.json`), an export in the same layout, or a data folder of the
+//! reference runtime (`.holon/state/agent.json`, `.holon/ledger/<class>.jsonl`). Each line is in the short form of fixtures or a
+//! full record; its keys say which. Classes that the scheduler has no rules for are carried: each line becomes a record of the
+//! class `carried`, which names its file and which an export writes back as it was. Of records that the scheduler does read, what it
+//! has no field for is not kept.
 
+mod agent;
 pub mod expected;
+mod export;
+mod full;
+mod import;
+mod layout;
 mod short;
 
 use alloc::{
     collections::BTreeMap,
-    format,
     string::{String, ToString},
-    vec::Vec,
 };
 
 use serde::Serialize;
 
-use crate::{
-    entry::{Class, Record},
-    host::ErrorPlace,
-    json::JsonError,
-    time::Timestamp,
-};
+pub use self::{export::folder_of, import::Import};
+use crate::{host::ErrorPlace, id::AgentId, json::JsonError};
 
 /// The newest version of the fixture format that is read; a folder says its own in `agent.json` and `expected.json`.
 pub const FIXTURE_FORMAT: u32 = 1;
@@ -30,7 +35,10 @@ pub type Folder = BTreeMap<String, String>;
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum ForeignError {
     /// The folder is no fixture.
-    #[error("`{file}` is missing: a fixture folder has `agent.json`, `expected.json` and `ledger/<class>.jsonl`")]
+    #[error(
+        "`{file}` is missing: a fixture folder has `agent.json`, `expected.json` and `ledger/<class>.jsonl`, a data folder has \
+         `.holon/state/agent.json` and `.holon/ledger/<class>.jsonl`"
+    )]
     Missing {
         /// What is missing.
         file: String,
@@ -102,76 +110,10 @@ impl ForeignError {
     }
 }
 
-/// What a folder becomes: records in the order in which they are written (contract 3.7).
-#[derive(Clone, Debug, PartialEq)]
-pub struct Import {
-    records: Vec<Record>,
-}
-
-impl Import {
-    pub(crate) fn into_records(self) -> Vec<Record> {
-        self.records
-    }
-
-    /// Reads a fixture folder in the short form (`observed-decisions.md` section 11). Records that have no time of their own get
-    /// increasing ones from `from` on.
-    ///
-    /// # Errors
-    /// The first file or line that cannot be read.
-    pub fn of_fixture(folder: &Folder, from: Timestamp) -> Result<Self, ForeignError> {
-        let mut records = short::agent(folder)?;
-        for class in Class::ALL {
-            for line in lines(folder, *class)? {
-                let at = from.plus_ms(records.len() as u64);
-                let made = short::record(*class, line.text, at)
-                    .map_err(|why| ForeignError::at(&line.file, line.number, why.shifted(line.indent)))?;
-                records.extend(made);
-            }
-        }
-        Ok(Self { records })
-    }
-}
-
-struct Line<'a> {
-    file: String,
-    number: u64,
-    indent: usize,
-    text: &'a str,
-}
-
-/// The records of a class: the lines of `ledger/<class>.jsonl`, else the members of the array in `ledger/<class>.json`.
-fn lines(folder: &Folder, class: Class) -> Result<Vec<Line<'_>>, ForeignError> {
-    let file = format!("ledger/{}.jsonl", class.as_str());
-    if let Some(text) = folder.get(&file) {
-        let numbered = text.lines().zip(1..);
-        return Ok(numbered
-            .filter(|(line, _)| !line.trim().is_empty())
-            .map(|(line, number)| Line { file: file.clone(), number, indent: line.len() - line.trim_start().len(), text: line.trim() })
-            .collect());
-    }
-    let file = format!("ledger/{}.json", class.as_str());
-    let Some(text) = folder.get(&file) else {
-        return Ok(Vec::new());
-    };
-    let members: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).map_err(|why| {
-        ForeignError::at(
-            &file,
-            1,
-            JsonError {
-                path: String::new(),
-                line: why.line() as u64,
-                column: why.column() as u64,
-                message: format!("expected an array of records: {why}"),
-            },
-        )
-    })?;
-    Ok(members
-        .into_iter()
-        .map(|member| {
-            let offset = (member.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-            let before = text.get(..offset).unwrap_or_default();
-            let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-            Line { file: file.clone(), number: before.matches('\n').count() as u64 + 1, indent: offset - line_start, text: member.get() }
-        })
-        .collect())
+/// Whose ledger a folder is: a host opens the ledger for this agent before it imports.
+///
+/// # Errors
+/// Where the agent's file is missing or malformed.
+pub fn agent_of(folder: &Folder) -> Result<AgentId, ForeignError> {
+    Ok(agent::read(&layout::Layout::of(folder))?.agent_id)
 }

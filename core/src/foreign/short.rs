@@ -10,93 +10,45 @@ use alloc::{
 
 use serde::{Deserialize, Serialize};
 
-use super::{Folder, ForeignError};
 use crate::{
     entry::{Class, EventRecord, Record},
     id::{AgentId, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
     json::{self, JsonError, RawJson},
     plane::{
         context::{BriefKind, BriefRecord, ToolExecutionRecord, ToolExecutionStatus},
-        control::{AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, WakeHint},
         queue::{MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, TrustLevel},
         task::{TaskKind, TaskRecord, TaskStatus},
-        turn::TurnTerminalKind,
         waiting::{self, CallbackDeliveryMode, ExternalTriggerScope, TimerRecord, TimerStatus, WaitingIntentRecord, WaitingIntentStatus},
         work::{WorkItemPlanStatus, WorkItemRecord, WorkItemState},
     },
     time::Timestamp,
 };
 
-/// The agent of every short form.
-const AGENT: &str = "default";
-
-#[derive(Deserialize)]
-struct Agent {
-    #[serde(default = "first_format")]
-    format: u32,
-    current_work_item_id: Option<WorkItemId>,
-    #[serde(default)]
-    turn_index: u64,
-    last_turn_terminal_kind: Option<TurnTerminalKind>,
-    pending_wake_hint_reason: Option<String>,
-}
-
-fn first_format() -> u32 {
-    super::FIXTURE_FORMAT
-}
-
-/// What `agent.json` says: control records.
-pub(super) fn agent(folder: &Folder) -> Result<Vec<Record>, ForeignError> {
-    let file = "agent.json";
-    let text = folder.get(file).ok_or_else(|| ForeignError::Missing { file: file.into() })?;
-    let agent: Agent = json::read(text).map_err(|why| ForeignError::at(file, 1, why))?;
-    ForeignError::newer(file, agent.format)?;
-    let mut controls = Vec::from([ControlRecord::AgentImported(AgentImported {
-        status: AgentStatus::Booting,
-        turn_index: agent.turn_index,
-        last_turn_terminal: agent.last_turn_terminal_kind,
-    })]);
-    if agent.current_work_item_id.is_some() {
-        controls.push(ControlRecord::FocusSet(FocusSet { work_item_id: agent.current_work_item_id, cause: FocusCause::Pick }));
-    }
-    if let Some(reason) = agent.pending_wake_hint_reason {
-        controls.push(ControlRecord::WakeHintPending(WakeHint {
-            reason,
-            description: None,
-            source: Some("fixture".into()),
-            scope: None,
-            waiting_intent_id: None,
-            external_trigger_id: None,
-            resource: None,
-            body: None,
-            content_type: None,
-            correlation_id: None,
-            causation_id: None,
-        }));
-    }
-    Ok(controls.into_iter().map(Record::Control).collect())
+/// What a short line does not say.
+#[derive(Clone, Copy)]
+pub(super) struct Filled<'a> {
+    /// Whose record it is.
+    pub(super) agent_id: &'a AgentId,
+    /// When it was made.
+    pub(super) at: Timestamp,
 }
 
 /// The records of one line of a class.
-pub(super) fn record(class: Class, text: &str, at: Timestamp) -> Result<Vec<Record>, JsonError> {
+pub(super) fn record(class: Class, text: &str, filled: Filled<'_>) -> Result<Vec<Record>, JsonError> {
     let one = |record| Vec::from([record]);
     Ok(match class {
-        Class::Messages => one(Record::Message(json::read::<Message>(text)?.record(at))),
-        Class::QueueEntries => one(Record::QueueEntry(json::read::<QueueEntry>(text)?.record(at))),
-        Class::Events => one(Record::Event(json::read::<Event>(text)?.record(at))),
-        Class::Tasks => one(Record::Task(json::read::<Task>(text)?.record(at))),
-        Class::WorkItems => one(Record::WorkItem(json::read::<WorkItem>(text)?.record(at))),
-        Class::WaitingIntents => waiting::with_mirror(json::read::<WaitingIntent>(text)?.record(at)).into(),
-        Class::Timers => one(Record::Timer(json::read::<Timer>(text)?.record(at))),
-        Class::Tools => one(Record::Tool(json::read::<Tool>(text)?.record(at))),
-        Class::Briefs => one(Record::Brief(json::read::<Brief>(text)?.record(at))),
+        Class::Messages => one(Record::Message(json::read::<Message>(text)?.record(filled))),
+        Class::QueueEntries => one(Record::QueueEntry(json::read::<QueueEntry>(text)?.record(filled))),
+        Class::Events => one(Record::Event(json::read::<Event>(text)?.record(filled))),
+        Class::Tasks => one(Record::Task(json::read::<Task>(text)?.record(filled))),
+        Class::WorkItems => one(Record::WorkItem(json::read::<WorkItem>(text)?.record(filled))),
+        Class::WaitingIntents => waiting::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into(),
+        Class::Timers => one(Record::Timer(json::read::<Timer>(text)?.record(filled))),
+        Class::Tools => one(Record::Tool(json::read::<Tool>(text)?.record(filled))),
+        Class::Briefs => one(Record::Brief(json::read::<Brief>(text)?.record(filled))),
         // These classes have no short form; their lines are full records.
-        Class::Transcript | Class::WaitConditions | Class::Turns | Class::Control => one(Record::decode(class, text)?),
+        Class::Transcript | Class::WaitConditions | Class::Turns | Class::Control | Class::Carried => one(Record::decode(class, text)?),
     })
-}
-
-fn agent_id() -> AgentId {
-    AGENT.into()
 }
 
 fn normal() -> Priority {
@@ -114,11 +66,11 @@ struct WorkItem {
 }
 
 impl WorkItem {
-    fn record(self, at: Timestamp) -> WorkItemRecord {
+    fn record(self, filled: Filled<'_>) -> WorkItemRecord {
         WorkItemRecord {
             id: self.id,
-            agent_id: agent_id(),
-            workspace_id: format!("agent_home:{AGENT}"),
+            agent_id: filled.agent_id.clone(),
+            workspace_id: format!("agent_home:{}", filled.agent_id),
             revision: self.revision,
             objective: self.objective,
             state: self.state,
@@ -129,8 +81,8 @@ impl WorkItem {
             recheck_at: None,
             recheck_consumed_at: None,
             result_summary: None,
-            created_at: at,
-            updated_at: at,
+            created_at: filled.at,
+            updated_at: filled.at,
         }
     }
 }
@@ -144,18 +96,18 @@ struct Task {
 }
 
 impl Task {
-    fn record(self, at: Timestamp) -> TaskRecord {
+    fn record(self, filled: Filled<'_>) -> TaskRecord {
         #[derive(Serialize)]
         struct Detail {
             wait_policy: String,
         }
         TaskRecord {
             id: self.id,
-            agent_id: agent_id(),
+            agent_id: filled.agent_id.clone(),
             kind: TaskKind::CommandTask,
             status: self.status,
-            created_at: at,
-            updated_at: at,
+            created_at: filled.at,
+            updated_at: filled.at,
             parent_message_id: None,
             work_item_id: self.work_item_id,
             summary: Some("fixture task".into()),
@@ -173,12 +125,12 @@ struct WaitingIntent {
 }
 
 impl WaitingIntent {
-    fn record(self, at: Timestamp) -> WaitingIntentRecord {
+    fn record(self, filled: Filled<'_>) -> WaitingIntentRecord {
         WaitingIntentRecord {
             description: format!("fixture waiting intent {}", self.id),
             external_trigger_id: format!("trigger-{}", self.id).into(),
             id: self.id,
-            agent_id: agent_id(),
+            agent_id: filled.agent_id.clone(),
             scope: self.scope,
             work_item_id: self.work_item_id,
             source: "fixture".into(),
@@ -186,7 +138,7 @@ impl WaitingIntent {
             condition: None,
             delivery_mode: CallbackDeliveryMode::WakeHint,
             status: WaitingIntentStatus::Active,
-            created_at: at,
+            created_at: filled.at,
             cancelled_at: None,
             last_triggered_at: None,
             trigger_count: 0,
@@ -203,17 +155,17 @@ struct Timer {
 }
 
 impl Timer {
-    fn record(self, at: Timestamp) -> TimerRecord {
+    fn record(self, filled: Filled<'_>) -> TimerRecord {
         TimerRecord {
             id: self.id,
-            agent_id: agent_id(),
-            created_at: at,
+            agent_id: filled.agent_id.clone(),
+            created_at: filled.at,
             duration_ms: 1000,
             interval_ms: None,
             repeat: false,
             status: TimerStatus::Active,
             summary: Some("fixture timer".into()),
-            next_fire_at: Some(at),
+            next_fire_at: Some(filled.at),
             last_fired_at: None,
             fire_count: 0,
             tick_message_id: None,
@@ -233,7 +185,7 @@ struct Message {
 }
 
 impl Message {
-    fn record(self, at: Timestamp) -> MessageRecord {
+    fn record(self, filled: Filled<'_>) -> MessageRecord {
         let origin = match self.kind {
             MessageKind::SystemTick => MessageOrigin::System { subsystem: "fixture".into() },
             MessageKind::TaskResult | MessageKind::TaskStatus => {
@@ -243,8 +195,8 @@ impl Message {
         };
         MessageRecord {
             id: self.id,
-            agent_id: agent_id(),
-            created_at: at,
+            agent_id: filled.agent_id.clone(),
+            created_at: filled.at,
             kind: self.kind,
             origin,
             trust: TrustLevel::TrustedIntegration,
@@ -273,15 +225,15 @@ struct QueueEntry {
 }
 
 impl QueueEntry {
-    fn record(self, at: Timestamp) -> QueueEntryRecord {
+    fn record(self, filled: Filled<'_>) -> QueueEntryRecord {
         QueueEntryRecord {
             message_id: self.message_id,
-            agent_id: agent_id(),
+            agent_id: filled.agent_id.clone(),
             priority: self.priority,
             status: self.status,
             reason: None,
-            created_at: at,
-            updated_at: at,
+            created_at: filled.at,
+            updated_at: filled.at,
         }
     }
 }
@@ -293,8 +245,8 @@ struct Event {
 }
 
 impl Event {
-    fn record(self, at: Timestamp) -> EventRecord {
-        EventRecord { created_at: at, kind: self.kind, data: self.data }
+    fn record(self, filled: Filled<'_>) -> EventRecord {
+        EventRecord { created_at: filled.at, kind: self.kind, data: self.data }
     }
 }
 
@@ -306,13 +258,13 @@ struct Brief {
 }
 
 impl Brief {
-    fn record(self, at: Timestamp) -> BriefRecord {
+    fn record(self, filled: Filled<'_>) -> BriefRecord {
         BriefRecord {
             id: self.id,
-            agent_id: agent_id(),
+            agent_id: filled.agent_id.clone(),
             work_item_id: None,
             kind: self.kind,
-            created_at: at,
+            created_at: filled.at,
             text: self.text,
             related_message_id: None,
             related_task_id: None,
@@ -329,7 +281,7 @@ struct Tool {
 }
 
 impl Tool {
-    fn record(self, at: Timestamp) -> ToolExecutionRecord {
+    fn record(self, filled: Filled<'_>) -> ToolExecutionRecord {
         #[derive(Serialize)]
         struct Fixture {
             fixture: bool,
@@ -337,11 +289,11 @@ impl Tool {
         let payload = RawJson::of(&Fixture { fixture: true });
         ToolExecutionRecord {
             id: self.id,
-            agent_id: agent_id(),
+            agent_id: filled.agent_id.clone(),
             work_item_id: self.work_item_id,
             turn_index: 1,
             tool_name: self.tool_name,
-            created_at: at,
+            created_at: filled.at,
             trust: TrustLevel::TrustedOperator,
             status: self.status,
             input: payload.clone(),

@@ -24,7 +24,7 @@ impl Edition {
     }
 }
 
-static PAGES_2026_05_27: [Rule; 18] = [
+static PAGES_2026_05_27: [Rule; 19] = [
     rule::STOPPED,
     rule::CLOSING,
     rule::INTERJECTION,
@@ -41,6 +41,7 @@ static PAGES_2026_05_27: [Rule; 18] = [
     rule::TASK_WAIT,
     rule::EXTERNAL_WAIT,
     rule::ITEM_TIMER_WAIT,
+    rule::QUEUE_NOT_EMPTY,
     rule::REST_STAY_IDLE,
     rule::REST_SLEEP,
 ];

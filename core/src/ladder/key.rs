@@ -9,8 +9,8 @@ use core::fmt;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::{
-    id::{Seq, WaitConditionId, WorkItemId},
-    plane::{control::WakeHint, queue::TickReason},
+    id::{WaitConditionId, WorkItemId},
+    plane::{control::PendingHint, queue::TickReason},
 };
 
 /// An item's epoch: its revision, plus `~k` for `k` live entries since that gave a new reason to look (contract 8.2).
@@ -72,15 +72,16 @@ impl Key {
         Self(format!("work_queue:{reason}:{item}:{epoch}"))
     }
 
-    /// The key of a wake hint; its generation is the entry that made it pending (contract 8.4).
+    /// The key of a wake hint.
     #[must_use]
-    pub fn hint(hint: &WakeHint, generation: Seq) -> Self {
+    pub fn hint(pending: &PendingHint) -> Self {
+        let hint = &pending.hint;
         let intent = hint.waiting_intent_id.as_ref().map(ToString::to_string);
         let scope = intent
             .or_else(|| hint.external_trigger_id.as_ref().map(ToString::to_string))
             .or_else(|| hint.source.clone())
             .unwrap_or_else(|| "unknown".into());
-        Self(format!("wake_hint:{scope}:{generation}"))
+        Self(format!("wake_hint:{scope}:{}", pending.generation()))
     }
 
     /// The key of a wait for the runtime.

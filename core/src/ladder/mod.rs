@@ -21,9 +21,18 @@ pub use view::View;
 /// The first rule whose guard holds and whose key is unspent wins; a suppressed rule falls through to the next (contract 7.1).
 #[must_use]
 pub fn decide(edition: Edition, view: &View) -> Ruling {
+    // INVARIANT: the last rule of every edition has a guard that always holds, so some rule fires.
+    decide_by(edition, edition.rules().iter(), view).unwrap_or_else(|trace| decision::assemble(edition, view, &rule::REST_SLEEP, trace))
+}
+
+/// What some of the rules decide, in the order given; what each of them said, where none fires.
+///
+/// # Errors
+/// Where no rule fires: what each of them said.
+pub(crate) fn decide_by<'a>(edition: Edition, rules: impl Iterator<Item = &'a Rule>, view: &View) -> Result<Ruling, Vec<RuleTrace>> {
     let mut fired: Option<&Rule> = None;
     let mut trace = Vec::new();
-    for rule in edition.rules() {
+    for rule in rules {
         let outcome = match rule.evaluate(view) {
             RuleOutcome::Fired if fired.is_some() => RuleOutcome::Outranked,
             outcome => outcome,
@@ -33,7 +42,8 @@ pub fn decide(edition: Edition, view: &View) -> Ruling {
         }
         trace.push(RuleTrace { rule: rule.id.into(), says: rule.says.into(), outcome });
     }
-    // INVARIANT: the last rule of every edition has a guard that always holds, so some rule fired.
-    let rule = fired.unwrap_or(&rule::REST_SLEEP);
-    decision::assemble(edition, view, rule, trace)
+    match fired {
+        Some(rule) => Ok(decision::assemble(edition, view, rule, trace)),
+        None => Err(trace),
+    }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     derive::{continuation::Class, readiness::SchedulingState},
-    id::Seq,
+    id::{RunId, Seq},
     plane::{control::AgentStatus, queue::TickReason},
 };
 
@@ -121,10 +121,14 @@ const HEAD_INTERJECTS: Atom =
     Atom { name: "head_is_operator_interjection", holds: |view| view.head.as_ref().is_some_and(|head| head.is_interjection) };
 const HAS_HEAD: Atom = Atom { name: "queue_has_head", holds: |view| view.head.is_some() };
 const HEAD_REENTERS: Atom = Atom { name: "head_reenters_model", holds: |view| view.head.as_ref().is_some_and(HeadView::reenters) };
+const TURNS_ALLOWED: Atom = Atom { name: "turns_allowed", holds: |view| view.turns_allowed };
 const HAS_HINT: Atom = Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
 const CURRENT_RUNNABLE: Atom =
     Atom { name: "current_item_runnable", holds: |view| view.current_state() == Some(SchedulingState::Runnable) };
 const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
+/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then leads to a plain rest.
+const NO_RUNNABLE_WORK: Atom =
+    Atom { name: "no_runnable_work", holds: |view| view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable) };
 const HAS_AGENT_INTENT: Atom = Atom { name: "agent_waiting_intent_active", holds: |view| !view.agent_intents.is_empty() };
 const HAS_TIMER: Atom = Atom { name: "timer_active", holds: |view| !view.timers.is_empty() };
 const CURRENT_WAITS_FOR_OPERATOR: Atom =
@@ -136,6 +140,7 @@ const CURRENT_WAITS_FOR_EXTERNAL: Atom =
 const CURRENT_WAITS_FOR_TIMER: Atom =
     Atom { name: "current_item_waits_for_timer", holds: |view| view.current_state() == Some(SchedulingState::WaitingTimer) };
 const HAS_SYSTEM_WAIT: Atom = Atom { name: "item_waits_for_system", holds: |view| !view.system_waits.is_empty() };
+const QUEUE_HAS_MESSAGES: Atom = Atom { name: "messages_wait", holds: |view| view.queue_len > 0 };
 const IS_ASLEEP: Atom =
     Atom { name: "already_asleep", holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask) };
 
@@ -179,7 +184,7 @@ pub(super) const INTERJECTION: Rule = Rule {
         reason: "operator_interjection".into(),
         evidence: Vec::from([active_run(view)]),
         because: [
-            because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.1)),
+            because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.seq)),
             because(ReasonCode::OperatorInterjection, view.head.as_ref().map(|head| head.seq)),
         ]
         .concat(),
@@ -199,7 +204,7 @@ pub(super) const RUN_OPEN: Rule = Rule {
             Boundary::IdleTick => Vec::from([active_run(view)]),
             _ => Vec::from([status(view), queue_len(view)]),
         },
-        because: because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.1)),
+        because: because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.seq)),
         ..Verdict::default()
     },
 };
@@ -208,7 +213,7 @@ pub(super) const HEAD_STARTS_TURN: Rule = Rule {
     id: "3.head_starts_turn",
     says: "the head of the queue starts a turn when its continuation re-enters the model",
     kind: DecisionKind::StartModelTurn,
-    guard: &[HAS_HEAD, HEAD_REENTERS],
+    guard: &[HAS_HEAD, TURNS_ALLOWED, HEAD_REENTERS],
     keys: NO_KEYS,
     decide: |view| Verdict {
         model_reentry: true,
@@ -249,9 +254,9 @@ pub(super) const WAKE_HINT: Rule = Rule {
     says: "a pending wake hint becomes a tick",
     kind: DecisionKind::EmitSystemTick,
     guard: &[HAS_HINT],
-    keys: NO_KEYS,
+    keys: |view| view.hint.iter().map(|hint| &hint.key).collect(),
     decide: |view| {
-        let key = view.hint.as_ref().map(|hint| &hint.key);
+        let key = view.hint.as_ref().map(|hint| &hint.key.key);
         Verdict {
             reason: "wake_hint".into(),
             model_reentry: true,
@@ -315,7 +320,7 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
     id: "8.agent_external_wait",
     says: "the agent itself waits for something external",
     kind: DecisionKind::WaitForExternalChange,
-    guard: &[HAS_AGENT_INTENT],
+    guard: &[NO_RUNNABLE_WORK, HAS_AGENT_INTENT],
     keys: NO_KEYS,
     decide: |view| Verdict {
         reason: "active_agent_waiting_intents".into(),
@@ -332,7 +337,7 @@ pub(super) const TIMER_WAIT: Rule = Rule {
     id: "8.timer",
     says: "a timer will fire",
     kind: DecisionKind::WaitForTimer,
-    guard: &[HAS_TIMER],
+    guard: &[NO_RUNNABLE_WORK, HAS_TIMER],
     keys: NO_KEYS,
     decide: |view| Verdict {
         reason: ACTIVE_TIMERS.into(),
@@ -349,7 +354,7 @@ pub(super) const OPERATOR_WAIT: Rule = Rule {
     id: "8.operator",
     says: "the current item waits for the operator",
     kind: DecisionKind::WaitForOperator,
-    guard: &[CURRENT_WAITS_FOR_OPERATOR],
+    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_OPERATOR],
     keys: NO_KEYS,
     decide: |view| item_wait(view, "work_item_needs_input", ReasonCode::ItemWaitsForOperator),
 };
@@ -358,7 +363,7 @@ pub(super) const TASK_WAIT: Rule = Rule {
     id: "8.task",
     says: "the current item waits for a task",
     kind: DecisionKind::WaitForTask,
-    guard: &[CURRENT_WAITS_FOR_TASK],
+    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_TASK],
     keys: NO_KEYS,
     decide: |view| item_wait(view, "work_item_task_wait", ReasonCode::ItemWaitsForTask),
 };
@@ -367,7 +372,7 @@ pub(super) const EXTERNAL_WAIT: Rule = Rule {
     id: "8.external",
     says: "the current item waits for something external",
     kind: DecisionKind::WaitForExternalChange,
-    guard: &[CURRENT_WAITS_FOR_EXTERNAL],
+    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_EXTERNAL],
     keys: NO_KEYS,
     decide: |view| item_wait(view, "work_item_external_wait", ReasonCode::ItemWaitsForExternal),
 };
@@ -376,9 +381,18 @@ pub(super) const ITEM_TIMER_WAIT: Rule = Rule {
     id: "8.item_timer",
     says: "the current item waits for an instant",
     kind: DecisionKind::WaitForTimer,
-    guard: &[CURRENT_WAITS_FOR_TIMER],
+    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_TIMER],
     keys: NO_KEYS,
     decide: |view| item_wait(view, "work_item_timer_wait", ReasonCode::ItemWaitsForTimer),
+};
+
+pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
+    id: "9.queue_not_empty",
+    says: "while messages wait the agent does not rest",
+    kind: DecisionKind::Noop,
+    guard: &[QUEUE_HAS_MESSAGES],
+    keys: NO_KEYS,
+    decide: |view| Verdict { reason: "queue_not_empty".into(), evidence: Vec::from([status(view), queue_len(view)]), ..Verdict::default() },
 };
 
 pub(super) const REST_STAY_IDLE: Rule = Rule {
@@ -430,7 +444,7 @@ fn queue_len(view: &View) -> String {
 }
 
 fn active_run(view: &View) -> String {
-    format!("active_run_id={:?}", view.run.as_ref().map(|run| run.0.as_str()))
+    format!("active_run_id={:?}", view.run.as_ref().and_then(|run| run.run_id.as_ref()).map(RunId::as_str))
 }
 
 fn about_head(view: &View) -> Verdict {
@@ -447,16 +461,12 @@ fn head_verdict(view: &View) -> Verdict {
     let kind = view.head.as_ref().map(|head| head.kind);
     let trigger = view.head.as_ref().and_then(|head| head.trigger_kind);
     let kind = kind.map_or_else(String::new, |kind| format!("{kind:?}"));
-    Verdict {
-        evidence: Vec::from([
-            format!("message_kind={kind}"),
-            format!("trigger_kind={trigger:?}"),
-            queue_len(view),
-            format!("turn_in_progress={}", view.run.is_some()),
-        ]),
-        reason: kind,
-        ..about_head(view)
+    let mut evidence = Vec::from([format!("message_kind={kind}"), format!("trigger_kind={trigger:?}")]);
+    if !view.turns_allowed {
+        evidence.push("model_turn_blocked_by_control_posture".into());
     }
+    evidence.extend([queue_len(view), format!("turn_in_progress={}", view.run.is_some())]);
+    Verdict { evidence, reason: kind, ..about_head(view) }
 }
 
 /// A trigger that met a wait and did not satisfy it (contract 5.18).

@@ -11,7 +11,7 @@ use crate::{
     },
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
     plane::{
-        control::AgentStatus,
+        control::{AgentStatus, Control, PendingHint},
         queue::{Held, MessageKind, Priority, TickReason, TriggerKind},
         waiting::{ExternalTriggerScope, WaitConditionKind},
     },
@@ -49,6 +49,15 @@ impl HeadView {
     pub fn reenters(&self) -> bool {
         self.resolution.as_ref().is_some_and(|resolution| resolution.model_reentry)
     }
+}
+
+/// The run that is open.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct RunView {
+    /// Its id, where the state has one.
+    pub run_id: Option<RunId>,
+    /// The entry that opened it.
+    pub seq: Seq,
 }
 
 /// A key and whether it is spent.
@@ -94,7 +103,7 @@ pub struct HintView {
     /// The entry that made it so.
     pub seq: Seq,
     /// Its key.
-    pub key: Key,
+    pub key: KeyView,
 }
 
 /// What the rules may know.
@@ -110,8 +119,10 @@ pub struct View {
     pub closing: bool,
     /// How many messages wait.
     pub queue_len: u64,
-    /// The open run and the entry that opened it.
-    pub run: Option<(RunId, Seq)>,
+    /// Whether turns may be started; never while stopped or closing.
+    pub turns_allowed: bool,
+    /// The run that is open.
+    pub run: Option<RunView>,
     /// The message that goes next.
     pub head: Option<HeadView>,
     /// The wake hint that is pending.
@@ -154,9 +165,10 @@ impl View {
             control_seq: control.stopped.or(control.closing),
             closing: control.closing.is_some(),
             queue_len: state.queue.len() as u64,
-            run: state.turns.run.as_ref().map(|run| (run.run_id.clone(), run.seq)),
+            turns_allowed: control.stopped.is_none() && control.closing.is_none(),
+            run: state.turns.run.as_ref().map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
             head: state.queue.head().map(|held| head_view(state, held)),
-            hint: control.hint.as_ref().map(|pending| HintView { seq: pending.seq, key: Key::hint(&pending.hint, pending.seq) }),
+            hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
             queued: readiness::queued_runnable(state).into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
             system_waits: system_waits(state),
@@ -171,6 +183,12 @@ impl View {
     pub fn current_state(&self) -> Option<SchedulingState> {
         self.current.as_ref().map(|(item, _)| item.state)
     }
+}
+
+fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
+    let key = Key::hint(pending);
+    let ticked = control.hint_ticked.as_ref().filter(|ticked| ticked.key == key);
+    HintView { seq: pending.seq, key: KeyView { spent_by: ticked.map(|ticked| ticked.seq), key } }
 }
 
 fn system_waits(state: &State) -> Vec<SystemWaitView> {

@@ -242,8 +242,8 @@ impl Context {
         }
     }
 
-    /// A turn of our own completed: whatever went wrong before is over.
-    pub(crate) fn turn_completed(&mut self) {
-        self.error = None;
+    /// A turn of our own completed: whatever went wrong until then is over.
+    pub(crate) fn turn_completed(&mut self, at: Timestamp) {
+        self.error = self.error.filter(|error| error.at > at);
     }
 }

@@ -8,12 +8,13 @@ use crate::{
     effect::Effect,
     entry::{Place, Record},
     fact::{Outcome, Refusal},
-    id::{AgentId, ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
+    id::{AgentId, ExternalTriggerId, RunId, Seq, WaitingIntentId, WorkItemId},
     ladder::{decision::Decision, edition::Edition},
     plane::{
         queue::{MessageBody, TriggerKind},
         turn::{AbortReason, TurnTerminalKind},
         waiting::ExternalTriggerScope,
+        work::SpentKey,
     },
     state::State,
     tagged::{names, vocabulary},
@@ -134,6 +135,40 @@ pub struct AgentImported {
     /// How that turn ended, if it did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub last_turn_terminal: Option<TurnTerminalKind>,
+    /// The number of the turn that ended so, where it is not the newest.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub terminal_turn_index: Option<u64>,
+    /// The run that was open there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_run_id: Option<RunId>,
+    /// The wake hint that was pending there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub wake_hint: Option<RecordedHint>,
+    /// The lines that the import dropped (contract 3.5).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub torn: Vec<TornLine>,
+}
+
+/// A wake hint that another runtime recorded: its time is part of its key (contract 8.4).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RecordedHint {
+    /// The hint.
+    pub hint: WakeHint,
+    /// When it was recorded.
+    pub created_at: Timestamp,
+}
+
+/// A last line without end, which its writer did not live to finish.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TornLine {
+    /// The file.
+    pub file: String,
+    /// The line, from 1.
+    pub line: u64,
+    /// How much of it was there, in bytes.
+    pub bytes: u64,
 }
 
 /// A wake hint (contract 5.21): a signal to look again, not a message.
@@ -220,10 +255,24 @@ fn record(control: ControlRecord) -> Vec<Record> {
 /// The pending wake hint and the entry that made it so.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 pub struct PendingHint {
-    /// The entry; it is the hint's generation (contract 8.4).
+    /// The entry.
     pub seq: Seq,
+    /// When another runtime recorded it, if one did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
     /// The hint.
     pub hint: WakeHint,
+}
+
+impl PendingHint {
+    /// What tells this hint from others of its scope (contract 8.4): its entry, or, recorded elsewhere, its microsecond.
+    #[must_use]
+    pub fn generation(&self) -> i64 {
+        match self.created_at {
+            Some(at) => at.as_nanos().div_euclid(1_000),
+            None => i64::try_from(self.seq.0).unwrap_or(i64::MAX),
+        }
+    }
 }
 
 /// The newest recorded decision and its entry.
@@ -258,6 +307,8 @@ pub struct Control {
     pub resting: Option<AgentStatus>,
     /// The pending wake hint.
     pub hint: Option<PendingHint>,
+    /// The key of the newest hint that was ticked: a hint that was ticked elsewhere, but not cleared, is not ticked again (contract 8.3).
+    pub hint_ticked: Option<SpentKey>,
     /// The newest recorded decision.
     pub decided: Option<Decided>,
 }
@@ -275,6 +326,7 @@ impl Default for Control {
             closing: None,
             resting: None,
             hint: None,
+            hint_ticked: None,
             decided: None,
         }
     }
@@ -297,10 +349,15 @@ impl Control {
             ControlRecord::AgentImported(agent) => {
                 self.imported_status = Some(agent.status);
                 self.stopped = (agent.status == AgentStatus::Stopped).then_some(place.seq);
+                self.hint = agent.wake_hint.as_ref().map(|recorded| PendingHint {
+                    seq: place.seq,
+                    created_at: Some(recorded.created_at),
+                    hint: recorded.hint.clone(),
+                });
             }
             ControlRecord::FocusSet(_) => {}
             ControlRecord::WakeHintPending(hint) => {
-                self.hint = Some(PendingHint { seq: place.seq, hint: hint.clone() });
+                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint: hint.clone() });
             }
             ControlRecord::WakeHintCleared(_) => self.hint = None,
             ControlRecord::StartRequested(_) => {

@@ -29,6 +29,23 @@ pub(super) struct GuestArg {
     guest: Option<PathBuf>,
 }
 
+/// The one engine of a command.
+#[derive(Args)]
+pub(super) struct EngineArg {
+    /// The engine that decides
+    #[arg(long, value_enum, default_value = "native")]
+    engine: EngineName,
+    #[command(flatten)]
+    guest: GuestArg,
+}
+
+impl EngineArg {
+    /// Starts it.
+    pub(super) fn start(&self) -> Result<Tracer, CliError> {
+        self.guest.start(self.engine)
+    }
+}
+
 impl GuestArg {
     /// Starts an engine.
     pub(super) fn start(&self, engine: EngineName) -> Result<Tracer, CliError> {

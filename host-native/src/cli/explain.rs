@@ -15,7 +15,7 @@ use wakeful_core::{
 
 use super::{
     Cases, CliError, Verdict,
-    engines::{EngineName, GuestArg},
+    engines::EngineArg,
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
 use crate::{case, trace::Trace};
@@ -24,11 +24,8 @@ use crate::{case, trace::Trace};
 pub(super) struct Explain {
     #[command(flatten)]
     cases: Cases,
-    /// The engine that explains
-    #[arg(long, value_enum, default_value = "native")]
-    engine: EngineName,
     #[command(flatten)]
-    guest: GuestArg,
+    engine: EngineArg,
     /// Print one JSON object per case: the core's `Explanation`
     #[arg(long)]
     json: bool,
@@ -79,7 +76,7 @@ struct Refused {
 impl Explain {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.cases.cases)?;
-        let mut tracer = self.guest.start(self.engine)?;
+        let mut tracer = self.engine.start()?;
         for (at, case) in cases.iter().enumerate() {
             let failed = |why| CliError::Trace { case: case.name.clone(), why };
             let trace = tracer.trace(case).map_err(failed)?;

@@ -1,8 +1,11 @@
 //! The command line: one file per command.
 
+mod conformance;
 mod crosscheck;
 mod engines;
 mod explain;
+mod export;
+mod import;
 mod replay;
 mod style;
 mod trace;
@@ -35,6 +38,12 @@ enum Command {
     Explain(explain::Explain),
     /// Play cases with several engines and name the first difference
     Crosscheck(crosscheck::Crosscheck),
+    /// Judge our own functions by vectors of the reference runtime
+    Conformance(conformance::Conformance),
+    /// Turn the folder of another runtime into a case
+    Import(import::Import),
+    /// Turn any case into a fixture folder of full records
+    Export(export::Export),
     /// Print what an engine does with cases, step by step, as JSON
     Trace(trace::TraceArgs),
     /// Print the JSON Schema of every payload
@@ -88,6 +97,29 @@ enum CliError {
     /// Something other than a fixture was to be replayed.
     #[error("`{0}` is a story: replay reads fixtures; use `wakeful explain` or `wakeful crosscheck` for stories")]
     NotAFixture(String),
+    /// A story was to be imported.
+    #[error("`{}` is a story: import reads folders; use `wakeful export` for stories", .0.display())]
+    NotAFolder(PathBuf),
+    /// A folder would be written over.
+    #[error("`{}` is not empty: name another folder, or replace what is there with --force", .0.display())]
+    NotEmpty(PathBuf),
+    /// A file of vectors cannot be read.
+    #[error(transparent)]
+    Vectors(#[from] crate::conformance::VectorError),
+    /// A vector cannot be answered.
+    #[error("{}: {message}", file.display())]
+    Vector {
+        /// The file.
+        file: PathBuf,
+        /// What is wrong, and where.
+        message: String,
+    },
+    /// Nobody answers vectors.
+    #[error(transparent)]
+    Oracle(#[from] crate::conformance::OracleError),
+    /// There was nothing to judge.
+    #[error("the files hold no vector")]
+    NoVectors,
     /// The answer cannot be written.
     #[error("cannot write {what}: {why}")]
     Write {
@@ -118,6 +150,9 @@ pub fn main() -> ExitCode {
         Command::Replay(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
+        Command::Conformance(command) => command.run(),
+        Command::Import(command) => command.run(),
+        Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),
         Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
             anstream::print!("{text}");

@@ -6,22 +6,15 @@ use serde_json::value::RawValue;
 use similar::{ChangeTag, TextDiff};
 use wakeful_core::{host::ErrorReport, ladder::Decision};
 
-use super::{
-    Cases, CliError, Verdict,
-    engines::{EngineName, GuestArg},
-    style,
-};
+use super::{Cases, CliError, Verdict, engines::EngineArg, style};
 use crate::case::{self, CaseKind};
 
 #[derive(Args)]
 pub(super) struct Replay {
     #[command(flatten)]
     cases: Cases,
-    /// The engine that decides
-    #[arg(long, value_enum, default_value = "native")]
-    engine: EngineName,
     #[command(flatten)]
-    guest: GuestArg,
+    engine: EngineArg,
     /// Print one JSON document: a list of {case, ok, expected, found, explanation}
     #[arg(long)]
     json: bool,
@@ -30,7 +23,7 @@ pub(super) struct Replay {
 /// The part of the core's `Replay` that is read here; the rest is passed through.
 #[derive(Deserialize)]
 struct Answer {
-    expected: Box<RawValue>,
+    expected: Option<Box<RawValue>>,
     found: Box<RawValue>,
     explanation: Box<RawValue>,
 }
@@ -48,8 +41,9 @@ struct Explained {
 #[derive(Serialize)]
 struct Row {
     case: String,
-    ok: bool,
-    expected: Box<RawValue>,
+    /// None where nothing is expected.
+    ok: Option<bool>,
+    expected: Option<Box<RawValue>>,
     found: Box<RawValue>,
     explanation: Box<RawValue>,
 }
@@ -63,7 +57,7 @@ impl Row {
 impl Replay {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.cases.cases)?;
-        let mut tracer = self.guest.start(self.engine)?;
+        let mut tracer = self.engine.start()?;
         let mut rows = Vec::new();
         for case in &cases {
             if matches!(case.kind, CaseKind::Story(..)) {
@@ -78,7 +72,7 @@ impl Replay {
             let answer: Answer = serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
             rows.push(Row {
                 case: case.name.clone(),
-                ok: answer.expected.get() == answer.found.get(),
+                ok: answer.expected.as_ref().map(|expected| expected.get() == answer.found.get()),
                 expected: answer.expected,
                 found: answer.found,
                 explanation: answer.explanation,
@@ -89,7 +83,7 @@ impl Replay {
         } else {
             print(&rows);
         }
-        Ok(if rows.iter().all(|row| row.ok) { Verdict::Well } else { Verdict::Differs })
+        Ok(if rows.iter().all(|row| row.ok != Some(false)) { Verdict::Well } else { Verdict::Differs })
     }
 }
 
@@ -98,20 +92,28 @@ fn print(rows: &[Row]) {
     for row in rows {
         let (kind, reason, rule) =
             row.decision().map_or_else(Default::default, |decision| (format!("{:?}", decision.kind), decision.reason, decision.rule));
-        let mark = if row.ok { style::painted(style::GOOD, "as expected") } else { style::painted(style::BAD, "differs") };
+        let mark = match row.ok {
+            Some(true) => style::painted(style::GOOD, "as expected"),
+            Some(false) => style::painted(style::BAD, "differs"),
+            None => style::painted(style::FAINT, "nothing expected"),
+        };
         table.add_row([row.case.clone(), kind, reason, rule, mark]);
     }
     style::print(&table);
-    for row in rows.iter().filter(|row| !row.ok) {
-        print_diff(row);
+    let differing = rows.iter().filter(|row| row.ok == Some(false));
+    for (row, expected) in differing.clone().filter_map(|row| Some((row, row.expected.as_ref()?))) {
+        print_diff(row, expected);
     }
-    let wrong = rows.iter().filter(|row| !row.ok).count();
-    anstream::println!("\n{} cases, {wrong} differ", rows.len());
+    let silent = match rows.iter().filter(|row| row.ok.is_none()).count() {
+        0 => String::new(),
+        count => format!(", {count} expect nothing"),
+    };
+    anstream::println!("\n{} cases, {} differ{silent}", rows.len(), differing.count());
 }
 
 /// The lines in which `expected.json` and what was found differ.
-fn print_diff(row: &Row) {
-    let (expected, found) = (pretty(&row.expected), pretty(&row.found));
+fn print_diff(row: &Row, expected: &RawValue) {
+    let (expected, found) = (pretty(expected), pretty(&row.found));
     anstream::println!(
         "\n{}: expected {}, found {}",
         style::painted(style::STRONG, &row.case),

@@ -6,10 +6,7 @@ use clap::Args;
 use serde::Serialize;
 use wakeful_core::foreign::Folder;
 
-use super::{
-    Cases, CliError, Verdict,
-    engines::{EngineName, GuestArg},
-};
+use super::{Cases, CliError, Verdict, engines::EngineArg};
 use crate::{
     case::{self, Case, CaseKind},
     trace::{Trace, TraceError},
@@ -19,11 +16,8 @@ use crate::{
 pub(super) struct TraceArgs {
     #[command(flatten)]
     cases: Cases,
-    /// The engine that is traced
-    #[arg(long, value_enum, default_value = "native")]
-    engine: EngineName,
     #[command(flatten)]
-    guest: GuestArg,
+    engine: EngineArg,
     /// Write the cases with their traces to this file, as the workbench reads them
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
@@ -59,7 +53,7 @@ impl<'a> Bundled<'a> {
 impl TraceArgs {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.cases.cases)?;
-        let mut tracer = self.guest.start(self.engine)?;
+        let mut tracer = self.engine.start()?;
         let mut bundled = Vec::new();
         for case in &cases {
             let trace = tracer.trace(case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;

@@ -27,14 +27,14 @@ pub struct NoGuest;
 /// Where the one that was found cannot be used.
 pub fn find(named: Option<&Path>) -> Result<Option<Guest>, GuestError> {
     let from_environment = env::var_os("WAKEFUL_GUEST").map(PathBuf::from);
-    if let Some(path) = named.map(Path::to_owned).or(from_environment).or_else(built) {
+    if let Some(path) = named.map(Path::to_owned).or(from_environment).or_else(|| built(BUILT)) {
         return Guest::load(&path).map(Some);
     }
     EMBEDDED.map(|bytes| Guest::compile(bytes, "the embedded guest")).transpose()
 }
 
-/// The guest in the target folder that this program was built into.
-fn built() -> Option<PathBuf> {
+/// A file in the target folder that this program was built into.
+pub(crate) fn built(file: &str) -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
-    program.ancestors().map(|folder| folder.join(BUILT)).find(|path| path.is_file())
+    program.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())
 }

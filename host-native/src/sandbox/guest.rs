@@ -5,7 +5,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use wasmtime::{Config, Engine, component::Component};
+use wasmtime::{Config, Engine, Trap, component::Component};
+
+use super::limits::Limits;
 
 /// All that the guest may import.
 pub const IMPORTS: [&str; 3] = ["wakeful:scheduler/clock@0.1.0", "wakeful:scheduler/ledger@0.1.0", "wakeful:scheduler/provider@0.1.0"];
@@ -36,8 +38,10 @@ pub enum GuestError {
         import: String,
     },
     /// The component does not offer what a scheduler offers.
-    #[error("guest does not export `wakeful:scheduler/agent@0.1.0`: {why}")]
+    #[error("guest does not export what `{world}` does: {why}")]
     WrongWorld {
+        /// What it should be.
+        world: &'static str,
         /// Why.
         why: String,
     },
@@ -61,11 +65,21 @@ pub enum GuestError {
     },
 }
 
+impl GuestError {
+    /// What a failed call means; the instance cannot be entered again.
+    pub(crate) fn of_call(why: &wasmtime::Error, limits: Limits) -> Self {
+        match why.downcast_ref::<Trap>() {
+            Some(Trap::OutOfFuel) => Self::OutOfFuel { limit: limits.fuel_per_call },
+            _ => Self::Trapped { why: format!("{why:#}") },
+        }
+    }
+}
+
 /// A compiled guest, ready to be instantiated any number of times.
 #[derive(Clone)]
 pub struct Guest {
-    pub(super) engine: Engine,
-    pub(super) component: Component,
+    engine: Engine,
+    component: Component,
 }
 
 impl Guest {
@@ -93,6 +107,16 @@ impl Guest {
             Some(import) => Err(GuestError::ForeignImport { import }),
             None => Ok(guest),
         }
+    }
+
+    /// The engine that it was compiled for.
+    pub(crate) fn engine(&self) -> &Engine {
+        &self.engine
+    }
+
+    /// What was compiled.
+    pub(crate) fn component(&self) -> &Component {
+        &self.component
     }
 
     /// The names of what the guest imports, sorted.

@@ -8,7 +8,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 use wasmtime::{
-    Store, Trap,
+    Store,
     component::{HasSelf, Linker},
 };
 
@@ -34,13 +34,13 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     /// Where the guest does not offer what a scheduler offers.
     pub fn new(guest: &Guest, ledger: L, clock: C, provider: P, limits: Limits) -> Result<Self, GuestError> {
         let setup = |why: wasmtime::Error| GuestError::Setup { why: format!("{why:#}") };
-        let mut linker = Linker::new(&guest.engine);
+        let mut linker = Linker::new(guest.engine());
         World::add_to_linker::<_, HasSelf<Lent<L, C, P>>>(&mut linker, |lent| lent).map_err(setup)?;
-        let mut store = Store::new(&guest.engine, Lent::new(ledger, clock, provider, &limits));
+        let mut store = Store::new(guest.engine(), Lent::new(ledger, clock, provider, &limits));
         store.limiter(|lent| &mut lent.limits);
         store.set_fuel(limits.fuel_per_call).map_err(setup)?;
-        let world =
-            World::instantiate(&mut store, &guest.component, &linker).map_err(|why| GuestError::WrongWorld { why: format!("{why:#}") })?;
+        let world = World::instantiate(&mut store, guest.component(), &linker)
+            .map_err(|why| GuestError::WrongWorld { world: "wakeful:scheduler/agent@0.1.0", why: format!("{why:#}") })?;
         Ok(Self { store, world, limits })
     }
 
@@ -59,11 +59,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         self.store.set_fuel(limit).map_err(|why| GuestError::Setup { why: format!("{why:#}") })?;
         match call(self.world.wakeful_scheduler_agent(), &mut self.store) {
             Ok(answer) => answer.map_err(|why| EngineError::Refused(report(why))),
-            Err(why) => Err(match why.downcast_ref::<Trap>() {
-                Some(Trap::OutOfFuel) => GuestError::OutOfFuel { limit },
-                _ => GuestError::Trapped { why: format!("{why:#}") },
-            }
-            .into()),
+            Err(why) => Err(GuestError::of_call(&why, self.limits).into()),
         }
     }
 }

@@ -8,6 +8,7 @@ mod imports;
 mod instance;
 mod limits;
 
+pub(crate) use find::built;
 pub use find::{NoGuest, find};
 pub use guest::{Guest, GuestError, IMPORTS};
 pub use imports::Calls;

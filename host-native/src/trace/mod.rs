@@ -12,6 +12,7 @@ use crate::{
     sandbox::{Guest, GuestError},
 };
 pub use node::Node;
+pub(crate) use play::REPLAYED_AT;
 
 /// What an engine did with a case.
 #[derive(Debug, Serialize, Deserialize)]

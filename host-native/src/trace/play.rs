@@ -2,7 +2,7 @@
 
 use serde_json::value::RawValue;
 use wakeful_core::{
-    foreign::Folder,
+    foreign::{self, Folder},
     json,
     ladder::Boundary,
     machine::Options,
@@ -21,7 +21,7 @@ use crate::{
 };
 
 /// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the same on every day.
-const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
+pub(crate) const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
 
 /// What the host lends to an engine while it plays.
 struct Stage {
@@ -74,7 +74,9 @@ fn play(engine: &mut impl Engine, stage: &Stage, case: &Case) -> Result<Trace, T
 }
 
 fn replay(engine: &mut impl Engine, stage: &Stage, folder: &Folder) -> Result<Step, TraceError> {
-    let opened = engine.open(&Options::new("default".into()), Mode::Observe);
+    // Where the agent cannot be told, the replay itself says why.
+    let agent_id = foreign::agent_of(folder).unwrap_or_else(|_| "default".into());
+    let opened = engine.open(&Options::new(agent_id), Mode::Observe);
     let outcome = opened.and_then(|_| engine.replay(&json::write(folder)));
     step(engine, stage, 0, r#"{"do":"replay"}"#.to_owned(), answered(outcome)?)
 }

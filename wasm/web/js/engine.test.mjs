@@ -102,6 +102,16 @@ test("a fixture replays, and one that cannot be read is an error in the trace", 
   assert.equal(failed.entries.length, 1, "only the genesis entry was written");
 });
 
+test("a data folder is replayed as its own agent's and expects nothing", () => {
+  const timer =
+    '{"id":"t","agent_id":"main","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"repeat":false,"status":"active","next_fire_at":null}';
+  const files = { ".holon/state/agent.json": '{"id":"main","status":"asleep"}', ".holon/ledger/timers.jsonl": `${timer}\n` };
+  const [step] = JSON.parse(trace(guest, { case: "main", files })).steps;
+  assert.equal(step.outcome.expected, undefined);
+  assert.deepEqual([step.outcome.found.active_timers, step.outcome.found.decision], [1, "WaitForTimer"]);
+  assert.equal(step.entries[0].record.agent_id, "main");
+});
+
 test("a fact that is refused is an outcome, and the story goes on", () => {
   const bad = JSON.parse(heartbeat);
   bad.script.unshift({ fact: { fact: "no_such_fact" } });

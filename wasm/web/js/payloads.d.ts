@@ -326,7 +326,8 @@ export type Record =
   | ToolExecutionRecord
   | BriefRecord
   | TurnRecord
-  | ControlRecord;
+  | ControlRecord
+  | CarriedRecord;
 /**
  * An agent: the owner of one ledger.
  */
@@ -1774,6 +1775,52 @@ export interface AgentImported {
    * How that turn ended, if it did.
    */
   last_turn_terminal?: TurnTerminalKind | null;
+  /**
+   * The number of the turn that ended so, where it is not the newest.
+   */
+  terminal_turn_index?: number | null;
+  /**
+   * The run that was open there.
+   */
+  current_run_id?: RunId | null;
+  /**
+   * The wake hint that was pending there.
+   */
+  wake_hint?: RecordedHint | null;
+  /**
+   * The lines that the import dropped (contract 3.5).
+   */
+  torn?: TornLine[];
+}
+/**
+ * A wake hint that another runtime recorded: its time is part of its key (contract 8.4).
+ */
+export interface RecordedHint {
+  /**
+   * The hint.
+   */
+  hint: WakeHint;
+  /**
+   * When it was recorded.
+   */
+  created_at: Timestamp;
+}
+/**
+ * A last line without end, which its writer did not live to finish.
+ */
+export interface TornLine {
+  /**
+   * The file.
+   */
+  file: string;
+  /**
+   * The line, from 1.
+   */
+  line: number;
+  /**
+   * How much of it was there, in bytes.
+   */
+  bytes: number;
 }
 /**
  * The durable focus.
@@ -1787,6 +1834,19 @@ export interface FocusSet {
    * Why it moved.
    */
   cause: FocusCause;
+}
+/**
+ * A line of a foreign ledger whose class has no rules, kept so that an export can write it back (contract 3.7).
+ */
+export interface CarriedRecord {
+  /**
+   * The class: its file without the ending.
+   */
+  of_class: string;
+  /**
+   * The line, carried as given.
+   */
+  line: AnyJson;
 }
 /**
  * What a provider needs to start a turn.
@@ -2258,13 +2318,13 @@ export interface ExpectedClosure {
   waiting_reason?: WaitingReason | null;
 }
 /**
- * A replayed fixture: what its `expected.json` says, what was found in the same shape, and the explanation.
+ * A replayed folder: what its `expected.json` says, what was found in the same shape, and the explanation.
  */
 export interface Replay {
   /**
-   * What the fixture says.
+   * What the folder says; absent for a data folder, which has no `expected.json`.
    */
-  expected: Expected;
+  expected?: Expected | null;
   /**
    * What was found.
    */

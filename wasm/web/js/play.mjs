@@ -70,12 +70,21 @@ function replayFolder(guest, files, look) {
   };
   const provider = { startTurn: refuse, interject: refuse, yieldTurn: refuse, abortTurn: refuse, release: refuse };
   const host = { ledger: recorder.ledger, clock: { now: () => FIXTURE_NOW }, provider };
-  const scheduler = guest.Scheduler.observe({ agent_id: "default" }, host);
+  const scheduler = guest.Scheduler.observe({ agent_id: agentOf(guest, files) }, host);
   try {
     recorder.step('{"do":"replay"}', outcome(() => scheduler.replayText(files)), scheduler, look);
     return recorder.steps;
   } finally {
     scheduler.free();
+  }
+}
+
+/** Whose folder it is; where that cannot be told, the replay itself says why. */
+function agentOf(guest, files) {
+  try {
+    return guest.agentOf(files);
+  } catch {
+    return "default";
   }
 }
 

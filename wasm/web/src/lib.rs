@@ -6,12 +6,14 @@
 
 mod crossing;
 mod error;
+mod folder;
 mod host;
 mod machine;
 mod player;
 mod scheduler;
 mod types;
 
+pub use folder::agent_of;
 pub use host::{JsClock, JsHost, JsLedger, JsProvider};
 pub use machine::Machine;
 pub use player::Player;

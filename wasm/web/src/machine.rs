@@ -91,7 +91,7 @@ impl Machine {
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Proposal")]
     pub fn import_folder(&mut self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue, now: i64) -> Result<JsValue, JsValue> {
         let folder: Folder = read("folder", files)?;
-        let import = Import::of_fixture(&folder, instant(now)).map_err(failure)?;
+        let import = Import::of_folder(&folder, instant(now)).map_err(failure)?;
         Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
     }
 

@@ -31,7 +31,10 @@ export function outcomeWords(outcome: Outcome): { words: string; failed: boolean
   if ("error" in outcome) {
     return { words: `${outcome.error.code}: ${outcome.error.message}`, failed: true };
   }
-  if ("expected" in outcome) {
+  if ("found" in outcome) {
+    if (outcome.expected === undefined) {
+      return { words: "read; the folder expects nothing", failed: false };
+    }
     const missed = unexpected(outcome.expected, outcome.found);
     return missed.length === 0
       ? { words: "found what expected.json says", failed: false }

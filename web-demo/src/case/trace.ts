@@ -32,7 +32,7 @@ export type Outcome =
   | { error: ErrorReport }
   | { answer: string; reason?: string; because?: number; head: Head; effects: Effect[] }
   | Report[]
-  | { expected: Expected; found: Expected; explanation: Explanation };
+  | { expected?: Expected; found: Expected; explanation: Explanation };
 
 /** One step of a trace. */
 export interface Step {

@@ -63,11 +63,12 @@ pub(super) const STAGES: [Stage; 22] = [
     },
     Stage {
         name: "clippy, guests",
-        does: "both guests for wasm",
+        does: "the guests for wasm",
         needs: &["set-up"],
-        // Two calls, as for the build: one would unify the features of the two packages.
+        // A call for each, as for the build: one would unify the features of the packages.
         work: Work::Check(|ground| {
             clippy(ground, "component", &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat())?;
+            clippy(ground, "oracle", &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "web", &[&["-p", "wakeful-web"], GUEST_TARGET.as_slice()].concat())
         }),
     },
@@ -80,7 +81,7 @@ pub(super) const STAGES: [Stage; 22] = [
     Stage { name: "tools", does: "wasm-bindgen and wit-component", needs: &[], work: Work::Check(|ground| tools::build(ground.paths)) },
     Stage {
         name: "guests",
-        does: "the component and the web module",
+        does: "the component, the oracle and the web module",
         needs: &["set-up", "tools"],
         work: Work::Check(|ground| guests::build(ground.paths)),
     },

@@ -86,7 +86,7 @@ impl File {
 
     /// Test data that was recorded elsewhere, and is kept as it came.
     pub(super) fn is_recorded_data(&self) -> bool {
-        self.path.starts_with("tests/fixtures/")
+        ["tests/fixtures/", "tests/ledgers/"].iter().any(|folder| self.path.starts_with(folder))
     }
 
     /// The lines with their numbers from 1.

@@ -13,7 +13,7 @@ pub use self::{
         AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
     },
     lanes::{Held, Queue},
-    record::{MessageRecord, Notes, QueueEntryRecord, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote},
+    record::{HintTickNote, MessageRecord, Notes, QueueEntryRecord, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote},
 };
 use crate::{
     entry::Record,

@@ -122,6 +122,13 @@ pub struct Notes {
     pub system_wait: Option<RawJson>,
 }
 
+/// The part of a wake-hint tick's metadata that says which hint it was.
+#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+pub struct HintTickNote {
+    /// The key that admitting this tick spends.
+    pub idempotency_key: String,
+}
+
 /// The metadata of a system-wait tick (contract 8.1).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SystemWaitNote {

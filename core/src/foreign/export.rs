@@ -1,0 +1,100 @@
+//! Export: a ledger in, a fixture folder of full records out (contract 3.7).
+//!
+//! What only a driver knows is not in the layout: an item's epoch reads as its revision again (contract 8.2), and the history of control
+//! is one `agent.json`. All else is decided on the folder as it is on the ledger.
+
+use alloc::{format, string::String, vec::Vec};
+
+use serde::Serialize;
+
+use super::{FIXTURE_FORMAT, Folder, expected::Expected};
+use crate::{
+    derive::status,
+    entry::{EntryBytes, EntryError, Record},
+    explain,
+    id::{AgentId, RunId, WorkItemId},
+    json,
+    ladder::Boundary,
+    plane::{
+        control::{AgentStatus, WakeHint},
+        turn::TurnTerminalKind,
+    },
+    state::State,
+    time::Timestamp,
+};
+
+/// The agent's state as the reference runtime spells it, as far as the scheduler knows it.
+#[derive(Serialize)]
+struct AgentFile<'a> {
+    format: u32,
+    id: &'a AgentId,
+    status: AgentStatus,
+    current_run_id: Option<&'a RunId>,
+    pending: u64,
+    turn_index: u64,
+    current_work_item_id: Option<&'a WorkItemId>,
+    last_turn_terminal: Option<Terminal>,
+    pending_wake_hint: Option<Hint<'a>>,
+}
+
+#[derive(Serialize)]
+struct Terminal {
+    turn_index: u64,
+    kind: TurnTerminalKind,
+}
+
+#[derive(Serialize)]
+struct Hint<'a> {
+    #[serde(flatten)]
+    hint: &'a WakeHint,
+    created_at: Timestamp,
+}
+
+/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and, from the explanation at the idle boundary, `expected.json`.
+///
+/// # Errors
+/// Where an entry is damaged or out of order.
+pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
+    let mut state = State::default();
+    let mut folder = Folder::new();
+    let mut times = Vec::new();
+    for bytes in ledger {
+        let entry = bytes.open(&state.head)?;
+        state.apply(&entry);
+        times.push(entry.at);
+        let (class, line) = match &entry.record {
+            // What control adds up to stands in `agent.json`.
+            Record::Control(_) => continue,
+            Record::Carried(carried) => (carried.of_class.as_str(), String::from(carried.line.as_str())),
+            record => (record.class().as_str(), json::write(record)),
+        };
+        let file = folder.entry(format!("ledger/{class}.jsonl")).or_default();
+        file.push_str(&line);
+        file.push('\n');
+    }
+    // contract 8.4: for the folder's readers its hint was recorded elsewhere, so that its time tells it apart, no longer its entry.
+    if let Some(pending) = &mut state.control.hint {
+        let entry = usize::try_from(pending.seq.0).ok().and_then(|seq| seq.checked_sub(1));
+        let recorded_at = entry.and_then(|entry| times.get(entry)).copied();
+        pending.created_at = pending.created_at.or(recorded_at);
+    }
+    let agent = AgentFile {
+        format: FIXTURE_FORMAT,
+        id: &state.control.agent_id,
+        status: status::of(&state),
+        current_run_id: state.turns.run.as_ref().map(|run| &run.run_id),
+        pending: state.queue.len() as u64,
+        turn_index: state.turns.turn_index,
+        current_work_item_id: state.work.focus.as_ref().map(|focus| &focus.work_item_id),
+        last_turn_terminal: state.turns.last_terminal.map(|last| Terminal { turn_index: last.turn_index, kind: last.kind }),
+        pending_wake_hint: state
+            .control
+            .hint
+            .as_ref()
+            .and_then(|pending| Some(Hint { hint: &pending.hint, created_at: pending.created_at? })),
+    };
+    let explanation = explain::explain(&state, Boundary::RunLoopIdle, state.at);
+    folder.insert("agent.json".into(), json::write_indented(&agent));
+    folder.insert("expected.json".into(), json::write_indented(&Expected::of(&explanation)));
+    Ok(folder)
+}

@@ -1,0 +1,49 @@
+//! Full records: the lines that the reference runtime writes, and those that an export writes. They keep their own times and agents.
+
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
+
+use serde::de::IgnoredAny;
+
+use crate::{
+    entry::{Class, Record},
+    json::JsonError,
+    plane::{control::ControlRecord, waiting},
+};
+
+/// The key that only the full form of a class has; none where a class has no short form.
+fn mark(class: Class) -> Option<&'static str> {
+    match class {
+        Class::Messages => Some("body"),
+        Class::Tasks => Some("kind"),
+        Class::WaitingIntents => Some("status"),
+        Class::Timers => Some("duration_ms"),
+        Class::WorkItems | Class::QueueEntries | Class::Events | Class::Briefs | Class::Tools => Some("created_at"),
+        Class::Transcript | Class::WaitConditions | Class::Turns | Class::Control | Class::Carried => None,
+    }
+}
+
+fn has_key(text: &str, key: &str) -> bool {
+    serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text).is_ok_and(|object| object.contains_key(key))
+}
+
+/// Whether a line is a full record.
+pub(super) fn is_full(class: Class, text: &str) -> bool {
+    mark(class).is_none_or(|key| has_key(text, key))
+}
+
+/// Whether a line belongs to a class of ours but has the reference runtime's shape, which the scheduler does not read.
+pub(super) fn is_carried(class: Class, text: &str) -> bool {
+    class == Class::Transcript && has_key(text, "kind")
+}
+
+/// The records of a full line. `mirrored` says whether the folder has the mirrors of its intents as records of their own.
+pub(super) fn records(class: Class, text: &str, mirrored: bool) -> Result<Vec<Record>, JsonError> {
+    match Record::decode(class, text)? {
+        Record::Control(ControlRecord::Genesis(_)) => {
+            Err(JsonError::at_field("control", "a ledger makes its own `genesis`: remove this line"))
+        }
+        // contract 5.16: an intent and its mirror condition are recorded together.
+        Record::WaitingIntent(intent) if !mirrored => Ok(waiting::with_mirror(intent).into()),
+        record => Ok(Vec::from([record])),
+    }
+}

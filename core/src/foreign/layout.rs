@@ -1,0 +1,113 @@
+//! Where a folder keeps what: the layout of fixtures and exports, and that of the reference runtime's data folders.
+
+use alloc::{
+    collections::BTreeSet,
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::de::IgnoredAny;
+
+use super::{Folder, ForeignError};
+use crate::{json::JsonError, plane::control::TornLine};
+
+/// A folder and the places in it.
+pub(super) struct Layout<'a> {
+    folder: &'a Folder,
+    agent: &'static str,
+    ledger: &'static str,
+}
+
+/// The lines of a class, and what was dropped from its end.
+#[derive(Default)]
+pub(super) struct Lines<'a> {
+    pub(super) lines: Vec<Line<'a>>,
+    pub(super) torn: Option<TornLine>,
+}
+
+/// One record's text and where it stands.
+pub(super) struct Line<'a> {
+    pub(super) file: String,
+    pub(super) number: u64,
+    pub(super) indent: usize,
+    pub(super) text: &'a str,
+}
+
+impl Line<'_> {
+    /// An error in this line, in the terms of its file.
+    pub(super) fn error(&self, why: JsonError) -> ForeignError {
+        ForeignError::at(&self.file, self.number, why.shifted(self.indent))
+    }
+}
+
+impl<'a> Layout<'a> {
+    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` where there is a `.holon`, else `agent.json` and `ledger/`.
+    pub(super) fn of(folder: &'a Folder) -> Self {
+        if folder.keys().any(|path| path.starts_with(".holon/")) {
+            Self { folder, agent: ".holon/state/agent.json", ledger: ".holon/ledger/" }
+        } else {
+            Self { folder, agent: "agent.json", ledger: "ledger/" }
+        }
+    }
+
+    /// Whether this is a data folder, which expects nothing.
+    pub(super) fn is_data_folder(&self) -> bool {
+        self.ledger.starts_with('.')
+    }
+
+    /// The file of the agent's state and its text.
+    pub(super) fn agent(&self) -> Result<(&'static str, &'a str), ForeignError> {
+        let text = self.folder.get(self.agent).ok_or_else(|| ForeignError::Missing { file: self.agent.into() })?;
+        Ok((self.agent, text))
+    }
+
+    /// The names of the classes that have a file, in order.
+    pub(super) fn classes(&self) -> BTreeSet<&'a str> {
+        let files = self.folder.keys().filter_map(|path| path.strip_prefix(self.ledger));
+        files
+            .filter_map(|file| file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".json")))
+            .filter(|name| !name.contains('/'))
+            .collect()
+    }
+
+    /// The records of a class: the lines of `<class>.jsonl`, else the members of the array in `<class>.json`.
+    pub(super) fn lines(&self, class: &str) -> Result<Lines<'a>, ForeignError> {
+        let file = format!("{}{class}.jsonl", self.ledger);
+        if let Some(text) = self.folder.get(&file) {
+            return Ok(by_line(file, text));
+        }
+        let file = format!("{}{class}.json", self.ledger);
+        match self.folder.get(&file) {
+            Some(text) => members(&file, text),
+            None => Ok(Lines::default()),
+        }
+    }
+}
+
+fn by_line(file: String, text: &str) -> Lines<'_> {
+    let mut lines: Vec<_> = text
+        .lines()
+        .zip(1..)
+        .filter(|(line, _)| !line.trim().is_empty())
+        .map(|(line, number)| Line { file: file.clone(), number, indent: line.len() - line.trim_start().len(), text: line.trim() })
+        .collect();
+    // contract 3.5: a writer that died in the middle of a line leaves it without its end.
+    let is_torn = !text.ends_with('\n') && lines.last().is_some_and(|line| serde_json::from_str::<IgnoredAny>(line.text).is_err());
+    let torn = if is_torn { lines.pop() } else { None };
+    Lines { lines, torn: torn.map(|line| TornLine { file, line: line.number, bytes: line.text.len() as u64 }) }
+}
+
+fn members<'a>(file: &str, text: &'a str) -> Result<Lines<'a>, ForeignError> {
+    let members: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).map_err(|why| {
+        let message = format!("expected an array of records: {why}");
+        ForeignError::at(file, 1, JsonError { path: String::new(), line: why.line() as u64, column: why.column() as u64, message })
+    })?;
+    let lines = members.into_iter().map(|member| {
+        let offset = (member.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
+        let before = text.get(..offset).unwrap_or_default();
+        let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
+        Line { file: file.to_string(), number: before.matches('\n').count() as u64 + 1, indent: offset - line_start, text: member.get() }
+    });
+    Ok(Lines { lines: lines.collect(), torn: None })
+}

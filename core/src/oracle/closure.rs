@@ -1,0 +1,70 @@
+//! Operation `closure`: facts in, closure out.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    derive::{
+        closure::{self, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkSignal},
+        readiness::SchedulingState,
+    },
+    json::{self, JsonError},
+    plane::turn::TurnTerminalKind,
+};
+
+#[derive(Deserialize)]
+struct Input {
+    facts: GivenFacts,
+}
+
+#[derive(Deserialize)]
+struct GivenFacts {
+    runtime_error: bool,
+    awaiting_operator_input: bool,
+    active_blocking_tasks: usize,
+    active_waiting_intents: usize,
+    active_agent_waiting_intents: usize,
+    active_timers: usize,
+    current_work_item_scheduling_state: Option<SchedulingState>,
+    work_signal: Option<WorkSignal>,
+    turn_started: bool,
+    turn_in_progress: bool,
+    turn_terminal_kind: Option<TurnTerminalKind>,
+    runtime_posture: Option<RuntimePosture>,
+}
+
+/// The closure with its absent parts as nulls.
+#[derive(Serialize)]
+struct Output {
+    outcome: ClosureOutcome,
+    waiting_reason: Option<WaitingReason>,
+    work_signal: Option<WorkSignal>,
+    runtime_posture: RuntimePosture,
+    evidence: Vec<String>,
+}
+
+pub(super) fn answer(input: &str) -> Result<String, JsonError> {
+    let given = json::read::<Input>(input)?.facts;
+    let closure = closure::decide(&Facts {
+        runtime_error: given.runtime_error,
+        blocking_tasks: given.active_blocking_tasks,
+        intents: given.active_waiting_intents,
+        agent_intents: given.active_agent_waiting_intents,
+        timers: given.active_timers,
+        awaiting_operator: given.awaiting_operator_input,
+        current: given.current_work_item_scheduling_state,
+        work_signal: given.work_signal,
+        turn_started: given.turn_started,
+        run_open: given.turn_in_progress,
+        terminal: given.turn_terminal_kind,
+        posture: given.runtime_posture.unwrap_or(RuntimePosture::Awake),
+    });
+    Ok(json::write(&Output {
+        outcome: closure.outcome,
+        waiting_reason: closure.waiting_reason,
+        work_signal: closure.work_signal,
+        runtime_posture: closure.runtime_posture,
+        evidence: closure.evidence,
+    }))
+}

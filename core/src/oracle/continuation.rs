@@ -1,0 +1,66 @@
+//! Operation `continuation`: a prior closure and a trigger in, a resolution out. The trigger names no wait, so its class decides.
+
+use alloc::{string::String, vec::Vec};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    derive::{
+        closure::{ClosureOutcome, WaitingReason},
+        continuation::{self, Class, Found, Names, Prior, Satisfied, Trigger},
+    },
+    json::{self, JsonError},
+    plane::{control::Policy, queue::TriggerKind, task::TaskWaitPolicy},
+};
+
+#[derive(Deserialize)]
+struct Input {
+    prior: Prior,
+    trigger: GivenTrigger,
+}
+
+#[derive(Deserialize)]
+struct GivenTrigger {
+    kind: TriggerKind,
+    contentful: bool,
+    task_terminal: bool,
+    task_blocking: bool,
+    task_wait_policy: Option<TaskWaitPolicy>,
+    wake_hint_source: Option<String>,
+}
+
+/// The resolution with its absent parts as nulls.
+#[derive(Serialize)]
+struct Output {
+    trigger_kind: TriggerKind,
+    class: Class,
+    model_reentry: bool,
+    prior_closure_outcome: ClosureOutcome,
+    prior_waiting_reason: Option<WaitingReason>,
+    matched_waiting_reason: bool,
+    evidence: Vec<String>,
+}
+
+pub(super) fn answer(input: &str) -> Result<String, JsonError> {
+    let Input { prior, trigger: given } = json::read(input)?;
+    let trigger = Trigger {
+        kind: given.kind,
+        contentful: given.contentful,
+        task_terminal: given.task_terminal,
+        task_blocking: given.task_blocking,
+        task_wait_policy: given.task_wait_policy,
+        wake_hint_source: given.wake_hint_source,
+        names: Names::default(),
+    };
+    let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
+    let resolution = continuation::classify(&trigger, prior, &Found::Nameless(Satisfied::default()), overrides);
+    Ok(json::write(&Output {
+        trigger_kind: resolution.trigger_kind,
+        class: resolution.class,
+        model_reentry: resolution.model_reentry,
+        prior_closure_outcome: resolution.prior_closure_outcome,
+        prior_waiting_reason: resolution.prior_waiting_reason,
+        matched_waiting_reason: resolution.matched_waiting_reason,
+        evidence: resolution.evidence,
+    }))
+}

@@ -1,0 +1,294 @@
+//! Operation `decide`: a projection, a boundary and one input, in; a decision out.
+//!
+//! The input names the rule that the reference runtime asks: a message asks for the head, `wake_hint`, `continue_active` and
+//! `queued_available` ask for one tick, `idle` asks what is left when no tick came. So each input is answered by the product's rules of
+//! those rows, over a view made from the projection; the projection need not be consistent.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec,
+    vec::Vec,
+};
+
+use serde::{Deserialize, Serialize};
+
+use crate::{
+    derive::{continuation::Resolution, readiness::SchedulingState},
+    id::{MessageId, RunId, Seq, TaskId, WorkItemId},
+    json::{self, JsonError, RawJson},
+    ladder::{
+        self, Boundary, Decision, DecisionKind, Edition, View,
+        key::{Epoch, Key},
+        view::{HeadView, HintView, ItemView, KeyView, RunView, SystemWaitView},
+    },
+    plane::{
+        control::{self, AgentStatus, WakeHint},
+        queue::{MessageRecord, Priority, TickReason},
+        work::WorkItemRecord,
+    },
+    time::Timestamp,
+};
+
+#[derive(Deserialize)]
+struct Input {
+    projection: Projection,
+    boundary: Boundary,
+    input: RawJson,
+}
+
+#[derive(Deserialize)]
+struct Projection {
+    status: AgentStatus,
+    queue_len: u64,
+    active_run_id: Option<RunId>,
+    current_work_item: Option<WorkItemRecord>,
+    current_work_item_scheduling_state: Option<SchedulingState>,
+    queued_runnable_work_items: Vec<WorkItemRecord>,
+    active_waiting_intents: usize,
+    active_agent_waiting_intents: usize,
+    active_timers: usize,
+    turn_in_progress: bool,
+}
+
+#[derive(Deserialize)]
+struct Kind {
+    #[serde(rename = "type")]
+    name: String,
+}
+
+#[derive(Deserialize)]
+struct MessageInput {
+    message: MessageRecord,
+    model_turn_allowed: bool,
+    continuation_resolution: Option<Resolution>,
+}
+
+#[derive(Deserialize)]
+struct HintInput {
+    pending: PendingHint,
+    duplicate: Option<Duplicate>,
+}
+
+/// The pending hint of the reference runtime; its key has the instant at which it was made.
+#[derive(Deserialize)]
+struct PendingHint {
+    created_at: Timestamp,
+    reason: String,
+    source: Option<String>,
+    waiting_intent_id: Option<crate::id::WaitingIntentId>,
+    external_trigger_id: Option<crate::id::ExternalTriggerId>,
+}
+
+#[derive(Deserialize)]
+struct ItemInput {
+    work_item: WorkItemRecord,
+    duplicate: Option<Duplicate>,
+}
+
+#[derive(Deserialize)]
+struct Duplicate {
+    kind: String,
+    id: String,
+}
+
+/// The decision with the keys of the reference runtime.
+#[derive(Serialize)]
+struct Output {
+    decision: DecisionKind,
+    reason: String,
+    model_reentry: bool,
+    liveness_only: bool,
+    message_id: Option<MessageId>,
+    work_item_id: Option<WorkItemId>,
+    task_id: Option<TaskId>,
+    boundary: Boundary,
+    evidence: Vec<String>,
+}
+
+/// Rows of contract 7.2 that each kind of input asks.
+const MESSAGE_ROWS: &[&str] = &["1.", "3."];
+const WAIT_ROWS: &[&str] = &["1.", "2.", "7.", "8."];
+const REST_ROW: &[&str] = &["9.sleep"];
+const IDLE_ROWS: &[&str] = &["1.", "2.", "7.", "8.", "9."];
+
+pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonError> {
+    let ladder = Ladder { without };
+    let Input { projection, boundary, input } = json::read(input)?;
+    let kind: Kind = input.read()?;
+    let view = view_of(&projection, boundary);
+    let decision = match kind.name.as_str() {
+        "message" => ladder.message(view, input.read()?),
+        "wake_hint" => ladder.hint(view, input.read()?),
+        "continue_active" => ladder.item(view, input.read()?, TickReason::ContinueActive),
+        "queued_available" => ladder.item(view, input.read()?, TickReason::QueuedAvailable),
+        _ => ladder.asked(IDLE_ROWS, &view),
+    };
+    let decision = decision.ok_or_else(|| JsonError::at_field("input.type", "no rule that this input asks can fire"))?;
+    Ok(json::write(&Output {
+        decision: decision.kind,
+        reason: decision.reason,
+        model_reentry: decision.model_reentry,
+        liveness_only: decision.liveness_only,
+        message_id: decision.message_id,
+        work_item_id: decision.work_item_id,
+        task_id: decision.task_id,
+        boundary,
+        evidence: decision.evidence,
+    }))
+}
+
+/// The product's rules, all of them or all but one.
+struct Ladder<'a> {
+    without: Option<&'a str>,
+}
+
+impl Ladder<'_> {
+    /// What the rules of some rows decide; none where none of them fires.
+    fn asked(&self, rows: &[&str], view: &View) -> Option<Decision> {
+        let rules = Edition::default()
+            .rules()
+            .iter()
+            .filter(|rule| rows.iter().any(|row| rule.id.starts_with(row)) && Some(rule.id) != self.without);
+        ladder::decide_by(Edition::default(), rules, view).ok().map(|ruling| ruling.decision)
+    }
+
+    fn message(&self, mut view: View, input: MessageInput) -> Option<Decision> {
+        let message = input.message;
+        view.turns_allowed = input.model_turn_allowed;
+        view.head = Some(HeadView {
+            message_id: message.id.clone(),
+            seq: Seq(0),
+            kind: message.kind,
+            trigger_kind: message.trigger_kind,
+            work_item_id: message.work_item_id.clone(),
+            task_id: message.task_id.clone(),
+            resolution: input.continuation_resolution,
+            satisfies: Vec::new(),
+            by_reason_class: false,
+            is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
+        });
+        self.asked(MESSAGE_ROWS, &view)
+    }
+
+    fn hint(&self, mut view: View, input: HintInput) -> Option<Decision> {
+        let PendingHint { created_at, reason, source, waiting_intent_id, external_trigger_id } = input.pending;
+        let hint = WakeHint {
+            reason,
+            description: None,
+            source,
+            scope: None,
+            waiting_intent_id,
+            external_trigger_id,
+            resource: None,
+            body: None,
+            content_type: None,
+            correlation_id: None,
+            causation_id: None,
+        };
+        let key = Key::hint(&control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint });
+        let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");
+        let evidence =
+            vec!["duplicate_wake_hint_suppressed".to_string(), named("message_id", &duplicate), format!("idempotency_key={key}")];
+        view.hint = Some(HintView { seq: Seq(0), key: KeyView { key, spent_by: duplicate.map(|_| Seq(0)) } });
+        self.tick(&view, "4.", Suppressed { reason: "duplicate_wake_hint", work_item_id: None, evidence })
+    }
+
+    fn item(&self, view: View, input: ItemInput, reason: TickReason) -> Option<Decision> {
+        let has_runnable = !view.queued.is_empty() || view.current_state() == Some(SchedulingState::Runnable);
+        if !has_runnable && let Some(mut decision) = self.asked(WAIT_ROWS, &at_tick(&view)) {
+            if decision.rule.starts_with("7.") || decision.rule.starts_with("8.") {
+                // The reference runtime notes that it was asked for a tick.
+                decision.evidence.push("work_queue_tick_blocked_by_wait_fact".to_string());
+            }
+            return Some(decision);
+        }
+        let (row, kind, suppressed, names_duplicate) = match reason {
+            TickReason::ContinueActive => ("5.", "continue_active_brief", "duplicate_continue_active", "result_brief_id"),
+            TickReason::QueuedAvailable => ("6.", "queued_available_message", "duplicate_queued_available", "message_id"),
+        };
+        let duplicate = input.duplicate.filter(|given| given.kind == kind);
+        let evidence = vec!["duplicate_tick_suppressed".to_string(), named(names_duplicate, &duplicate)];
+        let item = item_view(&input.work_item, SchedulingState::Runnable, reason, duplicate.is_some());
+        let mut view = view;
+        match reason {
+            TickReason::ContinueActive => (view.current, view.queued) = (Some((item, Seq(0))), Vec::new()),
+            TickReason::QueuedAvailable => (view.current, view.queued) = (None, vec![item]),
+        }
+        self.tick(&view, row, Suppressed { reason: suppressed, work_item_id: Some(input.work_item.id), evidence })
+    }
+
+    /// What the rules above a tick, or the rule of the tick itself, decide.
+    fn tick(&self, view: &View, row: &str, suppressed: Suppressed) -> Option<Decision> {
+        let view = at_tick(view);
+        self.asked(&["1.", "2.", row], &view).or_else(|| {
+            let stand_in = self.asked(REST_ROW, &view)?;
+            Some(Decision {
+                kind: DecisionKind::Noop,
+                reason: suppressed.reason.to_string(),
+                work_item_id: suppressed.work_item_id,
+                evidence: suppressed.evidence,
+                ..stand_in
+            })
+        })
+    }
+}
+
+fn named(name: &str, duplicate: &Option<Duplicate>) -> String {
+    format!("{name}={}", duplicate.as_ref().map_or("", |duplicate| &duplicate.id))
+}
+
+/// What the reference runtime records where its key suppresses a tick. With us the rule is suppressed and the next one is asked (D5);
+/// here the rule is asked alone, and its suppression is told in the reference runtime's words.
+struct Suppressed {
+    reason: &'static str,
+    work_item_id: Option<WorkItemId>,
+    evidence: Vec<String>,
+}
+
+/// The view at the boundary at which ticks are asked for, whatever boundary the vector names.
+fn at_tick(view: &View) -> View {
+    View { boundary: Boundary::IdleTick, ..view.clone() }
+}
+
+fn item_view(record: &WorkItemRecord, state: SchedulingState, reason: TickReason, spent: bool) -> ItemView {
+    let epoch = Epoch { revision: record.revision, moved: 0 };
+    let key = KeyView { key: Key::work(reason, &record.id, epoch), spent_by: spent.then_some(Seq(0)) };
+    ItemView { work_item_id: record.id.clone(), seq: Seq(0), state, waits: Vec::new(), key }
+}
+
+/// The view of a projection. At the idle boundary every tick was already refused, so every key counts as spent.
+fn view_of(projection: &Projection, boundary: Boundary) -> View {
+    let state = projection.current_work_item_scheduling_state;
+    let current = projection.current_work_item.as_ref().zip(state);
+    let waits_for_system = current.filter(|(_, state)| *state == SchedulingState::WaitingSystem);
+    View {
+        boundary,
+        status: projection.status,
+        control_seq: None,
+        closing: false,
+        turns_allowed: true,
+        queue_len: projection.queue_len,
+        run: projection.turn_in_progress.then(|| RunView { run_id: projection.active_run_id.clone(), seq: Seq(0) }),
+        head: None,
+        hint: None,
+        current: current.map(|(item, state)| (item_view(item, state, TickReason::ContinueActive, true), Seq(0))),
+        queued: projection
+            .queued_runnable_work_items
+            .iter()
+            .map(|item| item_view(item, SchedulingState::Runnable, TickReason::QueuedAvailable, true))
+            .collect(),
+        system_waits: waits_for_system
+            .map(|(item, _)| SystemWaitView {
+                wait_condition_id: item.id.as_str().into(),
+                seq: Seq(0),
+                work_item_id: item.id.clone(),
+                key: KeyView { key: Key::system_wait(&item.id.as_str().into()), spent_by: None },
+            })
+            .into_iter()
+            .collect(),
+        intents: vec![Seq(0); projection.active_waiting_intents],
+        agent_intents: vec![Seq(0); projection.active_agent_waiting_intents],
+        timers: vec![Seq(0); projection.active_timers],
+    }
+}

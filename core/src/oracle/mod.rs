@@ -1,0 +1,42 @@
+//! The oracle: answers conformance vectors with the product's own functions (feature `oracle`).
+//!
+//! A vector is an input and what the reference runtime answered. Nothing is decided here: an input is read into the facts, the prior or the
+//! view that the product's function takes, and the function is called.
+
+mod closure;
+mod continuation;
+mod decide;
+
+use alloc::string::String;
+
+use crate::json::JsonError;
+
+/// The operations that are answered, in the order of the vectors' documentation.
+pub const OPERATIONS: [&str; 3] = ["closure", "continuation", "decide"];
+
+#[derive(serde::Deserialize)]
+struct Operation {
+    op: String,
+}
+
+/// The answer to an input, as JSON in the shape of the vector's output.
+///
+/// # Errors
+/// Where the input cannot be read, or names another operation.
+pub fn answer(input: &str) -> Result<String, JsonError> {
+    answer_without_rule(input, None)
+}
+
+/// The answer of a ladder that lacks one rule, for tests that no rule is idle; none is lacking where none is named.
+///
+/// # Errors
+/// As [`answer`]; also where no rule is left that could fire.
+pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, JsonError> {
+    let operation: Operation = crate::json::read(input)?;
+    match operation.op.as_str() {
+        "closure" => closure::answer(input),
+        "continuation" => continuation::answer(input),
+        "decide" => decide::answer(input, rule),
+        other => Err(JsonError::at_field("op", format_args!("unknown operation `{other}`, expected one of {OPERATIONS:?}"))),
+    }
+}

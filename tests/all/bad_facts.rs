@@ -1,0 +1,269 @@
+//! Bad facts: each gives a typed error with its place, and changes nothing (contract 2.3). Noise never panics.
+
+use serde_json::{Map, Value, json};
+use wakeful_core::{
+    entry::Head,
+    fact::Fact,
+    json::JsonError,
+    machine::{Machine, Options, ProposeError},
+    time::Timestamp,
+};
+
+const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+/// One fact of every name, with its required fields only, and which of them they are.
+fn examples() -> Vec<(Value, &'static [&'static str])> {
+    let run = |name: &str| json!({"fact": name, "run_id": "r", "round": 1});
+    let task = |name: &str| json!({"fact": name, "task_id": "t"});
+    let item = |name: &str| json!({"fact": name, "work_item_id": "w"});
+    vec![
+        (json!({"fact": "message_queued", "message": message()}), &["message"]),
+        (run("provider_round_completed"), &["run_id", "round"]),
+        (json!({"fact": "assistant_round_recorded", "run_id": "r", "data": {}}), &["run_id", "data"]),
+        (run("tool_round_completed"), &["run_id", "round"]),
+        (json!({"fact": "turn_terminal", "run_id": "r", "kind": "completed"}), &["run_id", "kind"]),
+        (json!({"fact": "turn_aborted", "run_id": "r", "reason": "operator_aborted"}), &["run_id", "reason"]),
+        (task("task_created"), &["task_id"]),
+        (task("task_running"), &["task_id"]),
+        (task("task_cancelling"), &["task_id"]),
+        (task("task_completed"), &["task_id"]),
+        (task("task_failed"), &["task_id"]),
+        (task("task_cancelled"), &["task_id"]),
+        (task("task_interrupted"), &["task_id"]),
+        (json!({"fact": "work_item_created", "work_item_id": "w", "objective": "o"}), &["work_item_id", "objective"]),
+        (item("work_item_picked"), &["work_item_id"]),
+        (item("work_item_updated"), &["work_item_id"]),
+        (json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "b"}), &["work_item_id", "blocked_by"]),
+        (item("work_item_unblocked"), &["work_item_id"]),
+        (item("work_item_completed"), &["work_item_id"]),
+        (
+            json!({"fact": "waiting_intent_created", "waiting_intent_id": "i", "scope": "agent", "description": "d", "source": "s",
+                   "delivery_mode": "wake_hint", "external_trigger_id": "e"}),
+            &["waiting_intent_id", "scope", "description", "source", "delivery_mode", "external_trigger_id"],
+        ),
+        (json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"}), &["waiting_intent_id"]),
+        (json!({"fact": "timer_created", "timer_id": "t", "duration_ms": 1}), &["timer_id", "duration_ms"]),
+        (json!({"fact": "timer_cancelled", "timer_id": "t"}), &["timer_id"]),
+        (json!({"fact": "wake_hint_submitted", "reason": "r"}), &["reason"]),
+        (json!({"fact": "start_requested"}), &[]),
+        (json!({"fact": "stop_requested"}), &[]),
+        (json!({"fact": "shutdown_requested"}), &[]),
+        (json!({"fact": "runtime_restarted"}), &[]),
+        (
+            json!({"fact": "tool_execution_recorded", "run_id": "r", "tool_execution_id": "x", "tool_name": "T", "status": "success",
+                   "input": {}, "output": {}, "summary": "s"}),
+            &["run_id", "tool_execution_id", "tool_name", "status", "input", "output", "summary"],
+        ),
+        (json!({"fact": "brief_recorded", "brief_id": "b", "kind": "result", "text": "t"}), &["brief_id", "kind", "text"]),
+    ]
+}
+
+fn message() -> Value {
+    json!({"id": "m", "kind": "operator_prompt", "origin": {"kind": "operator"}, "trust": "trusted_operator",
+           "body": {"type": "text", "text": "hello"}})
+}
+
+/// A begun ledger in memory.
+fn begun() -> Machine {
+    let mut machine = Machine::new(Options::new("default".into()));
+    machine.begin(NOW).expect("a fresh ledger");
+    machine.committed();
+    machine
+}
+
+/// Proposes a text that must be malformed, and that nothing changes.
+fn refused(machine: &mut Machine, text: &str) -> JsonError {
+    let before = machine.state().clone();
+    let why = match machine.propose_json(text, NOW) {
+        Err(ProposeError::Malformed(why)) => why,
+        other => panic!("{text}: {other:?}"),
+    };
+    assert_eq!(machine.state(), &before, "{text}");
+    assert_ne!(machine.head(), Head::START);
+    assert!(why.line == 1 && why.column >= 1, "{text}: {why:?}");
+    why
+}
+
+#[test]
+fn there_is_an_example_of_every_fact_and_it_is_one() {
+    let names: Vec<_> = examples().iter().map(|(fact, _)| fact["fact"].as_str().expect("a name").to_owned()).collect();
+    assert_eq!(names, Fact::NAMES);
+    for (fact, _) in examples() {
+        let decoded = Fact::decode(&fact.to_string()).unwrap_or_else(|why| panic!("{fact}: {why}"));
+        assert_eq!(decoded.name(), fact["fact"]);
+    }
+}
+
+#[test]
+fn every_missing_field_is_named() {
+    let mut machine = begun();
+    let mut cases = 0;
+    for (fact, required) in examples() {
+        for field in required {
+            let mut without: Map<String, Value> = fact.as_object().expect("an object").clone();
+            without.remove(*field);
+            let why = refused(&mut machine, &Value::Object(without).to_string());
+            assert_eq!(why.message, format!("missing field `{field}`"), "{fact}");
+            cases += 1;
+        }
+    }
+    assert!(cases >= 40, "{cases}");
+}
+
+#[test]
+fn every_field_of_a_wrong_type_is_named_by_its_path() {
+    let mut machine = begun();
+    let mut cases = 0;
+    for (fact, required) in examples() {
+        for field in required.iter().filter(|field| !matches!(**field, "data" | "input" | "output")) {
+            for wrong in [json!([1, 2]), json!({"x": {}}), json!(true), Value::Null] {
+                let mut changed = fact.clone();
+                changed[*field] = wrong;
+                let why = refused(&mut machine, &changed.to_string());
+                assert!(
+                    why.path == *field || why.path.starts_with(&format!("{field}.")) || why.path.starts_with(&format!("{field}[")),
+                    "{changed}: {why:?}"
+                );
+                cases += 1;
+            }
+        }
+    }
+    assert!(cases >= 120, "{cases}");
+}
+
+#[test]
+fn what_is_wrong_inside_a_message_has_its_path() {
+    let mut machine = begun();
+    let table: [(&str, Value, &str, &str); 12] = [
+        ("/kind", json!("pigeon"), "message.kind", "unknown variant `pigeon`"),
+        ("/trust", json!("trusted"), "message.trust", "unknown variant `trusted`"),
+        ("/priority", json!("asap"), "message.priority", "unknown variant `asap`"),
+        ("/origin", json!({"kind": "pigeon"}), "message.origin.kind", "unknown variant `pigeon`"),
+        ("/origin", json!({"kind": "timer"}), "message.origin", "missing field `timer_id` of `timer`"),
+        ("/origin", json!({"kind": "callback"}), "message.origin", "missing field `descriptor_id` of `callback`"),
+        ("/origin", json!({"kind": "timer", "timer_id": 5}), "message.origin.timer_id", "expected a string"),
+        ("/body", json!({"type": "text"}), "message.body", "missing field `text` of `text`"),
+        ("/body", json!({"type": "song"}), "message.body.type", "unknown variant `song`"),
+        ("/body", json!({"type": "text", "text": 7}), "message.body.text", "expected a string"),
+        ("/id", json!("x".repeat(257)), "message.id", "id is 257 bytes long, the limit is 256"),
+        ("/delivery_surface", json!("window"), "message.delivery_surface", "unknown variant `window`"),
+    ];
+    for (pointer, wrong, path, message) in table {
+        let mut fact = json!({"fact": "message_queued", "message": message_with(pointer)});
+        *fact.pointer_mut(&format!("/message{pointer}")).expect("the field") = wrong;
+        let why = refused(&mut machine, &fact.to_string());
+        assert_eq!(why.path, path, "{fact}");
+        assert!(why.message.contains(message), "{fact}: {}", why.message);
+    }
+}
+
+fn message_with(pointer: &str) -> Value {
+    let mut with = message();
+    with.as_object_mut().expect("an object").entry(pointer.trim_start_matches('/')).or_insert(Value::Null);
+    with
+}
+
+#[test]
+fn texts_that_are_no_facts_say_where_they_go_wrong() {
+    let mut machine = begun();
+    let table = [
+        ("", "EOF while parsing a value"),
+        ("{", "EOF while parsing an object"),
+        ("[]", "invalid length 0"),
+        ("null", "invalid type: null"),
+        ("{}", "missing field `fact`"),
+        (r#"{"fact":1}"#, "invalid type: integer `1`"),
+        (r#"{"fact":"start_requested"} {}"#, "trailing characters"),
+        (r#"{"fact":"start_requested","fact":"stop_requested"}"#, "duplicate field `fact`"),
+        (r#"{"fact":"work_item_picked","work_item_id":"\ud800"}"#, "unexpected end of hex escape"),
+        ("{\"fact\":\"work_item_picked\",\"work_item_id\":\"a\u{0}\"}", "control character"),
+    ];
+    for (text, message) in table {
+        let why = {
+            let before = machine.state().clone();
+            let why = machine.propose_json(text, NOW).expect_err(text);
+            assert_eq!(machine.state(), &before);
+            why.to_string()
+        };
+        assert!(why.contains(message), "{text}: {why}");
+    }
+}
+
+/// A generator without a seed of its own: the same noise on every run.
+struct Noise(u64);
+
+impl Noise {
+    fn next(&mut self) -> u64 {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        self.0
+    }
+
+    fn below(&mut self, bound: usize) -> usize {
+        usize::try_from(self.next() % bound as u64).expect("small")
+    }
+
+    fn json(&mut self, depth: usize) -> Value {
+        const WORDS: [&str; 12] = [
+            "fact",
+            "message",
+            "kind",
+            "id",
+            "work_item_id",
+            "run_id",
+            "timer_id",
+            "duration_ms",
+            "completed",
+            "operator",
+            "\u{1f980}",
+            "",
+        ];
+        match self.below(if depth == 0 { 5 } else { 7 }) {
+            0 => Value::Null,
+            1 => Value::Bool(self.next().is_multiple_of(2)),
+            2 => json!(self.next()),
+            3 => json!(WORDS[self.below(WORDS.len())]),
+            4 => json!(Fact::NAMES[self.below(Fact::NAMES.len())]),
+            5 => (0..self.below(5)).map(|_| self.json(depth - 1)).collect(),
+            _ => Value::Object((0..self.below(6)).map(|_| (WORDS[self.below(WORDS.len())].to_owned(), self.json(depth - 1))).collect()),
+        }
+    }
+}
+
+/// Feeds ten million bytes of noise, and checks that the machine still works.
+fn survives(noise: impl Fn(&mut Noise) -> String) {
+    let mut machine = begun();
+    let mut generator = Noise(0x9E37_79B9_7F4A_7C15);
+    let mut bytes = 0;
+    while bytes < 10_000_000 {
+        let text = noise(&mut generator);
+        bytes += text.len().max(1);
+        if machine.propose_json(&text, NOW).is_ok() {
+            machine.committed();
+        }
+    }
+    let prompt = json!({"fact": "message_queued", "message": message()}).to_string();
+    assert!(machine.propose_json(&prompt, NOW).is_ok(), "the machine still takes a fact");
+}
+
+#[test]
+fn ten_million_random_bytes_never_panic() {
+    survives(|noise| {
+        let length = noise.below(400);
+        let bytes: Vec<u8> = (0..length).map(|_| noise.next().to_le_bytes()[0]).collect();
+        String::from_utf8_lossy(&bytes).into_owned()
+    });
+}
+
+#[test]
+fn ten_million_bytes_of_random_json_never_panic() {
+    survives(|noise| {
+        let mut value = noise.json(4);
+        if let Value::Object(object) = &mut value {
+            // Half of them get as far as the second step of decoding.
+            object.insert("fact".to_owned(), json!(Fact::NAMES[noise.below(Fact::NAMES.len())]));
+        }
+        value.to_string()
+    });
+}

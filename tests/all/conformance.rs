@@ -1,0 +1,133 @@
+//! The reference runtime judges our own functions: nothing differs but what contract 13 names, and not more than it may.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+use wakeful::conformance::{self, Judgement, Oracle, Vector};
+use wakeful_tests::paths;
+
+/// The operations, and the share of vectors that must be equal outright, in per mille: what the Ds touch is counted off.
+const EQUAL_PER_MILLE: [(&str, usize); 3] = [("closure", 970), ("continuation", 950), ("decide", 850)];
+
+fn kept(operation: &str) -> Vec<Vector> {
+    conformance::read_all(&paths::data("conformance").join(format!("{operation}.jsonl.gz"))).expect("the kept vectors read")
+}
+
+fn answer(vector: &Vector) -> String {
+    Oracle::Native.answer(vector.input.get()).expect("an answer")
+}
+
+fn judged(vector: &Vector) -> Judgement {
+    conformance::judge(vector, &answer(vector))
+}
+
+/// The share of equal answers in per mille; panics at the first failure.
+fn equal_per_mille(vectors: &[Vector]) -> usize {
+    assert!(!vectors.is_empty(), "there is nothing to judge");
+    let mut equal = 0;
+    for vector in vectors {
+        match judged(vector) {
+            Judgement::Equal => equal += 1,
+            Judgement::Deliberate(_) => {}
+            Judgement::Failed(path, expected, answered) => {
+                panic!("{path}: expected {expected}, answered {answered}\n{}", vector.input)
+            }
+        }
+    }
+    equal * 1000 / vectors.len()
+}
+
+#[test]
+fn the_kept_vectors_differ_only_where_the_contract_says_so() {
+    for (operation, demanded) in EQUAL_PER_MILLE {
+        let vectors = kept(operation);
+        assert_eq!(vectors.len(), 300, "{operation}");
+        let equal = equal_per_mille(&vectors);
+        // Three hundred vectors scatter: two per cent less than the whole set must reach.
+        assert!(equal + 20 >= demanded, "{operation}: {equal} per mille are equal, {demanded} are demanded");
+    }
+}
+
+/// Where the whole sets lie beside the source tree, all of them are judged; a clone without them says so.
+#[test]
+fn the_whole_sets_differ_only_where_the_contract_says_so() {
+    let folder: PathBuf = paths::root().join("../shared/conformance");
+    if !folder.is_dir() {
+        println!("the whole sets are not beside this source tree; the kept vectors were judged");
+        return;
+    }
+    let sets = [("closure", 970), ("continuation", 950), ("continuation_all", 970), ("decide", 850)];
+    for (set, demanded) in sets {
+        let vectors = conformance::read_all(&folder.join(format!("{set}.jsonl.gz"))).expect("the set reads");
+        let equal = equal_per_mille(&vectors);
+        assert!(equal >= demanded, "{set}: {equal} per mille are equal, {demanded} are demanded");
+    }
+}
+
+/// A wrong answer is neither equal nor deliberate, whatever the input: the Ds are narrow.
+#[test]
+fn a_wrong_answer_is_never_taken_for_a_deliberate_difference() {
+    let wrongs: [(&str, &str, &str); 3] =
+        [("closure", "outcome", "pondering"), ("continuation", "class", "pondering"), ("decide", "decision", "Ponder")];
+    for (operation, key, wrong) in wrongs {
+        for vector in kept(operation) {
+            let mut answer: Value = serde_json::from_str(&answer(&vector)).expect("JSON");
+            answer[key] = Value::from(wrong);
+            let judgement = conformance::judge(&vector, &answer.to_string());
+            assert!(matches!(judgement, Judgement::Failed(..)), "{operation}: {judgement:?}\n{}", vector.input);
+        }
+    }
+}
+
+/// No D is there for nothing: each one is met by a kept vector.
+#[test]
+fn every_named_difference_occurs_among_the_kept_vectors() {
+    let mut seen = std::collections::BTreeSet::new();
+    for (operation, _) in EQUAL_PER_MILLE {
+        for vector in kept(operation) {
+            if let Judgement::Deliberate(numbers) = judged(&vector) {
+                seen.extend(numbers);
+            }
+        }
+    }
+    assert_eq!(seen.into_iter().collect::<Vec<_>>(), [2, 4, 7, 11, 18, 22]);
+}
+
+#[test]
+fn a_file_that_is_no_vector_is_named_with_its_line() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("vectors.jsonl");
+    std::fs::write(&file, "{\"input\":{\"op\":\"closure\"},\"output\":1}\n{\"output\":1}\n").expect("a file");
+    let why = conformance::read_all(&file).expect_err("line 2 is no vector");
+    assert!(why.to_string().contains("vectors.jsonl:2: missing field `input`"), "{why}");
+    let why = conformance::read_all(Path::new("no-such.jsonl")).expect_err("no file");
+    assert!(why.to_string().contains("cannot read `no-such.jsonl`"), "{why}");
+}
+
+#[test]
+fn the_oracle_in_the_sandbox_answers_to_the_byte_as_the_native_core() {
+    let mut sandboxed = Oracle::sandboxed(Some(&paths::guest("oracle.component.wasm"))).expect("the oracle component");
+    for (operation, _) in EQUAL_PER_MILLE {
+        for vector in kept(operation) {
+            assert_eq!(sandboxed.answer(vector.input.get()).expect("an answer"), answer(&vector), "{}", vector.input);
+        }
+    }
+}
+
+/// Rules that no vector of the reference runtime can hold: it has no closing, and interjects outside its scheduler. Scenarios hold them.
+const BEYOND_THE_REFERENCE: [&str; 2] = ["1.closing", "2.interjection"];
+
+#[test]
+fn without_any_one_rule_the_vectors_fail() {
+    let vectors = kept("decide");
+    for rule in wakeful_core::ladder::Edition::default().rules() {
+        if BEYOND_THE_REFERENCE.contains(&rule.id) {
+            continue;
+        }
+        let fails = vectors.iter().any(|vector| {
+            let answer = wakeful_core::oracle::answer_without_rule(vector.input.get(), Some(rule.id));
+            answer.is_err() || matches!(conformance::judge(vector, &answer.unwrap_or_default()), Judgement::Failed(..))
+        });
+        assert!(fails, "the vectors do not miss the rule {}", rule.id);
+    }
+}

@@ -1,0 +1,99 @@
+//! Import, export, import: the second ledger says what the first said, and the second export is the first, byte for byte.
+
+use std::path::PathBuf;
+
+use wakeful::{
+    case::{self, Case, CaseKind},
+    trace::Tracer,
+};
+use wakeful_core::{
+    entry::EntryBytes,
+    explain::Explanation,
+    foreign::{self, Folder, Import, expected::Expected},
+    ladder::Boundary,
+    machine::{Machine, Options},
+    time::Timestamp,
+};
+use wakeful_tests::paths;
+
+const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+/// A folder in a fresh ledger: its entries and what they say.
+fn imported(folder: &Folder) -> (Vec<EntryBytes>, Explanation) {
+    let import = Import::of_folder(folder, NOW).expect("the folder reads");
+    let mut machine = Machine::new(Options::new(import.agent_id().clone()));
+    let mut entries = machine.begin(NOW).expect("a fresh ledger").expect("a first entry").batch;
+    machine.committed();
+    entries.extend(machine.import(import, NOW).expect("an import").batch);
+    machine.committed();
+    (entries, machine.explain(Boundary::RunLoopIdle, NOW))
+}
+
+fn exported(entries: &[EntryBytes]) -> Folder {
+    foreign::folder_of(entries).expect("the ledger is whole")
+}
+
+fn folder_of(case: &Case) -> &Folder {
+    let CaseKind::Fixture(folder) = &case.kind else { panic!("{} is a story", case.name) };
+    folder
+}
+
+/// Every fixture, and every data folder that is here.
+fn folders() -> Vec<Case> {
+    let mut cases = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
+    let shared = paths::root().join("../shared/conformance/ledgers");
+    let recorded = if shared.is_dir() { shared } else { paths::data("ledgers/reference") };
+    let below = std::fs::read_dir(&recorded).expect("the recorded folders").map(|entry| entry.expect("an entry").path());
+    let mut paths: Vec<PathBuf> = below.filter(|path| path.is_dir()).collect();
+    paths.sort();
+    cases.extend(paths.iter().map(|path| case::load_one(path).expect("a data folder")));
+    assert!(cases.len() >= 20, "sixteen fixtures and at least four recorded folders, found {}", cases.len());
+    cases
+}
+
+/// What was found, but for the key of a hint: a hint of the short form has no time of its own, that of an export has (contract 8.4).
+fn without_hint_keys(found: &Explanation) -> Expected {
+    let mut found = Expected::of(found);
+    found.evidence.iter_mut().for_each(|evidence| evidence.retain(|said| !said.starts_with("idempotency_key=wake_hint:")));
+    found
+}
+
+#[test]
+fn what_was_imported_is_exported_and_imported_again_unchanged() {
+    for case in folders() {
+        let (entries, first) = imported(folder_of(&case));
+        let export = exported(&entries);
+        let (again, second) = imported(&export);
+        assert_eq!(without_hint_keys(&second), without_hint_keys(&first), "{}", case.name);
+        assert_eq!(second.closure, first.closure, "{}", case.name);
+        assert_eq!(second.status, first.status, "{}", case.name);
+        assert_eq!(Expected::of_fixture(&export).expect("expected.json reads"), Expected::of(&second), "{}", case.name);
+        assert_eq!(exported(&again), export, "{}", case.name);
+    }
+}
+
+/// The classes that the scheduler does not read come out as they went in, line by line.
+#[test]
+fn carried_lines_come_out_as_they_went_in() {
+    const CARRIED: [&str; 4] = ["external_triggers", "transcript", "workspaces", "working_memory_deltas"];
+    let case = case::load_one(&paths::data("ledgers/reference/03-two-items")).expect("a data folder");
+    let folder = folder_of(&case);
+    let export = exported(&imported(folder).0);
+    for class in CARRIED {
+        let (given, written) = (&folder[&format!(".holon/ledger/{class}.jsonl")], &export[&format!("ledger/{class}.jsonl")]);
+        assert_eq!(written, given, "{class}");
+    }
+}
+
+#[test]
+fn an_exported_story_decides_as_its_ledger() {
+    let stories = case::load_all(&[paths::data("fixtures/stories")]).expect("the stories load");
+    for case in &stories {
+        let trace = Tracer::Native.trace(case).expect("a trace");
+        let lines = trace.steps.iter().flat_map(|step| &step.entries);
+        let entries: Vec<_> = lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
+        let export = exported(&entries);
+        let lived = Expected::of_fixture(&export).expect("expected.json reads");
+        assert_eq!(Expected::of(&imported(&export).1), lived, "{}", case.name);
+    }
+}

@@ -1,0 +1,16 @@
+//! Folders of foreign ledgers, before one is imported.
+
+use wakeful_core::foreign::{self, Folder};
+use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
+
+use crate::{crossing::read, error::failure};
+
+/// Whose ledger a folder (path to text) is: open the ledger for this agent, then import.
+///
+/// # Errors
+/// Throws a `WakefulError` where the agent's file is missing or malformed.
+#[wasm_bindgen(js_name = agentOf)]
+pub fn agent_of(#[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
+    let folder: Folder = read("folder", files)?;
+    foreign::agent_of(&folder).map(|agent| agent.as_str().to_owned()).map_err(failure)
+}
