@@ -48,7 +48,7 @@ fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
     for engine in ["native", "wasm"] {
         let ran = wakeful(["explain", "--engine", engine, &story]);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        for part in ["WaitForTimer (active_timers), by rule 8.timer", "not stopped", "wakes    2026-05-27T09:20:00Z", "status   asleep"] {
+        for part in ["WaitForTimer (active_timers), by rule 8.timer", "needs stopped", "wakes    2026-05-27T09:20:00Z", "status   asleep"] {
             assert!(ran.out.contains(part), "{engine}: no `{part}` in\n{}", ran.out);
         }
     }

@@ -151,7 +151,7 @@ fn print_rules(rules: &[Rule]) {
                 let keys: Vec<_> = rule.keys.iter().map(|spent| format!("{} spent by {}", spent.key, spent.spent_by)).collect();
                 painted(BAD, &format!("suppressed: {}", keys.join(", ")))
             }
-            "false" => painted(FAINT, &format!("not {}", rule.atom.as_deref().unwrap_or_default())),
+            "false" => painted(FAINT, &format!("needs {}", rule.atom.as_deref().unwrap_or_default())),
             other => painted(FAINT, other),
         };
         table.add_row([rule.rule.clone(), outcome, rule.says.clone()]);
