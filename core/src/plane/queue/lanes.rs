@@ -164,7 +164,7 @@ impl Queue {
     fn place(&mut self, id: &MessageId) {
         self.unplace(id);
         let Some(slot) = self.slots.get_mut(id) else { return };
-        // A queue entry without message is counted by nobody and queued never (contract 3.6).
+        // contract 3.6: a queue entry without message, or a message without queue entry, is never queued.
         let (Some(held), Some(_), Some(admitted)) = (&slot.message, slot.status, slot.admitted) else {
             return;
         };
