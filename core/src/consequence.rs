@@ -8,15 +8,13 @@ use crate::{
     derive::{
         arrival,
         continuation::{self, Met, Resolution},
+        head,
     },
     effect::{Effect, TurnRequest},
     entry::{EventKind, EventRecord, Record},
-    id::{AgentId, MessageId, RunId, Seq, WaitConditionId, WorkItemId},
+    id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
-    ladder::{
-        DecisionKind, Ruling, Tick,
-        key::{Epoch, Key},
-    },
+    ladder::{Decision, DecisionKind, Ruling, Tick, key::Key, rule},
     plane::{
         control::{ControlRecord, Marker, PendingHint, WakeHint},
         queue::{
@@ -36,9 +34,9 @@ pub(crate) fn of(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Record>,
     let event = EventRecord::of(EventKind::SchedulerDecision, at, &ruling.decision);
     let mut records = Vec::from([Record::Event(event)]);
     let mut effects = Vec::new();
-    match (ruling.decision.kind, state.queue.head()) {
+    match (ruling.decision.kind, head::of(state)) {
         (DecisionKind::StartModelTurn, Some(held)) => effects.push(admit(state, held, at, &mut records)),
-        (DecisionKind::ReduceMessageOnly, Some(held)) => effects.extend(reduce(state, held, at, &mut records)),
+        (DecisionKind::ReduceMessageOnly, Some(held)) => effects.extend(reduce(state, &ruling.decision, held, at, &mut records)),
         _ => {}
     }
     if let Some(tick) = &ruling.tick {
@@ -71,7 +69,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     }
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
-    let work_item = binding(state, message, &ended);
+    let work_item = TurnBinding::of(state, message, &ended);
     let turn_index = state.turns.turn_index + 1;
     records.push(Record::Turn(TurnRecord {
         run_id: run_id.clone(),
@@ -100,42 +98,30 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
 fn ended_wait_of(record: &Record) -> Option<&WorkItemId> {
     match record {
         Record::WaitingIntent(intent) => intent.ended_by.filter(|by| by.moves_epoch()).and(intent.work_item_id.as_ref()),
-        Record::WaitCondition(wait) if !wait.id.as_str().starts_with("waiting_intent:") => {
-            wait.ended_by.filter(|by| by.moves_epoch()).and(wait.work_item_id.as_ref())
-        }
+        Record::WaitCondition(wait) if !wait.is_mirror() => wait.ended_by.filter(|by| by.moves_epoch()).and(wait.work_item_id.as_ref()),
         _ => None,
     }
 }
 
-/// The item of the turn: the message's, else the current one, with its epoch after this batch (contract 5.4, 8.2).
-fn binding(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<TurnBinding> {
-    let focus = state.work.current();
-    let item = match &message.work_item_id {
-        Some(id) => state.work.items.get(id)?,
-        None => focus?,
-    };
-    let id = &item.record.id;
-    let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
-    let by_operator = u64::from(message.is_operator_input());
-    let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
-    Some(TurnBinding {
-        work_item_id: id.clone(),
-        epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
-        offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
-    })
-}
-
 /// Settles the message without a turn, or inserts it into the open one.
-fn reduce(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Option<Effect> {
+fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Option<Effect> {
     let message = &held.record;
-    let entry = |status| Record::QueueEntry(QueueEntryRecord::of(message, status, at));
+    let entry = |status, reason| Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::of(message, status, at) });
     if let Some(run) = &state.turns.run {
-        records.push(entry(QueueStatus::Interjected));
+        records.push(entry(QueueStatus::Interjected, None));
         return Some(Effect::Interject { run_id: run.run_id.clone(), message_id: message.id.clone() });
     }
-    records.push(entry(QueueStatus::Dequeued));
+    records.push(entry(QueueStatus::Dequeued, None));
+    if decision.rule == rule::STALE_TICK.id {
+        records.push(entry(QueueStatus::Processed, Some(decision.reason.clone())));
+        return None;
+    }
     records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
-    records.push(entry(QueueStatus::Processed));
+    // contract 5.2, D15: what cannot be classified is dropped, and says why.
+    records.push(match head::malformed(state, held) {
+        Some(why) => entry(QueueStatus::Dropped, Some(format!("malformed_message: {why}"))),
+        None => entry(QueueStatus::Processed, None),
+    });
     None
 }
 
@@ -222,14 +208,24 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
         idempotency_key: Key,
         #[serde(flatten)]
         hint: &'a WakeHint,
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        waiting_intent_ids: &'a [WaitingIntentId],
+        #[serde(skip_serializing_if = "<[_]>::is_empty")]
+        external_trigger_ids: &'a [ExternalTriggerId],
     }
     let hint = &pending.hint;
+    let note = Note {
+        idempotency_key: Key::hint(pending),
+        hint,
+        waiting_intent_ids: &pending.coalesced.intents,
+        external_trigger_ids: &pending.coalesced.triggers,
+    };
     let intent = hint.waiting_intent_id.as_ref().and_then(|id| state.waiting.intents.get(id));
     MessageRecord {
         work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
         correlation_id: hint.correlation_id.clone(),
         causation_id: hint.causation_id.clone(),
-        metadata: Some(RawJson::of(&Metadata { wake_hint: Note { idempotency_key: Key::hint(pending), hint } })),
+        metadata: Some(RawJson::of(&Metadata { wake_hint: note })),
         ..tick
     }
 }

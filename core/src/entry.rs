@@ -123,8 +123,28 @@ event_kinds! {
     ClosureDecided = "closure_decided";
     /// The turn-end commit (contract 5.7).
     WorkItemTurnEndCommitted = "work_item_turn_end_committed";
+    /// What looks wrong, for operators (contract 11.3).
+    SchedulerDiagnostic = "scheduler_diagnostic";
     /// The host or the provider failed (contract 6.2).
     RuntimeError = "runtime_error";
+    /// The host began to execute a turn.
+    TurnStarted = "turn_started";
+    /// The result of a task was queued as a message.
+    TaskResultQueued = "task_result_queued";
+    /// The result of a task reached the model.
+    TaskResultDelivered = "task_result_delivered";
+    /// A work item was handed to another agent.
+    WorkItemDelegated = "work_item_delegated";
+    /// A delegation is over.
+    WorkItemDelegationCompleted = "work_item_delegation_completed";
+    /// A wake hint was folded into one that was pending elsewhere.
+    WakeHintCoalesced = "wake_hint_coalesced";
+    /// A wake hint was refused elsewhere.
+    WakeHintIgnored = "wake_hint_ignored";
+    /// The context of the model was compacted (contract 5.22).
+    ContextCompacted = "context_compacted";
+    /// A checkpoint was made (contract 5.22).
+    CheckpointRecorded = "checkpoint_recorded";
     /// A round with the provider ended.
     ProviderRoundCompleted = "provider_round_completed";
     /// A round of tool calls ended.

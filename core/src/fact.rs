@@ -9,13 +9,22 @@ use crate::{
     entry::{EventKind, EventRecord, Record},
     id::Seq,
     plane::{
-        context::{self, AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded},
-        control::{self, Marker, WakeHint},
-        queue::{self, MessageQueued},
-        task::{self, TaskChanged, TaskStatus},
-        turn::{self, RoundCompleted, TurnAborted, TurnTerminal},
-        waiting::{self, TimerCancelled, TimerCreated, WaitingIntentCancelled, WaitingIntentCreated},
-        work::{self, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+        context::{
+            self, AssistantRoundRecorded, BriefRecorded, CheckpointRecorded, ContextCompacted, RuntimeFailed, ToolExecutionRecorded,
+            TranscriptAppended,
+        },
+        control::{self, Marker, PolicySet, WakeHint},
+        queue::{self, MessageBody, MessageNamed, MessageQueued, QueueStatus},
+        task::{self, TaskChanged, TaskResultMoved, TaskStatus},
+        turn::{self, RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
+        waiting::{
+            TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitConditionStatus, WaitingIntentCreated,
+            WaitingIntentNamed, condition, intent, timer,
+        },
+        work::{
+            self, DelegationCompleted, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemDelegated, WorkItemNamed,
+            WorkItemUpdated,
+        },
     },
     state::State,
     tagged::{names, vocabulary},
@@ -28,6 +37,18 @@ vocabulary! {
     pub enum Fact {
         /// Something came in.
         "message_queued" => MessageQueued(MessageQueued),
+        /// A message was taken by a run elsewhere.
+        "message_dequeued" => MessageDequeued(MessageNamed),
+        /// A message was done with elsewhere.
+        "message_processed" => MessageProcessed(MessageNamed),
+        /// The run of a message was aborted elsewhere.
+        "message_aborted" => MessageAborted(MessageNamed),
+        /// A message was withdrawn.
+        "message_dropped" => MessageDropped(MessageNamed),
+        /// A message was inserted into a run elsewhere.
+        "message_interjected" => MessageInterjected(MessageNamed),
+        /// A turn is being executed.
+        "turn_started" => TurnStarted(TurnStarted),
         /// A round with the provider ended.
         "provider_round_completed" => ProviderRoundCompleted(RoundCompleted),
         /// The model said something.
@@ -38,6 +59,8 @@ vocabulary! {
         "turn_terminal" => TurnTerminal(TurnTerminal),
         /// A run was broken off.
         "turn_aborted" => TurnAborted(TurnAborted),
+        /// The prompt of a turn does not fit any more.
+        "turn_baseline_over_budget" => TurnBaselineOverBudget(TurnOverBudget),
         /// A task exists.
         "task_created" => TaskCreated(TaskChanged),
         /// A task runs.
@@ -52,6 +75,10 @@ vocabulary! {
         "task_cancelled" => TaskCancelled(TaskChanged),
         /// A task was lost to a stop or a restart.
         "task_interrupted" => TaskInterrupted(TaskChanged),
+        /// The result of a task was queued as a message.
+        "task_result_queued" => TaskResultQueued(TaskResultMoved),
+        /// The result of a task reached the model.
+        "task_result_delivered" => TaskResultDelivered(TaskResultMoved),
         /// There is something to reach.
         "work_item_created" => WorkItemCreated(WorkItemCreated),
         /// The focus moves to an item.
@@ -64,16 +91,38 @@ vocabulary! {
         "work_item_unblocked" => WorkItemUnblocked(WorkItemNamed),
         /// An item is done.
         "work_item_completed" => WorkItemCompleted(WorkItemCompleted),
+        /// An item was handed to another agent.
+        "work_item_delegated" => WorkItemDelegated(WorkItemDelegated),
+        /// A delegation is over.
+        "work_item_delegation_completed" => WorkItemDelegationCompleted(DelegationCompleted),
         /// Something external is waited for.
         "waiting_intent_created" => WaitingIntentCreated(WaitingIntentCreated),
+        /// Its trigger came.
+        "waiting_intent_triggered" => WaitingIntentTriggered(WaitingIntentNamed),
         /// It is waited for no longer.
-        "waiting_intent_cancelled" => WaitingIntentCancelled(WaitingIntentCancelled),
+        "waiting_intent_cancelled" => WaitingIntentCancelled(WaitingIntentNamed),
+        /// An owner waits.
+        "wait_condition_registered" => WaitConditionRegistered(WaitConditionRegistered),
+        /// What it waited for came.
+        "wait_condition_resolved" => WaitConditionResolved(WaitConditionNamed),
+        /// It waits no longer.
+        "wait_condition_cancelled" => WaitConditionCancelled(WaitConditionNamed),
+        /// Its deadline passed.
+        "wait_condition_expired" => WaitConditionExpired(WaitConditionNamed),
         /// A timer was set.
         "timer_created" => TimerCreated(TimerCreated),
+        /// A timer fired elsewhere.
+        "timer_fired" => TimerFired(TimerNamed),
+        /// A timer fired elsewhere for the last time.
+        "timer_completed" => TimerCompleted(TimerNamed),
         /// A timer was withdrawn.
-        "timer_cancelled" => TimerCancelled(TimerCancelled),
+        "timer_cancelled" => TimerCancelled(TimerNamed),
         /// Something says: look again.
         "wake_hint_submitted" => WakeHintSubmitted(WakeHint),
+        /// A hint was folded into the pending one elsewhere.
+        "wake_hint_coalesced" => WakeHintCoalesced(WakeHint),
+        /// A hint was refused elsewhere.
+        "wake_hint_ignored" => WakeHintIgnored(WakeHint),
         /// The agent may run.
         "start_requested" => StartRequested(Marker),
         /// The agent may not run.
@@ -82,10 +131,20 @@ vocabulary! {
         "shutdown_requested" => ShutdownRequested(Marker),
         /// A driver took the ledger over.
         "runtime_restarted" => RuntimeRestarted(Marker),
+        /// Policy or edition changes.
+        "policy_set" => PolicySet(PolicySet),
+        /// Something was said.
+        "transcript_appended" => TranscriptAppended(TranscriptAppended),
         /// A tool call was executed.
         "tool_execution_recorded" => ToolExecutionRecorded(ToolExecutionRecorded),
         /// A brief was written.
         "brief_recorded" => BriefRecorded(BriefRecorded),
+        /// The host or the provider failed.
+        "runtime_error" => RuntimeError(RuntimeFailed),
+        /// The context of the model got shorter.
+        "context_compacted" => ContextCompacted(ContextCompacted),
+        /// A checkpoint was made.
+        "checkpoint_recorded" => CheckpointRecorded(CheckpointRecorded),
     }
 }
 
@@ -104,6 +163,20 @@ names! {
         Unknown,
         /// The agent is stopped.
         Stopped,
+        /// A run is open.
+        RunOpen,
+        /// The driver of this ledger decides it itself; such facts are for observed ledgers.
+        SchedulerDecides,
+        /// The task that it is about has not ended yet.
+        NotYetTerminal,
+        /// What is waited for is there already: no wait is recorded, the turn goes on.
+        AlreadySatisfied,
+        /// A wait that nothing can end: it names no wake source and no deadline.
+        NoWaker,
+        /// The condition mirrors an intent and ends with it.
+        FollowsItsIntent,
+        /// Only operator input ends a wait for the operator.
+        OperatorOnly,
     }
 }
 
@@ -160,14 +233,50 @@ impl Fact {
         outcome
     }
 
+    /// The id that this fact brings into the ledger, if it brings one.
+    pub(crate) fn new_id(&self) -> Option<&str> {
+        Some(match self {
+            Self::MessageQueued(fact) => fact.message.id.as_str(),
+            Self::TaskCreated(fact)
+            | Self::TaskRunning(fact)
+            | Self::TaskCancelling(fact)
+            | Self::TaskCompleted(fact)
+            | Self::TaskFailed(fact)
+            | Self::TaskCancelled(fact)
+            | Self::TaskInterrupted(fact) => fact.task_id.as_str(),
+            Self::WorkItemCreated(fact) => fact.work_item_id.as_str(),
+            Self::WorkItemDelegated(fact) => fact.delegation_id.as_str(),
+            Self::WaitingIntentCreated(fact) => fact.waiting_intent_id.as_str(),
+            Self::WaitConditionRegistered(fact) => fact.wait_condition_id.as_str(),
+            Self::TimerCreated(fact) => fact.timer_id.as_str(),
+            _ => return None,
+        })
+    }
+
+    /// What this fact says to the model, if it says anything.
+    pub(crate) fn body(&self) -> Option<&MessageBody> {
+        match self {
+            Self::MessageQueued(fact) => Some(&fact.message.body),
+            Self::WakeHintSubmitted(hint) | Self::WakeHintCoalesced(hint) => hint.body.as_ref(),
+            _ => None,
+        }
+    }
+
     fn route(self, state: &State, at: Timestamp) -> Outcome {
         match self {
             Self::MessageQueued(fact) => queue::queued(state, fact, at),
+            Self::MessageDequeued(fact) => queue::observed::settled(state, fact, QueueStatus::Dequeued, at),
+            Self::MessageProcessed(fact) => queue::observed::settled(state, fact, QueueStatus::Processed, at),
+            Self::MessageAborted(fact) => queue::observed::settled(state, fact, QueueStatus::Aborted, at),
+            Self::MessageDropped(fact) => queue::observed::dropped(state, fact, at),
+            Self::MessageInterjected(fact) => queue::observed::settled(state, fact, QueueStatus::Interjected, at),
+            Self::TurnStarted(fact) => turn::started(state, &fact, at),
             Self::ProviderRoundCompleted(fact) => turn::round(state, EventKind::ProviderRoundCompleted, &fact, at),
             Self::AssistantRoundRecorded(fact) => context::assistant_round(state, fact, at),
             Self::ToolRoundCompleted(fact) => turn::round(state, EventKind::ToolRoundCompleted, &fact, at),
             Self::TurnTerminal(fact) => turn::terminal(state, fact, at),
             Self::TurnAborted(fact) => turn::aborted(state, fact, at),
+            Self::TurnBaselineOverBudget(fact) => turn::over_budget(state, fact, at),
             Self::TaskCreated(fact) => task::changed(state, fact, TaskStatus::Queued, at),
             Self::TaskRunning(fact) => task::changed(state, fact, TaskStatus::Running, at),
             Self::TaskCancelling(fact) => task::changed(state, fact, TaskStatus::Cancelling, at),
@@ -175,23 +284,41 @@ impl Fact {
             Self::TaskFailed(fact) => task::changed(state, fact, TaskStatus::Failed, at),
             Self::TaskCancelled(fact) => task::changed(state, fact, TaskStatus::Cancelled, at),
             Self::TaskInterrupted(fact) => task::changed(state, fact, TaskStatus::Interrupted, at),
+            Self::TaskResultQueued(fact) => task::result_moved(state, &fact, EventKind::TaskResultQueued, at),
+            Self::TaskResultDelivered(fact) => task::result_moved(state, &fact, EventKind::TaskResultDelivered, at),
             Self::WorkItemCreated(fact) => work::created(state, fact, at),
             Self::WorkItemPicked(fact) => work::picked(state, fact),
             Self::WorkItemUpdated(fact) => work::updated(state, fact, at),
             Self::WorkItemBlocked(fact) => work::blocked(state, fact, at),
             Self::WorkItemUnblocked(fact) => work::unblocked(state, fact, at),
             Self::WorkItemCompleted(fact) => work::completed(state, fact, at),
-            Self::WaitingIntentCreated(fact) => waiting::intent_created(state, fact, at),
-            Self::WaitingIntentCancelled(fact) => waiting::intent_cancelled(state, fact, at),
-            Self::TimerCreated(fact) => waiting::timer_created(state, fact, at),
-            Self::TimerCancelled(fact) => waiting::timer_cancelled(state, &fact),
+            Self::WorkItemDelegated(fact) => work::delegation::delegated(state, &fact, at),
+            Self::WorkItemDelegationCompleted(fact) => work::delegation::completed(state, &fact, at),
+            Self::WaitingIntentCreated(fact) => intent::created(state, fact, at),
+            Self::WaitingIntentTriggered(fact) => intent::triggered(state, &fact, at),
+            Self::WaitingIntentCancelled(fact) => intent::cancelled(state, &fact, at),
+            Self::WaitConditionRegistered(fact) => condition::registered(state, fact, at),
+            Self::WaitConditionResolved(fact) => condition::ended(state, &fact, WaitConditionStatus::Resolved, at),
+            Self::WaitConditionCancelled(fact) => condition::ended(state, &fact, WaitConditionStatus::Cancelled, at),
+            Self::WaitConditionExpired(fact) => condition::ended(state, &fact, WaitConditionStatus::Expired, at),
+            Self::TimerCreated(fact) => timer::created(state, fact, at),
+            Self::TimerFired(fact) => timer::fired(state, &fact, at),
+            Self::TimerCompleted(fact) => timer::completed(state, &fact),
+            Self::TimerCancelled(fact) => timer::cancelled(state, &fact, at),
             Self::WakeHintSubmitted(fact) => control::wake_hint(state, fact),
+            Self::WakeHintCoalesced(fact) => control::hint_coalesced(state, fact, at),
+            Self::WakeHintIgnored(fact) => control::hint_ignored(&fact, at),
             Self::StartRequested(_) => control::start(state),
             Self::StopRequested(_) => control::stop(state),
             Self::ShutdownRequested(_) => control::shutdown(state),
             Self::RuntimeRestarted(_) => control::restarted(state, at),
+            Self::PolicySet(fact) => control::policy_set(fact),
+            Self::TranscriptAppended(fact) => context::transcript(state, fact, at),
             Self::ToolExecutionRecorded(fact) => context::tool_execution(state, fact, at),
             Self::BriefRecorded(fact) => context::brief(state, fact, at),
+            Self::RuntimeError(fact) => context::evidence(EventKind::RuntimeError, &fact, at),
+            Self::ContextCompacted(fact) => context::evidence(EventKind::ContextCompacted, &fact, at),
+            Self::CheckpointRecorded(fact) => context::checkpoint(state, &fact, at),
         }
     }
 }

@@ -3,7 +3,6 @@
 //! Hosts whose storage is not synchronous drive the [`Machine`](crate::machine::Machine) themselves.
 
 use alloc::{
-    collections::VecDeque,
     string::{String, ToString},
     vec::Vec,
 };
@@ -21,6 +20,7 @@ use crate::{
     ladder::{Boundary, Decision, DecisionKind},
     machine::{Machine, OpenError, Options, Proposal, ProposeError},
     plane::{
+        context::RuntimeFailed,
         control::Marker,
         turn::{AbortReason, TurnAborted},
     },
@@ -405,27 +405,27 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         }
     }
 
-    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted.
+    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted, or the failure noted.
     fn carry_out(&mut self, effects: &[Effect]) -> Result<(), SchedulerError> {
-        let mut failed = VecDeque::new();
+        let mut failed = Vec::new();
         for effect in effects {
-            let done = match effect {
-                Effect::StartTurn(request) => self.provider.start_turn(request).map_err(|why| (&request.run_id, why)),
-                Effect::Interject { run_id, message_id } => self.provider.interject(run_id, message_id).map_err(|why| (run_id, why)),
-                Effect::YieldTurn { run_id } => self.provider.yield_turn(run_id).map_err(|why| (run_id, why)),
-                Effect::AbortTurn { run_id, reason } => self.provider.abort_turn(run_id, *reason).map_err(|why| (run_id, why)),
-                Effect::Release => {
-                    // Nothing of the agent depends on what the host still holds; the host reports its own failure.
-                    self.provider.release().ok();
-                    Ok(())
-                }
+            let aborted = |run_id: &RunId, why: ProviderError| {
+                Fact::TurnAborted(TurnAborted { run_id: run_id.clone(), reason: AbortReason::RuntimeError, error: Some(why.message) })
             };
-            if let Err((run_id, why)) = done {
-                failed.push_back(TurnAborted { run_id: run_id.clone(), reason: AbortReason::RuntimeError, error: Some(why.message) });
-            }
+            let done = match effect {
+                Effect::StartTurn(request) => self.provider.start_turn(request).map_err(|why| aborted(&request.run_id, why)),
+                Effect::Interject { run_id, message_id } => self.provider.interject(run_id, message_id).map_err(|why| aborted(run_id, why)),
+                Effect::YieldTurn { run_id } => self.provider.yield_turn(run_id).map_err(|why| aborted(run_id, why)),
+                Effect::AbortTurn { run_id, reason } => self.provider.abort_turn(run_id, *reason).map_err(|why| aborted(run_id, why)),
+                Effect::Release => self
+                    .provider
+                    .release()
+                    .map_err(|why| Fact::RuntimeError(RuntimeFailed { error: why.message, message_id: None, run_id: None })),
+            };
+            failed.extend(done.err());
         }
-        while let Some(aborted) = failed.pop_front() {
-            self.propose_fact(Fact::TurnAborted(aborted))?;
+        for fact in failed {
+            self.propose_fact(fact)?;
         }
         Ok(())
     }

@@ -99,6 +99,8 @@ ids! {
     WaitConditionId;
     /// A timer.
     TimerId;
+    /// A work item handed to another agent.
+    DelegationId;
     /// An external trigger: what a callback is delivered to.
     ExternalTriggerId;
 }

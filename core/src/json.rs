@@ -6,6 +6,7 @@
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
+    collections::BTreeMap,
     string::{String, ToString},
 };
 use core::fmt;
@@ -28,6 +29,12 @@ impl RawJson {
     #[must_use]
     pub fn of<T: Serialize>(value: &T) -> Self {
         Self(write(value).into_boxed_str())
+    }
+
+    /// The value of a key, where this is an object that has it; null is a value.
+    #[must_use]
+    pub fn field(&self, key: &str) -> Option<Self> {
+        self.read::<BTreeMap<String, Self>>().ok()?.remove(key)
     }
 
     /// Reads this text as a typed value.

@@ -10,6 +10,7 @@
 //! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing or a rest. Extra calls are safe.
 
 use alloc::vec::Vec;
+use core::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
@@ -53,9 +54,11 @@ pub enum ProposeError {
     /// The fact cannot be read.
     #[error("malformed fact: {0}")]
     Malformed(#[from] JsonError),
-    /// The fact is too long.
-    #[error("fact is {bytes} bytes long, the limit `fact_bytes` is {limit}")]
+    /// The fact, or something in it, is too long.
+    #[error("{what} is {bytes} bytes long, the limit `{what}_bytes` is {limit}")]
     TooLarge {
+        /// What is: `fact`, `id` or `body`.
+        what: &'static str,
         /// How long it is.
         bytes: u64,
         /// How long it may be.
@@ -205,20 +208,19 @@ impl Machine {
     /// # Errors
     /// Where the text is too long or malformed, the ledger was not begun, or a proposal is open.
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
-        let limit = self.state.control.policy.fact_bytes;
-        let bytes = text.len() as u64;
-        if bytes > limit {
-            return Err(ProposeError::TooLarge { bytes, limit });
-        }
+        within("fact", text.len(), self.state.control.policy.fact_bytes)?;
         self.propose(Fact::decode(text)?, now)
     }
 
     /// Proposes what follows from a fact.
     ///
     /// # Errors
-    /// Where the ledger was not begun, or a proposal is open.
+    /// Where an id or a body is too long (contract 10), the ledger was not begun, or a proposal is open.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
+        let policy = &self.state.control.policy;
+        within("id", fact.new_id().map_or(0, str::len), policy.id_bytes)?;
+        within("body", fact.body().map_or(0, |body| body.as_text().len()), policy.body_bytes)?;
         let outcome = fact.transition(&self.state, at);
         let draft = Draft { answer: outcome.answer, effects: outcome.effects, ..Draft::of(outcome.records) };
         Ok(self.seal(at, draft))
@@ -316,6 +318,11 @@ impl Machine {
         self.open = Some(Open { entries, effects: draft.effects });
         Proposal { expected, batch, head, answer: draft.answer, decision: draft.decision }
     }
+}
+
+fn within(what: &'static str, bytes: usize, limit: NonZeroU64) -> Result<(), ProposeError> {
+    let (bytes, limit) = (bytes as u64, limit.get());
+    if bytes > limit { Err(ProposeError::TooLarge { what, bytes, limit }) } else { Ok(()) }
 }
 
 /// What a proposal is made from.

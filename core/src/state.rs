@@ -88,7 +88,10 @@ impl State {
             Record::Event(record) => self.fold_event(place, record),
             Record::Transcript(_) => self.context.transcript += 1,
             Record::Task(record) => self.tasks.apply(place, record),
-            Record::WorkItem(record) => self.work.apply(place, record),
+            Record::WorkItem(record) => {
+                self.context.work_changed(place);
+                self.work.apply(place, record);
+            }
             Record::WaitingIntent(record) => {
                 self.waiting.apply_intent(place, record);
                 self.wait_ended(place, record.ended_by, record.work_item_id.as_ref());
@@ -96,8 +99,7 @@ impl State {
             Record::WaitCondition(record) => {
                 self.waiting.apply_condition(place, record);
                 // The mirror of an intent ends with it; the epoch moves once.
-                let is_mirror = record.id.as_str().starts_with("waiting_intent:");
-                let ended_by = record.ended_by.filter(|_| !is_mirror);
+                let ended_by = record.ended_by.filter(|_| !record.is_mirror());
                 self.wait_ended(place, ended_by, record.work_item_id.as_ref());
             }
             Record::Timer(record) => self.waiting.apply_timer(place, record),
@@ -106,7 +108,7 @@ impl State {
             Record::Turn(record) => self.fold_turn(place, record),
             Record::Carried(_) => self.carried_records += 1,
             Record::Control(record) => {
-                self.control.apply(place, record);
+                self.control.apply(place, record, &self.waiting);
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
                     ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
@@ -124,21 +126,21 @@ impl State {
             return;
         }
         // contract 8.3: admitting its tick spends a key.
-        let notes = record.notes();
-        if let Some(note) = notes.work_queue.and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
+        if let Some(note) = record.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
             let key = Key::named(note.idempotency_key);
             self.work.spend(&note.work_item_id, note.reason, key, place.seq);
         }
-        if let Some(note) = notes.wake_hint.and_then(|raw| raw.read::<HintTickNote>().ok()) {
+        if let Some(note) = record.noted("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
             self.control.hint_ticked = Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
         }
-        if let Some(note) = notes.system_wait.and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
+        if let Some(note) = record.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
             self.waiting.ticked.insert(note.wait_condition_id, place.seq);
         }
     }
 
     fn fold_event(&mut self, place: &Place, record: &EventRecord) {
         self.context.apply_event(place, record);
+        self.work.apply_event(place, record);
         if !place.live || record.kind != EventKind::SchedulerDecision.as_str() {
             return;
         }

@@ -15,14 +15,23 @@ const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 fn examples() -> Vec<(Value, &'static [&'static str])> {
     let run = |name: &str| json!({"fact": name, "run_id": "r", "round": 1});
     let task = |name: &str| json!({"fact": name, "task_id": "t"});
+    let of_message = |name: &str| json!({"fact": name, "message_id": "m"});
+    let wait = |name: &str| json!({"fact": name, "wait_condition_id": "c"});
     let item = |name: &str| json!({"fact": name, "work_item_id": "w"});
     vec![
         (json!({"fact": "message_queued", "message": message()}), &["message"]),
+        (of_message("message_dequeued"), &["message_id"]),
+        (of_message("message_processed"), &["message_id"]),
+        (of_message("message_aborted"), &["message_id"]),
+        (of_message("message_dropped"), &["message_id"]),
+        (of_message("message_interjected"), &["message_id"]),
+        (json!({"fact": "turn_started", "run_id": "r", "message_id": "m"}), &["run_id", "message_id"]),
         (run("provider_round_completed"), &["run_id", "round"]),
         (json!({"fact": "assistant_round_recorded", "run_id": "r", "data": {}}), &["run_id", "data"]),
         (run("tool_round_completed"), &["run_id", "round"]),
         (json!({"fact": "turn_terminal", "run_id": "r", "kind": "completed"}), &["run_id", "kind"]),
         (json!({"fact": "turn_aborted", "run_id": "r", "reason": "operator_aborted"}), &["run_id", "reason"]),
+        (json!({"fact": "turn_baseline_over_budget", "run_id": "r"}), &["run_id"]),
         (task("task_created"), &["task_id"]),
         (task("task_running"), &["task_id"]),
         (task("task_cancelling"), &["task_id"]),
@@ -30,6 +39,8 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (task("task_failed"), &["task_id"]),
         (task("task_cancelled"), &["task_id"]),
         (task("task_interrupted"), &["task_id"]),
+        (task("task_result_queued"), &["task_id"]),
+        (task("task_result_delivered"), &["task_id"]),
         (json!({"fact": "work_item_created", "work_item_id": "w", "objective": "o"}), &["work_item_id", "objective"]),
         (item("work_item_picked"), &["work_item_id"]),
         (item("work_item_updated"), &["work_item_id"]),
@@ -37,24 +48,46 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (item("work_item_unblocked"), &["work_item_id"]),
         (item("work_item_completed"), &["work_item_id"]),
         (
+            json!({"fact": "work_item_delegated", "delegation_id": "d", "work_item_id": "w", "child_agent_id": "child"}),
+            &["delegation_id", "work_item_id", "child_agent_id"],
+        ),
+        (json!({"fact": "work_item_delegation_completed", "delegation_id": "d"}), &["delegation_id"]),
+        (
             json!({"fact": "waiting_intent_created", "waiting_intent_id": "i", "scope": "agent", "description": "d", "source": "s",
                    "delivery_mode": "wake_hint", "external_trigger_id": "e"}),
             &["waiting_intent_id", "scope", "description", "source", "delivery_mode", "external_trigger_id"],
         ),
+        (json!({"fact": "waiting_intent_triggered", "waiting_intent_id": "i"}), &["waiting_intent_id"]),
         (json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"}), &["waiting_intent_id"]),
+        (
+            json!({"fact": "wait_condition_registered", "wait_condition_id": "c", "kind": "operator", "waiting_for": "an answer"}),
+            &["wait_condition_id", "kind", "waiting_for"],
+        ),
+        (wait("wait_condition_resolved"), &["wait_condition_id"]),
+        (wait("wait_condition_cancelled"), &["wait_condition_id"]),
+        (wait("wait_condition_expired"), &["wait_condition_id"]),
         (json!({"fact": "timer_created", "timer_id": "t", "duration_ms": 1}), &["timer_id", "duration_ms"]),
+        (json!({"fact": "timer_fired", "timer_id": "t"}), &["timer_id"]),
+        (json!({"fact": "timer_completed", "timer_id": "t"}), &["timer_id"]),
         (json!({"fact": "timer_cancelled", "timer_id": "t"}), &["timer_id"]),
         (json!({"fact": "wake_hint_submitted", "reason": "r"}), &["reason"]),
+        (json!({"fact": "wake_hint_coalesced", "reason": "r"}), &["reason"]),
+        (json!({"fact": "wake_hint_ignored", "reason": "r"}), &["reason"]),
         (json!({"fact": "start_requested"}), &[]),
         (json!({"fact": "stop_requested"}), &[]),
         (json!({"fact": "shutdown_requested"}), &[]),
         (json!({"fact": "runtime_restarted"}), &[]),
+        (json!({"fact": "policy_set"}), &[]),
+        (json!({"fact": "transcript_appended", "data": {}}), &["data"]),
         (
             json!({"fact": "tool_execution_recorded", "run_id": "r", "tool_execution_id": "x", "tool_name": "T", "status": "success",
                    "input": {}, "output": {}, "summary": "s"}),
             &["run_id", "tool_execution_id", "tool_name", "status", "input", "output", "summary"],
         ),
         (json!({"fact": "brief_recorded", "brief_id": "b", "kind": "result", "text": "t"}), &["brief_id", "kind", "text"]),
+        (json!({"fact": "runtime_error", "error": "e"}), &["error"]),
+        (json!({"fact": "context_compacted", "compacted_message_count": 3}), &["compacted_message_count"]),
+        (json!({"fact": "checkpoint_recorded", "anchor_generation": 1, "data": {}}), &["anchor_generation", "data"]),
     ]
 }
 

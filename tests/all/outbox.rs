@@ -84,7 +84,7 @@ fn a_fact_over_its_limit_is_refused_before_it_is_read() {
     let (mut machine, _) = driven();
     let long = format!(r#"{{"fact":"{}"}}"#, "x".repeat(1 << 20));
     let why = machine.propose_json(&long, NOW).expect_err("too long");
-    assert_eq!(why, ProposeError::TooLarge { bytes: long.len() as u64, limit: 1 << 20 });
+    assert_eq!(why, ProposeError::TooLarge { what: "fact", bytes: long.len() as u64, limit: 1 << 20 });
 }
 
 #[test]

@@ -9,6 +9,7 @@
 //! | `run` | steps until there is nothing more to do |
 //! | `clock INSTANT` | sets the clock |
 //! | `restart` | the process dies, and another one opens the ledger |
+//! | `observe` | a fresh ledger of another runtime takes the place of this one; nobody drives it |
 //! | `status`, `wake`, `decide` | print the status, the next wake, the decision at `run_loop_idle` with its rule |
 //!
 //! `UPDATE=1` rewrites the expectations; the diff is what is reviewed.
@@ -112,6 +113,12 @@ impl Played {
             "restart" => {
                 self.scheduler = drive(&self.ledger, &self.clock);
                 String::new()
+            }
+            "observe" => {
+                self.ledger = MemoryLedger::default();
+                self.scheduler = Scheduler::observe(Options::new("default".into()), self.ledger.clone(), self.clock.clone(), Silent)
+                    .expect("a fresh ledger opens");
+                return self.entries_from(0);
             }
             "status" => format!("{}\n", status::of(self.scheduler.state())),
             "wake" => self.scheduler.next_wake().map_or_else(|| "no wake\n".to_owned(), |at| format!("wakes at {at}\n")),
@@ -221,7 +228,10 @@ fn decision_line(decision: &Decision) -> String {
 fn summary(record: &Record) -> String {
     match record {
         Record::Message(record) => format!("{} {}", record.id, record.kind),
-        Record::QueueEntry(record) => format!("{} {}", record.message_id, record.status),
+        Record::QueueEntry(record) => {
+            let reason = record.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            format!("{} {}{reason}", record.message_id, record.status)
+        }
         Record::Event(record) => {
             let data = record.data.as_ref().map_or("", |data| data.as_str());
             let detail = json::read::<Decision>(data).map_or_else(|_| String::new(), |decision| format!(" {}", decision_line(&decision)));

@@ -3,7 +3,6 @@
 use alloc::{collections::BTreeMap, vec::Vec};
 
 use crate::{
-    derive::continuation,
     entry::Record,
     id::{MessageId, Seq},
     plane::{
@@ -43,7 +42,9 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         return Vec::new();
     }
     let mut records = Vec::new();
-    for timer in due_timers(state, now) {
+    // contract 10: what one batch cannot hold arrives with the next step.
+    let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
+    for timer in due_timers(state, now).into_iter().take(room) {
         let seq = state.head.seq.plus(records.len() + 1);
         let message = timer_tick(state, &timer.record, seq, now);
         let fired = timer.record.fired(message.id.clone(), now);
@@ -72,9 +73,9 @@ pub fn core_message(state: &State, seq: Seq, kind: MessageKind, priority: Priori
         kind,
         origin: MessageOrigin::System { subsystem: "scheduler".into() },
         trust: TrustLevel::TrustedSystem,
-        authority_class: Some(TrustLevel::TrustedSystem.authority()),
+        authority_class: None,
         priority,
-        trigger_kind: continuation::admitted_as(kind),
+        trigger_kind: None,
         work_item_id: None,
         task_id: None,
         source_refs: BTreeMap::new(),

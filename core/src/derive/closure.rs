@@ -12,7 +12,12 @@ use super::readiness::{self, SchedulingState};
 use crate::{
     derive::status,
     id::WorkItemId,
-    plane::{control::AgentStatus, turn::TurnTerminalKind, waiting::ExternalTriggerScope, work::WorkItemState},
+    plane::{
+        control::AgentStatus,
+        turn::TurnTerminalKind,
+        waiting::{ExternalTriggerScope, WaitConditionKind},
+        work::WorkItemState,
+    },
     state::State,
     tagged::names,
 };
@@ -103,6 +108,8 @@ pub struct Facts {
     pub agent_intents: usize,
     /// How many timers are active.
     pub timers: usize,
+    /// What the agent itself waits for by conditions of its own.
+    pub agent: AgentWaits,
     /// Whether the current item waits for the operator.
     pub awaiting_operator: bool,
     /// Where the current item stands.
@@ -119,6 +126,31 @@ pub struct Facts {
     pub posture: RuntimePosture,
 }
 
+/// The conditions without item that are active, by kind (contract 5.17).
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct AgentWaits {
+    /// For the operator.
+    pub operator: bool,
+    /// For something external, or for the runtime itself (D2).
+    pub external: bool,
+    /// For an instant.
+    pub timer: bool,
+    /// For a task.
+    pub task: bool,
+}
+
+impl AgentWaits {
+    fn of(state: &State) -> Self {
+        let waits = |kind| !readiness::agent_conditions(state, kind).is_empty();
+        Self {
+            operator: waits(WaitConditionKind::Operator),
+            external: waits(WaitConditionKind::External) || waits(WaitConditionKind::System),
+            timer: waits(WaitConditionKind::Timer),
+            task: waits(WaitConditionKind::Task),
+        }
+    }
+}
+
 impl Facts {
     /// The facts of a state.
     #[must_use]
@@ -131,6 +163,7 @@ impl Facts {
             intents: state.waiting.intents.len(),
             agent_intents: state.waiting.intents_of(ExternalTriggerScope::Agent).count(),
             timers: state.waiting.timers.len(),
+            agent: AgentWaits::of(state),
             awaiting_operator: current == Some(SchedulingState::WaitingOperator),
             current,
             work_signal: work_signal(state, current),
@@ -183,12 +216,14 @@ pub fn decide(facts: &Facts) -> Closure {
         evidence.push("runnable_work_present".into());
         work_signal = Some(signal.clone());
         (Outcome::Continuable, None)
-    } else if facts.awaiting_operator {
+    } else if facts.awaiting_operator || facts.agent.operator {
         waiting(WaitingReason::AwaitingOperatorInput)
-    } else if facts.agent_intents > 0 {
+    } else if facts.agent_intents > 0 || facts.agent.external {
         waiting(WaitingReason::AwaitingExternalChange)
-    } else if facts.timers > 0 {
+    } else if facts.timers > 0 || facts.agent.timer {
         waiting(WaitingReason::AwaitingTimer)
+    } else if facts.agent.task {
+        waiting(WaitingReason::AwaitingTaskResult)
     } else {
         match facts.current {
             Some(SchedulingState::WaitingTask) => waiting(WaitingReason::AwaitingTaskResult),

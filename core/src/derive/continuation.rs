@@ -8,13 +8,16 @@ use alloc::{
 
 use serde::{Deserialize, Serialize};
 
-use super::closure::{self, Closure, ClosureOutcome, WaitingReason};
+use super::{
+    closure::{self, Closure, ClosureOutcome, WaitingReason},
+    head, readiness,
+};
 use crate::{
     entry::Record,
-    id::{ExternalTriggerId, MessageId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
     plane::{
-        queue::{Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, SystemWaitNote, TriggerKind},
-        task::{TaskKind, TaskWaitPolicy},
+        queue::{Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
+        task::{TaskRecord, TaskWaitPolicy},
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
         work::WorkItemPlanStatus,
     },
@@ -53,8 +56,10 @@ pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
 /// What a message sets off.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Trigger {
-    /// Its kind; a prompt that is not operator input counts as an external event (contract 5.19).
+    /// Its kind.
     pub kind: TriggerKind,
+    /// The kind under which it meets waits: a prompt that is not operator input meets them as an external event (contract 5.19).
+    pub meets_as: TriggerKind,
     /// Whether it says anything.
     pub contentful: bool,
     /// Whether it reports that a task ended.
@@ -86,35 +91,34 @@ pub struct Names {
     pub no_wait: bool,
 }
 
-#[derive(Deserialize)]
-struct HintNote {
-    source: Option<String>,
-    waiting_intent_id: Option<WaitingIntentId>,
-    external_trigger_id: Option<ExternalTriggerId>,
-    body: Option<MessageBody>,
-}
-
-#[derive(Deserialize)]
-struct TaskNote {
-    task_id: TaskId,
-    #[serde(rename = "task_kind")]
-    _kind: TaskKind,
-    task_status: Option<String>,
-}
-
 impl Trigger {
     /// The trigger of a message; none where its kind triggers nothing.
     #[must_use]
-    pub fn of(state: &State, message: &MessageRecord) -> Option<Self> {
+    pub fn of(state: &State, held: &Held) -> Option<Self> {
+        let mut trigger = Self::read(held)?;
+        let ended = held.record.task_id.as_ref().filter(|id| state.tasks.ended.contains_key(*id));
+        if let (TriggerKind::TaskResult, None, Some(task)) = (trigger.kind, &trigger.names.task, ended) {
+            // It carries no task, but the ledger knows how the one that it is about ended.
+            trigger.task_terminal = true;
+            trigger.names.task = Some(task.clone());
+        }
+        Some(trigger)
+    }
+
+    /// The trigger of a message by what the message itself says.
+    #[must_use]
+    pub fn read(held: &Held) -> Option<Self> {
+        let message = &held.record;
         let kind = match message.kind {
-            MessageKind::OperatorPrompt if !message.is_operator_input() => TriggerKind::ExternalEvent,
             MessageKind::TaskStatus | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => {
                 return None;
             }
             kind => admitted_as(kind)?,
         };
+        let is_foreign_prompt = message.kind == MessageKind::OperatorPrompt && !message.is_operator_input();
         let mut trigger = Self {
             kind,
+            meets_as: if is_foreign_prompt { TriggerKind::ExternalEvent } else { kind },
             contentful: message.body.is_contentful(),
             task_terminal: false,
             task_blocking: false,
@@ -122,68 +126,59 @@ impl Trigger {
             wake_hint_source: None,
             names: Names::default(),
         };
-        match kind {
-            TriggerKind::SystemTick => trigger.read_tick(state, message),
-            TriggerKind::TaskResult => trigger.read_task(state, message),
+        match trigger.meets_as {
+            // contract 5.19: what a driver recorded counts as a tick only where the runtime itself made it.
+            TriggerKind::SystemTick if held.live && !message.is_runtime_owned() => {}
+            TriggerKind::SystemTick => trigger.read_tick(message),
+            TriggerKind::TaskResult => trigger.read_task(message),
             TriggerKind::ExternalEvent => trigger.names = external_names(message),
-            TriggerKind::TimerFire => {
-                trigger.names.timer = match &message.origin {
-                    MessageOrigin::Timer { timer_id } => Some(timer_id.to_string()),
-                    _ => message.source_refs.get("timer_id").cloned(),
-                };
-            }
+            TriggerKind::TimerFire => trigger.names.timer = message.clone().admitted().source_refs.remove("timer_id"),
             TriggerKind::OperatorInput | TriggerKind::InternalFollowup => {}
         }
         Some(trigger)
     }
 
-    fn read_tick(&mut self, state: &State, message: &MessageRecord) {
-        // contract 5.19: from the first restart on, these notes count only on messages of the runtime itself.
-        if state.control.live_from.is_some() && !message.is_runtime_owned() {
-            return;
+    /// Whether it carries what a trigger of this kind must carry to re-enter the model.
+    fn says_enough_as(&self, kind: TriggerKind) -> bool {
+        match kind {
+            TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => true,
+            TriggerKind::ExternalEvent | TriggerKind::SystemTick => self.contentful,
+            TriggerKind::TaskResult => self.task_terminal,
         }
-        let notes = message.notes();
-        self.names.no_wait = notes.work_queue.is_some();
-        let system_wait = notes.system_wait.and_then(|raw| raw.read::<SystemWaitNote>().ok());
-        self.names.condition = system_wait.map(|note| note.wait_condition_id);
-        let Some(note) = notes.wake_hint else { return };
-        let hint: HintNote =
-            note.read().unwrap_or(HintNote { source: None, waiting_intent_id: None, external_trigger_id: None, body: None });
-        self.contentful = hint.body.is_some_and(|body| body.is_contentful());
-        self.wake_hint_source = hint.source;
-        self.names.intents.extend(hint.waiting_intent_id);
-        self.names.triggers.extend(hint.external_trigger_id);
     }
 
-    fn read_task(&mut self, state: &State, message: &MessageRecord) {
-        let note: Option<TaskNote> = message.metadata.as_ref().and_then(|raw| raw.read().ok());
-        let noted = note.map(|note| {
-            let ended = match note.task_status.as_deref() {
-                None => true,
-                Some(status) => matches!(status, "completed" | "failed" | "cancelled" | "interrupted"),
-            };
-            (note.task_id, ended)
-        });
-        let known = message.task_id.clone().filter(|id| state.tasks.ended.contains_key(id));
-        if let Some((task, ended)) = noted.or_else(|| Some((known?, true))) {
-            self.task_terminal = ended;
-            let policy = state.tasks.active.get(&task).map_or(TaskWaitPolicy::Background, |task| task.wait_policy);
-            self.task_blocking = policy == TaskWaitPolicy::Blocking;
-            self.task_wait_policy = Some(policy);
-            self.names.task = Some(task);
-        }
+    fn read_tick(&mut self, message: &MessageRecord) {
+        self.names.no_wait = message.noted("work_queue").is_some();
+        let system_wait = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok());
+        self.names.condition = system_wait.map(|note| note.wait_condition_id);
+        let Some(hint) = message.noted("wake_hint") else { return };
+        let text = |key: &str| hint.field(key).and_then(|raw| raw.read::<String>().ok());
+        self.contentful = hint.field("body").and_then(|raw| raw.read::<MessageBody>().ok()).is_some_and(|body| body.is_contentful());
+        self.wake_hint_source = text("source");
+        let all = |key: &str| hint.field(key).and_then(|raw| raw.read::<Vec<String>>().ok()).unwrap_or_default();
+        let intents = text("waiting_intent_id").into_iter().chain(all("waiting_intent_ids"));
+        let triggers = text("external_trigger_id").into_iter().chain(all("external_trigger_ids"));
+        self.names.intents.extend(intents.map(WaitingIntentId::from));
+        self.names.triggers.extend(triggers.map(ExternalTriggerId::from));
+    }
+
+    fn read_task(&mut self, message: &MessageRecord) {
+        // A payload that says no task triggers nothing; rule 3 drops its message (D15).
+        let Ok(task) = TaskRecord::of_message(message, message.created_at) else { return };
+        let policy = task.wait_policy();
+        self.task_terminal = task.status.is_terminal();
+        self.task_blocking = policy == TaskWaitPolicy::Blocking;
+        self.task_wait_policy = Some(policy);
+        self.names.task = Some(task.id);
     }
 }
 
 fn external_names(message: &MessageRecord) -> Names {
-    let named = |key: &str| message.source_refs.get(key).filter(|id| !id.is_empty()).cloned();
-    let descriptor = match &message.origin {
-        MessageOrigin::Callback { descriptor_id, .. } => Some(descriptor_id.clone()),
-        _ => None,
-    };
+    let mut refs = message.clone().admitted().source_refs;
+    let mut named = |key: &str| refs.remove(key).filter(|id| !id.is_empty());
     Names {
         intents: named("waiting_intent_id").map(WaitingIntentId::from).into_iter().collect(),
-        triggers: descriptor.or_else(|| named("external_trigger_id").map(ExternalTriggerId::from)).into_iter().collect(),
+        triggers: named("external_trigger_id").map(ExternalTriggerId::from).into_iter().collect(),
         ..Names::default()
     }
 }
@@ -271,11 +266,10 @@ pub struct Met {
 #[must_use]
 pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     let message = &held.record;
-    let trigger = Trigger::of(state, message)?;
+    let trigger = Trigger::of(state, held)?;
     let prior = Prior::of(&closure::decide(&closure::Facts::of(state)));
-    let is_core_made = held.live && message.id == MessageId::made_at(&message.agent_id, held.seq);
     let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind))
-        || (is_core_made && trigger.kind == TriggerKind::TimerFire);
+        || (head::is_core_made(held) && trigger.kind == TriggerKind::TimerFire);
     let found = find(state, message, &trigger);
     let resolution = classify(&trigger, prior, &found, overrides);
     let by_reason_class = resolution.matched_waiting_reason && matches!(found, Found::Nameless(_));
@@ -356,20 +350,16 @@ fn cell(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Cell
     if matches!(found, Found::ById(_)) {
         return Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason");
     }
-    let says_enough = match trigger.kind {
-        TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => true,
-        TriggerKind::ExternalEvent | TriggerKind::SystemTick => trigger.contentful,
-        TriggerKind::TaskResult => trigger.task_terminal,
-    };
+    let says_enough = trigger.says_enough_as(trigger.kind);
     if prior.outcome != ClosureOutcome::Waiting {
         let class = if says_enough { Class::LocalContinuation } else { Class::LivenessOnly };
         return Cell { class, reenters: says_enough, matched: false, marker: None };
     }
-    let reason = expected_reason(trigger.kind);
+    let reason = expected_reason(trigger.meets_as);
     let by_class = matches!(found, Found::Nameless(_)) && reason.is_some() && prior.waiting_reason == reason;
     match trigger.kind {
-        _ if by_class && says_enough => Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason"),
-        _ if by_class => Cell::keeps_alive(true, "matches_waiting_reason"),
+        _ if by_class && trigger.says_enough_as(trigger.meets_as) => Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason"),
+        kind if by_class && kind == trigger.meets_as => Cell::keeps_alive(true, "matches_waiting_reason"),
         TriggerKind::OperatorInput => Cell::resumes(Class::ResumeOverride, "override_waiting_reason"),
         TriggerKind::TaskResult if says_enough => Cell::resumes(Class::ResumeOverride, "terminal_task_result"),
         _ if overrides => Cell::resumes(Class::ResumeOverride, "override_waiting_reason"),
@@ -392,7 +382,7 @@ fn expected_reason(kind: TriggerKind) -> Option<WaitingReason> {
 fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
     let names = &trigger.names;
     let is_hint = trigger.kind == TriggerKind::SystemTick && !names.no_wait;
-    let satisfied = match trigger.kind {
+    let satisfied = match trigger.meets_as {
         TriggerKind::OperatorInput => operator_waits(state, message),
         TriggerKind::TaskResult if trigger.task_terminal => Satisfied {
             conditions: conditions_woken(
@@ -415,7 +405,7 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
         || names.timer.is_some()
         || !names.intents.is_empty()
         || !names.triggers.is_empty()
-        || trigger.kind == TriggerKind::OperatorInput;
+        || trigger.meets_as == TriggerKind::OperatorInput;
     match (names_something, satisfied.is_empty()) {
         (true, false) => Found::ById(satisfied),
         (true, true) => Found::Mismatch,
@@ -426,11 +416,9 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
 /// The operator waits of the item that the input is about, and of the agent.
 fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     let about = about(state, message);
-    let conditions = state.waiting.conditions.values().filter(|wait| {
+    let conditions = readiness::conditions(state).filter(|wait| {
         let owner = wait.record.work_item_id.as_ref();
-        // contract, preface: imported conditions without an item are inert.
-        let agents = owner.is_none() && state.control.live_from.is_some_and(|from| wait.seq > from);
-        wait.record.kind == WaitConditionKind::Operator && (agents || owner.is_some() && owner == about.as_ref())
+        wait.record.kind == WaitConditionKind::Operator && (owner.is_none() || owner == about.as_ref())
     });
     let item = about.as_ref().and_then(|id| state.work.items.get(id));
     let asked = item.filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
@@ -470,9 +458,8 @@ fn external_waits(state: &State, names: &Names) -> Satisfied {
         let trigger = &wait.record.external_trigger_id;
         names.intents.contains(&wait.record.id) || names.triggers.contains(trigger) || unnamed(trigger)
     });
-    let is_plain =
-        |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.id.as_str().starts_with("waiting_intent:");
-    let conditions = state.waiting.conditions.values().filter(|wait| {
+    let is_plain = |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.is_mirror();
+    let conditions = readiness::conditions(state).filter(|wait| {
         let mut named = wait.record.wake_sources.iter().filter_map(|source| match source {
             WakeSource::ExternalIngress { external_trigger_id } => external_trigger_id.as_ref(),
             _ => None,
@@ -491,7 +478,7 @@ fn external_waits(state: &State, names: &Names) -> Satisfied {
 }
 
 fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<WaitConditionId> {
-    state.waiting.conditions.values().filter(|wait| wait.record.wake_sources.iter().any(&by)).map(|wait| wait.record.id.clone()).collect()
+    readiness::conditions(state).filter(|wait| wait.record.wake_sources.iter().any(&by)).map(|wait| wait.record.id.clone()).collect()
 }
 
 /// What ends the waits that this message satisfies.

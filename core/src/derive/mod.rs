@@ -3,6 +3,7 @@
 pub mod arrival;
 pub mod closure;
 pub mod continuation;
+pub mod head;
 pub mod obligation;
 pub mod posture;
 pub mod projection;

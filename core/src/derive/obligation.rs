@@ -7,10 +7,10 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::arrival;
+use super::{arrival, readiness::SchedulingState};
 use crate::{
     id::Seq,
-    ladder::{Boundary, View},
+    ladder::{Boundary, View, view::KeyView},
     state::State,
     tagged::names,
     time::Timestamp,
@@ -27,6 +27,8 @@ names! {
         WakeHint,
         /// A runnable item was not yet offered.
         RunnableItem,
+        /// A wait for the runtime itself was not yet ticked.
+        SystemWait,
         /// A run was interrupted and its message has not started another.
         InterruptedRun,
     }
@@ -45,11 +47,14 @@ pub struct Obligation {
     /// When it becomes enabled; already is where there is none.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub enabled_at: Option<Timestamp>,
+    /// The rule of the active wait that holds it back in this edition (contract 7.3).
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub held_by: Option<String>,
 }
 
 impl Obligation {
     fn new(kind: ObligationKind, id: impl ToString, seq: Seq) -> Self {
-        Self { kind, id: id.to_string(), seq, enabled_at: None }
+        Self { kind, id: id.to_string(), seq, enabled_at: None, held_by: None }
     }
 }
 
@@ -61,12 +66,20 @@ pub fn all(state: &State) -> Vec<Obligation> {
     let mut all: Vec<_> = state.queue.waiting().map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let interrupted = state.turns.interrupted.iter();
     all.extend(interrupted.map(|(run, seq)| Obligation::new(Kind::InterruptedRun, run, *seq)));
-    let hint = view.hint.filter(|hint| hint.key.spent_by.is_none());
-    all.extend(hint.map(|hint| Obligation::new(Kind::WakeHint, hint.key.key, hint.seq)));
-    let current = view.current.into_iter().map(|(item, _)| item);
-    let offered =
-        current.chain(view.queued).filter(|item| item.state == super::readiness::SchedulingState::Runnable && item.key.spent_by.is_none());
-    all.extend(offered.map(|item| Obligation::new(Kind::RunnableItem, item.key.key, item.seq)));
+    let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
+    let mut owe = |kind, row, key: &KeyView, seq| {
+        if key.spent_by.is_none() {
+            all.push(Obligation { held_by: held(row), ..Obligation::new(kind, &key.key, seq) });
+        }
+    };
+    if let Some(hint) = &view.hint {
+        owe(Kind::WakeHint, "4.", &hint.key, hint.seq);
+    }
+    if let Some((item, _)) = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable) {
+        owe(Kind::RunnableItem, "5.", &item.key, item.seq);
+    }
+    view.queued.iter().for_each(|item| owe(Kind::RunnableItem, "6.", &item.key, item.seq));
+    view.system_waits.iter().for_each(|wait| owe(Kind::SystemWait, "7.", &wait.key, wait.seq));
     all.extend(
         state.waiting.timers.values().map(|timer| Obligation {
             enabled_at: Some(timer.record.due_at()),

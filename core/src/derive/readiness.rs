@@ -7,7 +7,7 @@ use serde::Serialize;
 use crate::{
     id::Seq,
     plane::{
-        waiting::{ExternalTriggerScope, WaitConditionKind},
+        waiting::{Active, ExternalTriggerScope, WaitConditionKind, WaitConditionRecord},
         work::{Item, WorkItemPlanStatus},
     },
     state::State,
@@ -49,6 +49,21 @@ impl Readiness {
     fn new(state: SchedulingState, waits: Vec<Seq>) -> Self {
         Self { state, waits }
     }
+}
+
+/// The active conditions that count. An imported one without item is inert (contract, preface).
+pub fn conditions(state: &State) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
+    state.waiting.conditions.values().filter(|wait| {
+        let imported = !state.control.is_live(wait.seq);
+        wait.record.work_item_id.is_some() || wait.record.is_mirror() || !imported
+    })
+}
+
+/// The entries of the conditions of one kind that the agent itself waits for (contract 5.17).
+#[must_use]
+pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
+    let own = conditions(state).filter(|wait| wait.record.work_item_id.is_none() && !wait.record.is_mirror());
+    own.filter(|wait| wait.record.kind == kind).map(|wait| wait.seq).collect()
 }
 
 /// Where an open item stands: the first row of contract 5.13 that matches.

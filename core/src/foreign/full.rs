@@ -43,7 +43,7 @@ pub(super) fn records(class: Class, text: &str, mirrored: bool) -> Result<Vec<Re
             Err(JsonError::at_field("control", "a ledger makes its own `genesis`: remove this line"))
         }
         // contract 5.16: an intent and its mirror condition are recorded together.
-        Record::WaitingIntent(intent) if !mirrored => Ok(waiting::with_mirror(intent).into()),
+        Record::WaitingIntent(intent) if !mirrored => Ok(waiting::intent::with_mirror(intent).into()),
         record => Ok(Vec::from([record])),
     }
 }

@@ -42,7 +42,7 @@ pub(super) fn record(class: Class, text: &str, filled: Filled<'_>) -> Result<Vec
         Class::Events => one(Record::Event(json::read::<Event>(text)?.record(filled))),
         Class::Tasks => one(Record::Task(json::read::<Task>(text)?.record(filled))),
         Class::WorkItems => one(Record::WorkItem(json::read::<WorkItem>(text)?.record(filled))),
-        Class::WaitingIntents => waiting::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into(),
+        Class::WaitingIntents => waiting::intent::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into(),
         Class::Timers => one(Record::Timer(json::read::<Timer>(text)?.record(filled))),
         Class::Tools => one(Record::Tool(json::read::<Tool>(text)?.record(filled))),
         Class::Briefs => one(Record::Brief(json::read::<Brief>(text)?.record(filled))),

@@ -106,6 +106,10 @@ names! {
         ItemHasFocus,
         /// The item is runnable.
         ItemRunnable,
+        /// It is about something that is no longer so.
+        SubjectGone,
+        /// Conditions of the agent itself are active.
+        AgentWaits,
         /// Intents of the agent are active.
         AgentIntentsActive,
         /// Timers are active.

@@ -2,7 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::rule::{self, Rule};
+use super::{
+    rule::{self, Rule, RuleOutcome},
+    view::View,
+};
 
 /// An order of the rules.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
@@ -12,6 +15,9 @@ pub enum Edition {
     #[default]
     #[serde(rename = "2026-05-27")]
     Pages20260527,
+    /// The order of the RFC of that date: active waits stand above hints and work.
+    #[serde(rename = "2026-05-08")]
+    Rfc20260508,
 }
 
 impl Edition {
@@ -20,15 +26,35 @@ impl Edition {
     pub fn rules(self) -> &'static [Rule] {
         match self {
             Self::Pages20260527 => &PAGES_2026_05_27,
+            Self::Rfc20260508 => &RFC_2026_05_08,
         }
+    }
+
+    /// All editions, the default first.
+    pub const ALL: [Self; 2] = [Self::Pages20260527, Self::Rfc20260508];
+
+    /// Whether work is asked for before the waits that only rest; follows from the order.
+    #[must_use]
+    pub fn work_before_waits(self) -> bool {
+        let row = |id| self.rules().iter().position(|rule| rule.id == id);
+        row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
+    }
+
+    /// The active wait that stands above this row, if one does: what the row would do is then held, not enabled (contract 7.3).
+    #[must_use]
+    pub fn wait_above(self, row: &str, view: &View) -> Option<&'static str> {
+        let above = self.rules().iter().take_while(|rule| !rule.id.starts_with(row));
+        let mut waits = above.filter(|rule| rule.id.starts_with("8.") && rule.evaluate(view) == RuleOutcome::Fired);
+        waits.next().map(|rule| rule.id)
     }
 }
 
-static PAGES_2026_05_27: [Rule; 19] = [
+static PAGES_2026_05_27: [Rule; 20] = [
     rule::STOPPED,
     rule::CLOSING,
     rule::INTERJECTION,
     rule::RUN_OPEN,
+    rule::STALE_TICK,
     rule::HEAD_STARTS_TURN,
     rule::HEAD_REDUCED,
     rule::WAKE_HINT,
@@ -37,6 +63,29 @@ static PAGES_2026_05_27: [Rule; 19] = [
     rule::SYSTEM_WAIT,
     rule::AGENT_EXTERNAL_WAIT,
     rule::TIMER_WAIT,
+    rule::OPERATOR_WAIT,
+    rule::TASK_WAIT,
+    rule::EXTERNAL_WAIT,
+    rule::ITEM_TIMER_WAIT,
+    rule::QUEUE_NOT_EMPTY,
+    rule::REST_STAY_IDLE,
+    rule::REST_SLEEP,
+];
+
+static RFC_2026_05_08: [Rule; 20] = [
+    rule::STOPPED,
+    rule::CLOSING,
+    rule::INTERJECTION,
+    rule::RUN_OPEN,
+    rule::STALE_TICK,
+    rule::HEAD_STARTS_TURN,
+    rule::HEAD_REDUCED,
+    rule::AGENT_EXTERNAL_WAIT,
+    rule::TIMER_WAIT,
+    rule::WAKE_HINT,
+    rule::CONTINUE_ACTIVE,
+    rule::QUEUED_AVAILABLE,
+    rule::SYSTEM_WAIT,
     rule::OPERATOR_WAIT,
     rule::TASK_WAIT,
     rule::EXTERNAL_WAIT,

@@ -16,7 +16,7 @@ use super::{
 use crate::{
     derive::{continuation::Class, readiness::SchedulingState},
     id::{RunId, Seq},
-    plane::{control::AgentStatus, queue::TickReason},
+    plane::{control::AgentStatus, queue::TickReason, waiting::WaitConditionKind},
 };
 
 /// A named condition over the view.
@@ -120,29 +120,47 @@ const AT_SAFE_POINT: Atom = Atom {
 const HEAD_INTERJECTS: Atom =
     Atom { name: "head_is_operator_interjection", holds: |view| view.head.as_ref().is_some_and(|head| head.is_interjection) };
 const HAS_HEAD: Atom = Atom { name: "queue_has_head", holds: |view| view.head.is_some() };
+const HEAD_IS_STALE: Atom = Atom { name: "head_has_lost_its_subject", holds: |view| view.head.as_ref().is_some_and(|head| head.is_stale) };
 const HEAD_REENTERS: Atom = Atom { name: "head_reenters_model", holds: |view| view.head.as_ref().is_some_and(HeadView::reenters) };
 const TURNS_ALLOWED: Atom = Atom { name: "turns_allowed", holds: |view| view.turns_allowed };
 const HAS_HINT: Atom = Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
 const CURRENT_RUNNABLE: Atom =
     Atom { name: "current_item_runnable", holds: |view| view.current_state() == Some(SchedulingState::Runnable) };
 const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
-/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then leads to a plain rest.
-const NO_RUNNABLE_WORK: Atom =
-    Atom { name: "no_runnable_work", holds: |view| view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable) };
-const HAS_AGENT_INTENT: Atom = Atom { name: "agent_waiting_intent_active", holds: |view| !view.agent_intents.is_empty() };
+/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then leads to a plain rest. An edition that
+/// asks for waits first does not ask for work there.
+const NO_RUNNABLE_WORK: Atom = Atom {
+    name: "no_runnable_work",
+    holds: |view| !view.work_before_waits || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable)),
+};
+const AGENT_WAITS_FOR_EXTERNAL: Atom = Atom {
+    name: "agent_waits_for_external",
+    holds: |view| !view.agent_intents.is_empty() || !view.agent_waits_for(WaitConditionKind::External).is_empty(),
+};
 const HAS_TIMER: Atom = Atom { name: "timer_active", holds: |view| !view.timers.is_empty() };
-const CURRENT_WAITS_FOR_OPERATOR: Atom =
-    Atom { name: "current_item_waits_for_operator", holds: |view| view.current_state() == Some(SchedulingState::WaitingOperator) };
-const CURRENT_WAITS_FOR_TASK: Atom =
-    Atom { name: "current_item_waits_for_task", holds: |view| view.current_state() == Some(SchedulingState::WaitingTask) };
+const WAITS_FOR_OPERATOR: Atom = Atom {
+    name: "agent_or_current_item_waits_for_operator",
+    holds: |view| waits_for(view, WaitConditionKind::Operator, SchedulingState::WaitingOperator),
+};
+const WAITS_FOR_TASK: Atom = Atom {
+    name: "agent_or_current_item_waits_for_task",
+    holds: |view| waits_for(view, WaitConditionKind::Task, SchedulingState::WaitingTask),
+};
 const CURRENT_WAITS_FOR_EXTERNAL: Atom =
     Atom { name: "current_item_waits_for_external", holds: |view| view.current_state() == Some(SchedulingState::WaitingExternal) };
-const CURRENT_WAITS_FOR_TIMER: Atom =
-    Atom { name: "current_item_waits_for_timer", holds: |view| view.current_state() == Some(SchedulingState::WaitingTimer) };
-const HAS_SYSTEM_WAIT: Atom = Atom { name: "item_waits_for_system", holds: |view| !view.system_waits.is_empty() };
+const WAITS_FOR_TIMER: Atom = Atom {
+    name: "agent_or_current_item_waits_for_timer",
+    holds: |view| waits_for(view, WaitConditionKind::Timer, SchedulingState::WaitingTimer),
+};
+const HAS_SYSTEM_WAIT: Atom = Atom { name: "waits_for_system", holds: |view| !view.system_waits.is_empty() };
 const QUEUE_HAS_MESSAGES: Atom = Atom { name: "messages_wait", holds: |view| view.queue_len > 0 };
 const IS_ASLEEP: Atom =
     Atom { name: "already_asleep", holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask) };
+
+/// Whether the agent itself waits by a condition of this kind, or the current item stands so.
+fn waits_for(view: &View, kind: WaitConditionKind, state: SchedulingState) -> bool {
+    !view.agent_waits_for(kind).is_empty() || view.current_state() == Some(state)
+}
 
 const NO_KEYS: fn(&View) -> Vec<&KeyView> = |_| Vec::new();
 
@@ -206,6 +224,23 @@ pub(super) const RUN_OPEN: Rule = Rule {
         },
         because: because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.seq)),
         ..Verdict::default()
+    },
+};
+
+pub(crate) const STALE_TICK: Rule = Rule {
+    id: "3.stale_tick",
+    says: "a message of the scheduler whose subject is gone is settled without the model",
+    kind: DecisionKind::ReduceMessageOnly,
+    guard: &[HAS_HEAD, HEAD_IS_STALE],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        because: [
+            because(ReasonCode::QueueHead, view.head.as_ref().map(|head| head.seq)),
+            because(ReasonCode::SubjectGone, view.head.as_ref().map(|head| head.seq)),
+        ]
+        .concat(),
+        reason: "stale_tick".into(),
+        ..head_verdict(view)
     },
 };
 
@@ -298,7 +333,7 @@ pub(super) const QUEUED_AVAILABLE: Rule = Rule {
 
 pub(super) const SYSTEM_WAIT: Rule = Rule {
     id: "7.system_wait",
-    says: "an item's wait for the runtime itself is ticked, once",
+    says: "a wait for the runtime itself is ticked, once",
     kind: DecisionKind::EmitSystemTick,
     guard: &[HAS_SYSTEM_WAIT],
     keys: |view| view.system_waits.iter().map(|wait| &wait.key).collect(),
@@ -307,7 +342,7 @@ pub(super) const SYSTEM_WAIT: Rule = Rule {
         Verdict {
             reason: "work_item_system_wait".into(),
             model_reentry: true,
-            work_item_id: wait.map(|wait| wait.work_item_id.clone()),
+            work_item_id: wait.and_then(|wait| wait.work_item_id.clone()),
             evidence: Vec::from(["current_work_item_scheduling_state=WaitingSystem".into()]),
             because: because(ReasonCode::ItemWaitsForSystem, wait.map(|wait| wait.seq)),
             tick: wait.map(|wait| Tick::SystemWait(wait.wait_condition_id.clone())),
@@ -320,16 +355,23 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
     id: "8.agent_external_wait",
     says: "the agent itself waits for something external",
     kind: DecisionKind::WaitForExternalChange,
-    guard: &[NO_RUNNABLE_WORK, HAS_AGENT_INTENT],
+    guard: &[NO_RUNNABLE_WORK, AGENT_WAITS_FOR_EXTERNAL],
     keys: NO_KEYS,
-    decide: |view| Verdict {
-        reason: "active_agent_waiting_intents".into(),
-        evidence: Vec::from([
-            format!("active_waiting_intents={}", view.intents.len()),
-            format!("active_agent_waiting_intents={}", view.agent_intents.len()),
-        ]),
-        because: because_all(ReasonCode::AgentIntentsActive, &view.agent_intents),
-        ..Verdict::default()
+    decide: |view| {
+        let conditions = view.agent_waits_for(WaitConditionKind::External);
+        if view.agent_intents.is_empty() {
+            return agent_wait("agent_external_wait", conditions);
+        }
+        Verdict {
+            reason: "active_agent_waiting_intents".into(),
+            evidence: Vec::from([
+                format!("active_waiting_intents={}", view.intents.len()),
+                format!("active_agent_waiting_intents={}", view.agent_intents.len()),
+            ]),
+            because: [because_all(ReasonCode::AgentIntentsActive, &view.agent_intents), because_all(ReasonCode::AgentWaits, conditions)]
+                .concat(),
+            ..Verdict::default()
+        }
     },
 };
 
@@ -352,20 +394,26 @@ const ACTIVE_TIMERS: &str = if cfg!(seeded_divergence = "reason") { "seeded_time
 
 pub(super) const OPERATOR_WAIT: Rule = Rule {
     id: "8.operator",
-    says: "the current item waits for the operator",
+    says: "the agent or the current item waits for the operator",
     kind: DecisionKind::WaitForOperator,
-    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_OPERATOR],
+    guard: &[NO_RUNNABLE_WORK, WAITS_FOR_OPERATOR],
     keys: NO_KEYS,
-    decide: |view| item_wait(view, "work_item_needs_input", ReasonCode::ItemWaitsForOperator),
+    decide: |view| match view.agent_waits_for(WaitConditionKind::Operator) {
+        [] => item_wait(view, "work_item_needs_input", ReasonCode::ItemWaitsForOperator),
+        conditions => agent_wait("agent_operator_wait", conditions),
+    },
 };
 
 pub(super) const TASK_WAIT: Rule = Rule {
     id: "8.task",
-    says: "the current item waits for a task",
+    says: "the agent or the current item waits for a task",
     kind: DecisionKind::WaitForTask,
-    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_TASK],
+    guard: &[NO_RUNNABLE_WORK, WAITS_FOR_TASK],
     keys: NO_KEYS,
-    decide: |view| item_wait(view, "work_item_task_wait", ReasonCode::ItemWaitsForTask),
+    decide: |view| match view.agent_waits_for(WaitConditionKind::Task) {
+        [] => item_wait(view, "work_item_task_wait", ReasonCode::ItemWaitsForTask),
+        conditions => agent_wait("agent_task_wait", conditions),
+    },
 };
 
 pub(super) const EXTERNAL_WAIT: Rule = Rule {
@@ -379,11 +427,14 @@ pub(super) const EXTERNAL_WAIT: Rule = Rule {
 
 pub(super) const ITEM_TIMER_WAIT: Rule = Rule {
     id: "8.item_timer",
-    says: "the current item waits for an instant",
+    says: "the agent or the current item waits for an instant",
     kind: DecisionKind::WaitForTimer,
-    guard: &[NO_RUNNABLE_WORK, CURRENT_WAITS_FOR_TIMER],
+    guard: &[NO_RUNNABLE_WORK, WAITS_FOR_TIMER],
     keys: NO_KEYS,
-    decide: |view| item_wait(view, "work_item_timer_wait", ReasonCode::ItemWaitsForTimer),
+    decide: |view| match view.agent_waits_for(WaitConditionKind::Timer) {
+        [] => item_wait(view, "work_item_timer_wait", ReasonCode::ItemWaitsForTimer),
+        conditions => agent_wait("agent_timer_wait", conditions),
+    },
 };
 
 pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
@@ -492,6 +543,16 @@ fn offer(reason: TickReason, item: Option<&ItemView>) -> Verdict {
         model_reentry: true,
         work_item_id: item.map(|item| item.work_item_id.clone()),
         evidence: tick_evidence("work_item_runnable", item.map(|item| &item.key.key)),
+        ..Verdict::default()
+    }
+}
+
+/// The agent itself waits, by conditions without item.
+fn agent_wait(reason: &str, conditions: &[Seq]) -> Verdict {
+    Verdict {
+        reason: reason.into(),
+        evidence: Vec::from([format!("agent_wait_conditions={}", conditions.len())]),
+        because: because_all(ReasonCode::AgentWaits, conditions),
         ..Verdict::default()
     }
 }

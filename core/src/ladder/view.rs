@@ -1,11 +1,12 @@
 //! The view: what the rules may know, as plain data. [`View::of`] is its only maker in the product.
 
-use alloc::vec::Vec;
+use alloc::{collections::BTreeMap, vec::Vec};
 
 use super::{decision::Boundary, key::Key};
 use crate::{
     derive::{
         continuation::{self, Resolution},
+        head,
         readiness::{self, SchedulingState},
         status,
     },
@@ -41,6 +42,8 @@ pub struct HeadView {
     pub by_reason_class: bool,
     /// Whether it may be inserted into an open run (contract 5.9).
     pub is_interjection: bool,
+    /// Whether it is a message of the core whose subject is gone (contract 5.2).
+    pub is_stale: bool,
 }
 
 impl HeadView {
@@ -91,8 +94,8 @@ pub struct SystemWaitView {
     pub wait_condition_id: WaitConditionId,
     /// The entry of its newest record.
     pub seq: Seq,
-    /// The item that waits.
-    pub work_item_id: WorkItemId,
+    /// The item that waits; none where it is the agent.
+    pub work_item_id: Option<WorkItemId>,
     /// Its key.
     pub key: KeyView,
 }
@@ -139,6 +142,10 @@ pub struct View {
     pub agent_intents: Vec<Seq>,
     /// The entries of the active timers.
     pub timers: Vec<Seq>,
+    /// The entries of the agent's own conditions, by what they wait for.
+    pub agent_waits: BTreeMap<WaitConditionKind, Vec<Seq>>,
+    /// Whether the edition asks for work before it asks for waits: then nothing is waited for while work could go on.
+    pub work_before_waits: bool,
 }
 
 impl View {
@@ -167,7 +174,7 @@ impl View {
             queue_len: state.queue.len() as u64,
             turns_allowed: control.stopped.is_none() && control.closing.is_none(),
             run: state.turns.run.as_ref().map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
-            head: state.queue.head().map(|held| head_view(state, held)),
+            head: head::of(state).map(|held| head_view(state, held)),
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
             queued: readiness::queued_runnable(state).into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
@@ -175,7 +182,15 @@ impl View {
             intents: waiting.intents.values().map(|wait| wait.seq).collect(),
             agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
             timers: waiting.timers.values().map(|wait| wait.seq).collect(),
+            agent_waits: AGENT_WAITS.iter().map(|kind| (*kind, readiness::agent_conditions(state, *kind))).collect(),
+            work_before_waits: control.edition.work_before_waits(),
         }
+    }
+
+    /// The entries of the agent's own conditions of one kind.
+    #[must_use]
+    pub fn agent_waits_for(&self, kind: WaitConditionKind) -> &[Seq] {
+        self.agent_waits.get(&kind).map_or(&[], Vec::as_slice)
     }
 
     /// The state of the item that has the focus.
@@ -185,6 +200,10 @@ impl View {
     }
 }
 
+/// What an agent can wait for by a condition of its own that only rests; a wait for the runtime is ticked.
+const AGENT_WAITS: [WaitConditionKind; 4] =
+    [WaitConditionKind::Operator, WaitConditionKind::Task, WaitConditionKind::External, WaitConditionKind::Timer];
+
 fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
     let key = Key::hint(pending);
     let ticked = control.hint_ticked.as_ref().filter(|ticked| ticked.key == key);
@@ -193,23 +212,23 @@ fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
 
 fn system_waits(state: &State) -> Vec<SystemWaitView> {
     let current = state.work.current().map(|item| &item.record.id);
-    let mut waits: Vec<_> = state
-        .waiting
-        .conditions
-        .values()
+    let mut waits: Vec<_> = readiness::conditions(state)
         .filter(|wait| wait.record.kind == WaitConditionKind::System)
         .filter_map(|wait| {
-            let item = state.work.items.get(wait.record.work_item_id.as_ref()?)?;
-            let waits = readiness::of(state, item).state == SchedulingState::WaitingSystem;
+            let item = wait.record.work_item_id.as_ref().map(|id| state.work.items.get(id));
+            let waits = match item {
+                None => true,
+                Some(item) => readiness::of(state, item?).state == SchedulingState::WaitingSystem,
+            };
             waits.then(|| SystemWaitView {
                 wait_condition_id: wait.record.id.clone(),
                 seq: wait.seq,
-                work_item_id: item.record.id.clone(),
+                work_item_id: wait.record.work_item_id.clone(),
                 key: KeyView { key: Key::system_wait(&wait.record.id), spent_by: state.waiting.ticked.get(&wait.record.id).copied() },
             })
         })
         .collect();
-    waits.sort_by_key(|wait| Some(&wait.work_item_id) != current);
+    waits.sort_by_key(|wait| wait.work_item_id.as_ref() != current);
     waits
 }
 
@@ -227,5 +246,6 @@ fn head_view(state: &State, held: &Held) -> HeadView {
         by_reason_class: met.as_ref().is_some_and(|met| met.by_reason_class),
         resolution: met.map(|met| met.resolution),
         is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
+        is_stale: head::is_stale(state, held),
     }
 }

@@ -52,6 +52,7 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         intents: given.active_waiting_intents,
         agent_intents: given.active_agent_waiting_intents,
         timers: given.active_timers,
+        agent: closure::AgentWaits::default(),
         awaiting_operator: given.awaiting_operator_input,
         current: given.current_work_item_scheduling_state,
         work_signal: given.work_signal,

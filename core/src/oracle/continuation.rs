@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     derive::{
         closure::{ClosureOutcome, WaitingReason},
-        continuation::{self, Class, Found, Names, Prior, Satisfied, Trigger},
+        continuation::{self, Class, Found, Names, Prior, Resolution, Satisfied, Trigger},
     },
     json::{self, JsonError},
     plane::{control::Policy, queue::TriggerKind, task::TaskWaitPolicy},
@@ -31,7 +31,7 @@ struct GivenTrigger {
 
 /// The resolution with its absent parts as nulls.
 #[derive(Serialize)]
-struct Output {
+pub(super) struct Resolved {
     trigger_kind: TriggerKind,
     class: Class,
     model_reentry: bool,
@@ -41,10 +41,25 @@ struct Output {
     evidence: Vec<String>,
 }
 
+impl From<Resolution> for Resolved {
+    fn from(resolution: Resolution) -> Self {
+        Self {
+            trigger_kind: resolution.trigger_kind,
+            class: resolution.class,
+            model_reentry: resolution.model_reentry,
+            prior_closure_outcome: resolution.prior_closure_outcome,
+            prior_waiting_reason: resolution.prior_waiting_reason,
+            matched_waiting_reason: resolution.matched_waiting_reason,
+            evidence: resolution.evidence,
+        }
+    }
+}
+
 pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     let Input { prior, trigger: given } = json::read(input)?;
     let trigger = Trigger {
         kind: given.kind,
+        meets_as: given.kind,
         contentful: given.contentful,
         task_terminal: given.task_terminal,
         task_blocking: given.task_blocking,
@@ -54,13 +69,5 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     };
     let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
     let resolution = continuation::classify(&trigger, prior, &Found::Nameless(Satisfied::default()), overrides);
-    Ok(json::write(&Output {
-        trigger_kind: resolution.trigger_kind,
-        class: resolution.class,
-        model_reentry: resolution.model_reentry,
-        prior_closure_outcome: resolution.prior_closure_outcome,
-        prior_waiting_reason: resolution.prior_waiting_reason,
-        matched_waiting_reason: resolution.matched_waiting_reason,
-        evidence: resolution.evidence,
-    }))
+    Ok(json::write(&Resolved::from(resolution)))
 }

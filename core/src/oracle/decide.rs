@@ -5,6 +5,7 @@
 //! those rows, over a view made from the projection; the projection need not be consistent.
 
 use alloc::{
+    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec,
@@ -167,6 +168,7 @@ impl Ladder<'_> {
             satisfies: Vec::new(),
             by_reason_class: false,
             is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
+            is_stale: false,
         });
         self.asked(MESSAGE_ROWS, &view)
     }
@@ -186,7 +188,8 @@ impl Ladder<'_> {
             correlation_id: None,
             causation_id: None,
         };
-        let key = Key::hint(&control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint });
+        let key =
+            Key::hint(&control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint, coalesced: control::Coalesced::default() });
         let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");
         let evidence =
             vec!["duplicate_wake_hint_suppressed".to_string(), named("message_id", &duplicate), format!("idempotency_key={key}")];
@@ -282,7 +285,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
             .map(|(item, _)| SystemWaitView {
                 wait_condition_id: item.id.as_str().into(),
                 seq: Seq(0),
-                work_item_id: item.id.clone(),
+                work_item_id: Some(item.id.clone()),
                 key: KeyView { key: Key::system_wait(&item.id.as_str().into()), spent_by: None },
             })
             .into_iter()
@@ -290,5 +293,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
         intents: vec![Seq(0); projection.active_waiting_intents],
         agent_intents: vec![Seq(0); projection.active_agent_waiting_intents],
         timers: vec![Seq(0); projection.active_timers],
+        agent_waits: BTreeMap::new(),
+        work_before_waits: Edition::default().work_before_waits(),
     }
 }

@@ -6,13 +6,15 @@
 mod closure;
 mod continuation;
 mod decide;
+mod task_merge;
+mod trigger;
 
 use alloc::string::String;
 
 use crate::json::JsonError;
 
 /// The operations that are answered, in the order of the vectors' documentation.
-pub const OPERATIONS: [&str; 3] = ["closure", "continuation", "decide"];
+pub const OPERATIONS: [&str; 5] = ["closure", "continuation", "trigger", "decide", "task_merge"];
 
 #[derive(serde::Deserialize)]
 struct Operation {
@@ -36,7 +38,9 @@ pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, Js
     match operation.op.as_str() {
         "closure" => closure::answer(input),
         "continuation" => continuation::answer(input),
+        "trigger" => trigger::answer(input),
         "decide" => decide::answer(input, rule),
+        "task_merge" => task_merge::answer(input),
         other => Err(JsonError::at_field("op", format_args!("unknown operation `{other}`, expected one of {OPERATIONS:?}"))),
     }
 }

@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     entry::{EventKind, EventRecord, Place, Record},
-    fact::Outcome,
+    fact::{Outcome, Refusal},
     id::{AgentId, MessageId, RunId, Seq, TaskId, WorkItemId},
     json::RawJson,
     plane::{queue::TrustLevel, turn},
@@ -150,6 +150,75 @@ pub struct BriefRecorded {
     pub text: String,
 }
 
+/// Fact `transcript_appended`: a piece of the transcript, inside a run or between runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptAppended {
+    /// The run that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// What was said, carried as given.
+    pub data: RawJson,
+}
+
+/// Fact `runtime_error`: the host or its provider failed outside a turn's own terminal (contract 6.2).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RuntimeFailed {
+    /// What went wrong, in words.
+    pub error: String,
+    /// The message that it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+    /// The run that it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+}
+
+/// Fact `context_compacted`: what the model is shown of the past got shorter (contract 5.22).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ContextCompacted {
+    /// How many messages the summary stands for, all in all.
+    pub compacted_message_count: u64,
+    /// What stands for them.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub context_summary: Option<String>,
+}
+
+/// Fact `checkpoint_recorded`: where the work stood, in the model's words (contract 5.22).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CheckpointRecorded {
+    /// The anchor generation that it describes: [`Context::anchor`] when its text was asked for.
+    pub anchor_generation: u64,
+    /// What it says, carried as given.
+    pub data: RawJson,
+}
+
+/// The transition of `transcript_appended`.
+pub(crate) fn transcript(state: &State, fact: TranscriptAppended, at: Timestamp) -> Outcome {
+    Outcome::accepted(Vec::from([Record::Transcript(TranscriptRecord {
+        agent_id: state.control.agent_id.clone(),
+        created_at: at,
+        run_id: fact.run_id,
+        data: fact.data,
+    })]))
+}
+
+/// The transition of the facts that are evidence and nothing else.
+pub(crate) fn evidence<T: Serialize>(kind: EventKind, fact: &T, at: Timestamp) -> Outcome {
+    Outcome::accepted(Vec::from([Record::Event(EventRecord::of(kind, at, fact))]))
+}
+
+/// The transition of `checkpoint_recorded`: one that describes an older state of the work is not taken.
+pub(crate) fn checkpoint(state: &State, fact: &CheckpointRecorded, at: Timestamp) -> Outcome {
+    match state.context.anchored_by {
+        Some(seq) if fact.anchor_generation < state.context.anchor => Outcome::ignored(Refusal::Stale, seq),
+        _ => evidence(EventKind::CheckpointRecorded, fact, at),
+    }
+}
+
 /// The transition of `assistant_round_recorded`.
 pub(crate) fn assistant_round(state: &State, fact: AssistantRoundRecorded, at: Timestamp) -> Outcome {
     turn::in_open_run(state, &fact.run_id.clone(), |_| {
@@ -219,6 +288,18 @@ pub struct Context {
     pub briefs: u64,
     /// How many pieces of transcript there are.
     pub transcript: u64,
+    /// How often the context was compacted.
+    pub compression_epoch: u64,
+    /// How many messages the context summary stands for.
+    pub compacted_message_count: u64,
+    /// What stands for them.
+    pub context_summary: Option<String>,
+    /// The anchor generation: how many work-item snapshots there were.
+    pub anchor: u64,
+    /// The entry of the newest of them.
+    pub anchored_by: Option<Seq>,
+    /// The newest checkpoint: its anchor generation and its entry.
+    pub checkpoint: Option<(u64, Seq)>,
 }
 
 impl Context {
@@ -229,10 +310,31 @@ impl Context {
         self.success.is_none_or(|success| error.at > success.at).then_some(error)
     }
 
+    /// The entry of the newest checkpoint, while it describes the work as it is (contract 5.22).
+    #[must_use]
+    pub fn valid_checkpoint(&self) -> Option<Seq> {
+        self.checkpoint.filter(|(anchor, _)| *anchor == self.anchor).map(|(_, seq)| seq)
+    }
+
     pub(crate) fn apply_event(&mut self, place: &Place, record: &EventRecord) {
+        let data = record.data.as_ref();
         if record.kind == EventKind::RuntimeError.as_str() {
             self.error = self.error.max(Some(Noted { at: record.created_at, seq: place.seq }));
+        } else if record.kind == EventKind::ContextCompacted.as_str() {
+            let Some(compacted) = data.and_then(|raw| raw.read::<ContextCompacted>().ok()) else { return };
+            self.compression_epoch += 1;
+            self.compacted_message_count = compacted.compacted_message_count;
+            self.context_summary = compacted.context_summary;
+        } else if record.kind == EventKind::CheckpointRecorded.as_str() {
+            let Some(checkpoint) = data.and_then(|raw| raw.read::<CheckpointRecorded>().ok()) else { return };
+            self.checkpoint = Some((checkpoint.anchor_generation, place.seq));
         }
+    }
+
+    /// A work item changed: what a checkpoint said about the work is over.
+    pub(crate) fn work_changed(&mut self, place: &Place) {
+        self.anchor += 1;
+        self.anchored_by = Some(place.seq);
     }
 
     pub(crate) fn apply_brief(&mut self, place: &Place, record: &BriefRecord) {

@@ -14,7 +14,7 @@ use crate::{
     id::{AgentId, MessageId, RunId, Seq, WorkItemId},
     json::RawJson,
     ladder::key::Epoch,
-    plane::queue::{QueueEntryRecord, QueueStatus, TickReason},
+    plane::queue::{MessageRecord, QueueEntryRecord, QueueStatus, TickReason},
     state::State,
     tagged::names,
     time::Timestamp,
@@ -114,6 +114,28 @@ pub struct TurnBinding {
     pub offered_as: TickReason,
 }
 
+impl TurnBinding {
+    /// The item of the turn that `message` starts: the message's, else the current one, with its epoch after the admission batch, in
+    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2).
+    #[must_use]
+    pub(crate) fn of(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
+        let focus = state.work.current();
+        let item = match &message.work_item_id {
+            Some(id) => state.work.items.get(id)?,
+            None => focus?,
+        };
+        let id = &item.record.id;
+        let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
+        let by_operator = u64::from(state.control.live_from.is_some() && message.is_operator_input());
+        let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
+        Some(Self {
+            work_item_id: id.clone(),
+            epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
+            offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
+        })
+    }
+}
+
 /// Fact `turn_terminal`: the provider says that the turn ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -157,6 +179,64 @@ pub struct RoundCompleted {
     /// Tokens, timing and the like, carried as given.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub diagnostics: Option<RawJson>,
+}
+
+/// Fact `turn_started`: the host began to execute a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnStarted {
+    /// The run.
+    pub run_id: RunId,
+    /// The message that started it.
+    pub message_id: MessageId,
+    /// The number of the turn; the next one where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_index: Option<u64>,
+}
+
+/// Fact `turn_baseline_over_budget`: the prompt does not fit any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnOverBudget {
+    /// The run.
+    pub run_id: RunId,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The transition of `turn_started`. In a driven ledger the run is open already and the fact says that the host is at it; in an observed
+/// one it opens the run.
+pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outcome {
+    if state.control.live_from.is_some() {
+        return in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::of(EventKind::TurnStarted, at, fact))]));
+    }
+    if let Some(run) = &state.turns.run {
+        return Outcome::ignored(Refusal::RunOpen, run.seq);
+    }
+    let Some(held) = state.queue.message(&fact.message_id) else {
+        return Outcome::ignored(Refusal::Unknown, state.head.seq);
+    };
+    Outcome::accepted(Vec::from([Record::Turn(TurnRecord {
+        run_id: fact.run_id.clone(),
+        agent_id: state.control.agent_id.clone(),
+        turn_index: fact.turn_index.unwrap_or(state.turns.turn_index + 1),
+        message_id: fact.message_id.clone(),
+        status: RunStatus::Started,
+        work_item: TurnBinding::of(state, &held.record, &[]),
+        started_at: at,
+        kind: None,
+        reason: None,
+        last_assistant_message: None,
+        checkpoint: None,
+        completed_at: None,
+    })]))
+}
+
+/// The transition of `turn_baseline_over_budget`.
+pub(crate) fn over_budget(state: &State, fact: TurnOverBudget, at: Timestamp) -> Outcome {
+    let ending = Ending { kind: TurnTerminalKind::BaselineOverBudget, reason: fact.reason, last_assistant_message: None, checkpoint: None };
+    in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
 }
 
 /// The transition of `turn_terminal`: one batch settles turn, message, closure and commit (contract 5.4).

@@ -8,6 +8,7 @@ pub(super) fn deliberate(operation: &str, input: &Value, expected: &Value, answe
     let candidates: &[(u8, Judge)] = match operation {
         "closure" => &[(2, d2_in_closure)],
         "continuation" => &[(11, d11)],
+        "trigger" => &[(11, d11_in_trigger), (21, d21)],
         "decide" => &[(2, d2_in_decide), (4, d4), (7, d7), (18, d18), (22, d22)],
         _ => &[],
     };
@@ -57,6 +58,34 @@ fn d11(input: &Value, expected: &Value, answer: &Value) -> bool {
         && marker == Some(json!("does_not_satisfy_waiting_reason"))
         && *answer
             == with(expected, &[("class", json!("resume_override")), ("model_reentry", json!(true)), ("evidence", Value::Array(demanded))])
+}
+
+/// D11, where the trigger was read from a message.
+fn d11_in_trigger(input: &Value, expected: &Value, answer: &Value) -> bool {
+    let given = json!({ "prior": input["prior"], "trigger": expected["trigger"] });
+    *answer == with(expected, &[("resolution", answer["resolution"].clone())])
+        && d11(&given, &expected["resolution"], &answer["resolution"])
+}
+
+/// D21: a prompt that is not the operator's own meets the waits that an external event meets, and no others.
+fn d21(input: &Value, expected: &Value, answer: &Value) -> bool {
+    let message = &input["message"];
+    let is_foreign_prompt =
+        message["kind"] == "operator_prompt" && !(message["origin"]["kind"] == "operator" && message["trust"] == "trusted_operator");
+    let contentful = expected["trigger"]["contentful"] == true;
+    let demanded = match input["prior"]["waiting_reason"].as_str() {
+        Some("awaiting_operator_input") => ("resume_override", false, "override_waiting_reason"),
+        Some("awaiting_external_change") if contentful => ("resume_expected_wait", true, "matches_waiting_reason"),
+        _ => return false,
+    };
+    let Some(mut evidence) = expected["resolution"]["evidence"].as_array().cloned() else { return false };
+    evidence.pop();
+    evidence.push(json!(demanded.2));
+    let resolution = with(
+        &expected["resolution"],
+        &[("class", json!(demanded.0)), ("matched_waiting_reason", json!(demanded.1)), ("evidence", Value::Array(evidence))],
+    );
+    is_foreign_prompt && input["prior"]["outcome"] == "waiting" && *answer == with(expected, &[("resolution", resolution)])
 }
 
 fn is_idle(input: &Value) -> bool {

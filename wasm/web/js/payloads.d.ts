@@ -7,6 +7,24 @@ export type Fact =
   | (MessageQueued & {
       fact: "message_queued";
     })
+  | (MessageNamed & {
+      fact: "message_dequeued";
+    })
+  | (MessageNamed & {
+      fact: "message_processed";
+    })
+  | (MessageNamed & {
+      fact: "message_aborted";
+    })
+  | (MessageNamed & {
+      fact: "message_dropped";
+    })
+  | (MessageNamed & {
+      fact: "message_interjected";
+    })
+  | (TurnStarted & {
+      fact: "turn_started";
+    })
   | (RoundCompleted & {
       fact: "provider_round_completed";
     })
@@ -21,6 +39,9 @@ export type Fact =
     })
   | (TurnAborted & {
       fact: "turn_aborted";
+    })
+  | (TurnOverBudget & {
+      fact: "turn_baseline_over_budget";
     })
   | (TaskChanged & {
       fact: "task_created";
@@ -43,6 +64,12 @@ export type Fact =
   | (TaskChanged & {
       fact: "task_interrupted";
     })
+  | (TaskResultMoved & {
+      fact: "task_result_queued";
+    })
+  | (TaskResultMoved & {
+      fact: "task_result_delivered";
+    })
   | (WorkItemCreated & {
       fact: "work_item_created";
     })
@@ -61,20 +88,53 @@ export type Fact =
   | (WorkItemCompleted & {
       fact: "work_item_completed";
     })
+  | (WorkItemDelegated & {
+      fact: "work_item_delegated";
+    })
+  | (DelegationCompleted & {
+      fact: "work_item_delegation_completed";
+    })
   | (WaitingIntentCreated & {
       fact: "waiting_intent_created";
     })
-  | (WaitingIntentCancelled & {
+  | (WaitingIntentNamed & {
+      fact: "waiting_intent_triggered";
+    })
+  | (WaitingIntentNamed & {
       fact: "waiting_intent_cancelled";
+    })
+  | (WaitConditionRegistered & {
+      fact: "wait_condition_registered";
+    })
+  | (WaitConditionNamed & {
+      fact: "wait_condition_resolved";
+    })
+  | (WaitConditionNamed & {
+      fact: "wait_condition_cancelled";
+    })
+  | (WaitConditionNamed & {
+      fact: "wait_condition_expired";
     })
   | (TimerCreated & {
       fact: "timer_created";
     })
-  | (TimerCancelled & {
+  | (TimerNamed & {
+      fact: "timer_fired";
+    })
+  | (TimerNamed & {
+      fact: "timer_completed";
+    })
+  | (TimerNamed & {
       fact: "timer_cancelled";
     })
   | (WakeHint & {
       fact: "wake_hint_submitted";
+    })
+  | (WakeHint & {
+      fact: "wake_hint_coalesced";
+    })
+  | (WakeHint & {
+      fact: "wake_hint_ignored";
     })
   | (Marker & {
       fact: "start_requested";
@@ -88,11 +148,26 @@ export type Fact =
   | (Marker & {
       fact: "runtime_restarted";
     })
+  | (PolicySet & {
+      fact: "policy_set";
+    })
+  | (TranscriptAppended & {
+      fact: "transcript_appended";
+    })
   | (ToolExecutionRecorded & {
       fact: "tool_execution_recorded";
     })
   | (BriefRecorded & {
       fact: "brief_recorded";
+    })
+  | (RuntimeFailed & {
+      fact: "runtime_error";
+    })
+  | (ContextCompacted & {
+      fact: "context_compacted";
+    })
+  | (CheckpointRecorded & {
+      fact: "checkpoint_recorded";
     });
 /**
  * A message of the queue.
@@ -283,6 +358,82 @@ export type AbortReason = "operator_aborted" | "agent_stopped" | "daemon_shutdow
  */
 export type TaskKind = "command_task" | "child_agent_task" | "sleep_job" | "subagent_task" | "worktree_subagent_task";
 /**
+ * What a restart needs to know about a task. A host reads it; the scheduler reads only of which kind it is.
+ */
+export type TaskRecovery =
+  | {
+      kind: "child_agent_task";
+      /**
+       * What it does, in a line.
+       */
+      summary: string;
+      /**
+       * What it was told.
+       */
+      prompt: string;
+      /**
+       * How far whoever asked for it is trusted.
+       */
+      trust: TrustLevel;
+      /**
+       * Where it works.
+       */
+      workspace_mode: ChildWorkspaceMode;
+    }
+  | {
+      kind: "subagent_task";
+      /**
+       * What it does, in a line.
+       */
+      summary: string;
+      /**
+       * What it was told.
+       */
+      prompt: string;
+      /**
+       * How far whoever asked for it is trusted.
+       */
+      trust: TrustLevel;
+    }
+  | {
+      kind: "worktree_subagent_task";
+      /**
+       * What it does, in a line.
+       */
+      summary: string;
+      /**
+       * What it was told.
+       */
+      prompt: string;
+      /**
+       * How far whoever asked for it is trusted.
+       */
+      trust: TrustLevel;
+    }
+  | {
+      kind: "command_task";
+      /**
+       * What it does, in a line.
+       */
+      summary: string;
+      /**
+       * How it is run.
+       */
+      spec: CommandTaskSpec;
+      /**
+       * How far whoever asked for it is trusted.
+       */
+      trust: TrustLevel;
+      /**
+       * Whether it began as a foreground command.
+       */
+      promoted_from_exec_command: boolean;
+    };
+/**
+ * Where a child agent works.
+ */
+export type ChildWorkspaceMode = "inherit" | "worktree";
+/**
  * How far the plan of an item is. Draft and ready are equivalent for scheduling.
  */
 export type WorkItemPlanStatus = "draft" | "ready" | "needs_input";
@@ -290,6 +441,14 @@ export type WorkItemPlanStatus = "draft" | "ready" | "needs_input";
  * RFC 3339, UTC
  */
 export type Timestamp = string;
+/**
+ * A work item handed to another agent.
+ */
+export type DelegationId = string;
+/**
+ * An agent: the owner of one ledger.
+ */
+export type AgentId = string;
 /**
  * A waiting intent: a wait for something external.
  */
@@ -303,73 +462,9 @@ export type ExternalTriggerScope = "work_item" | "agent";
  */
 export type CallbackDeliveryMode = "enqueue_message" | "wake_hint";
 /**
- * How a tool call ended.
- */
-export type ToolExecutionStatus = "success" | "error";
-/**
- * What a brief tells.
- */
-export type BriefKind = "ack" | "result" | "failure";
-/**
- * One record, of one class.
- */
-export type Record =
-  | MessageRecord
-  | QueueEntryRecord
-  | EventRecord
-  | TranscriptRecord
-  | TaskRecord
-  | WorkItemRecord
-  | WaitingIntentRecord
-  | WaitConditionRecord
-  | TimerRecord
-  | ToolExecutionRecord
-  | BriefRecord
-  | TurnRecord
-  | ControlRecord
-  | CarriedRecord;
-/**
- * An agent: the owner of one ledger.
- */
-export type AgentId = string;
-/**
- * What the words of a message count as; follows from its trust.
- */
-export type AuthorityClass =
-  "operator_instruction" | "runtime_instruction" | "integration_signal" | "external_evidence";
-/**
- * What a message can set off (contract 6.3).
- */
-export type TriggerKind =
-  "operator_input" | "task_result" | "external_event" | "timer_fire" | "internal_followup" | "system_tick";
-/**
- * What became of a message.
- */
-export type QueueStatus = "queued" | "dequeued" | "processed" | "interjected" | "aborted" | "dropped";
-/**
- * Where a task stands. Phases only rise: queued, running, cancelling, terminal.
- */
-export type TaskStatus = "queued" | "running" | "cancelling" | "completed" | "failed" | "cancelled" | "interrupted";
-/**
- * Whether an item is still to be done.
- */
-export type WorkItemState = "open" | "completed";
-/**
- * Whether an intent still waits.
- */
-export type WaitingIntentStatus = "active" | "cancelled";
-/**
- * What ended a wait (contract 3.8).
- */
-export type EndedBy = "trigger" | "deadline" | "operator" | "model" | "superseded" | "completion";
-/**
  * A wait condition, as `WaitFor` records it.
  */
 export type WaitConditionId = string;
-/**
- * Where a wait condition stands.
- */
-export type WaitConditionStatus = "active" | "resolved" | "cancelled" | "expired";
 /**
  * What a wait condition waits for.
  */
@@ -409,6 +504,74 @@ export type WakeSource =
   | {
       kind: "system_tick";
     };
+/**
+ * What ended a wait (contract 3.8).
+ */
+export type EndedBy = "trigger" | "deadline" | "operator" | "model" | "superseded" | "completion";
+/**
+ * A list of delays in milliseconds, at least one and none of them zero.
+ */
+export type Delays = number[];
+/**
+ * What a message can set off (contract 6.3).
+ */
+export type TriggerKind =
+  "operator_input" | "task_result" | "external_event" | "timer_fire" | "internal_followup" | "system_tick";
+/**
+ * An order of the rules.
+ */
+export type Edition = "2026-05-27" | "2026-05-08";
+/**
+ * How a tool call ended.
+ */
+export type ToolExecutionStatus = "success" | "error";
+/**
+ * What a brief tells.
+ */
+export type BriefKind = "ack" | "result" | "failure";
+/**
+ * One record, of one class.
+ */
+export type Record =
+  | MessageRecord
+  | QueueEntryRecord
+  | EventRecord
+  | TranscriptRecord
+  | TaskRecord
+  | WorkItemRecord
+  | WaitingIntentRecord
+  | WaitConditionRecord
+  | TimerRecord
+  | ToolExecutionRecord
+  | BriefRecord
+  | TurnRecord
+  | ControlRecord
+  | CarriedRecord;
+/**
+ * What the words of a message count as; follows from its trust.
+ */
+export type AuthorityClass =
+  "operator_instruction" | "runtime_instruction" | "integration_signal" | "external_evidence";
+/**
+ * What became of a message.
+ */
+export type QueueStatus = "queued" | "dequeued" | "processed" | "interjected" | "aborted" | "dropped";
+/**
+ * Where a task stands. Phases only rise: queued, running, cancelling, terminal.
+ */
+export type TaskStatus = "queued" | "running" | "cancelling" | "completed" | "failed" | "cancelled" | "interrupted";
+/**
+ * Whether an item is still to be done.
+ */
+export type WorkItemState = "open" | "completed";
+/**
+ * Whether an intent still waits.
+ */
+export type WaitingIntentStatus = "active" | "cancelled";
+/**
+ * Where a wait condition stands.
+ */
+export type WaitConditionStatus = "active" | "resolved" | "cancelled" | "expired";
 /**
  * Where a timer stands.
  */
@@ -455,11 +618,10 @@ export type ControlRecord =
     })
   | (Marker & {
       control: "runtime_restarted";
+    })
+  | (PolicySet & {
+      control: "policy_set";
     });
-/**
- * An order of the rules.
- */
-export type Edition = "2026-05-27";
 /**
  * Where an agent stands in its life (contract 4.1).
  */
@@ -558,7 +720,20 @@ export type Chain = string;
 /**
  * Why a fact changed nothing.
  */
-export type Refusal = "duplicate" | "already_terminal" | "stale" | "stale_run" | "unknown" | "stopped";
+export type Refusal =
+  | "duplicate"
+  | "already_terminal"
+  | "stale"
+  | "stale_run"
+  | "unknown"
+  | "stopped"
+  | "run_open"
+  | "scheduler_decides"
+  | "not_yet_terminal"
+  | "already_satisfied"
+  | "no_waker"
+  | "follows_its_intent"
+  | "operator_only";
 /**
  * What is to be done.
  */
@@ -594,6 +769,8 @@ export type ReasonCode =
   | "wake_hint_pending"
   | "item_has_focus"
   | "item_runnable"
+  | "subject_gone"
+  | "agent_waits"
   | "agent_intents_active"
   | "timers_active"
   | "item_waits_for_operator"
@@ -673,7 +850,7 @@ export type Posture =
 /**
  * What kind of reason it is.
  */
-export type ObligationKind = "message" | "timer" | "wake_hint" | "runnable_item" | "interrupted_run";
+export type ObligationKind = "message" | "timer" | "wake_hint" | "runnable_item" | "system_wait" | "interrupted_run";
 /**
  * What kind of error it is.
  */
@@ -750,6 +927,36 @@ export interface NewMessage {
   causation_id?: string | null;
 }
 /**
+ * Facts `message_dequeued`, `message_processed`, `message_aborted`, `message_dropped` and `message_interjected`.
+ */
+export interface MessageNamed {
+  /**
+   * The message.
+   */
+  message_id: MessageId;
+  /**
+   * Why, where the status alone does not say.
+   */
+  reason?: string | null;
+}
+/**
+ * Fact `turn_started`: the host began to execute a turn.
+ */
+export interface TurnStarted {
+  /**
+   * The run.
+   */
+  run_id: RunId;
+  /**
+   * The message that started it.
+   */
+  message_id: MessageId;
+  /**
+   * The number of the turn; the next one where nothing is said.
+   */
+  turn_index?: number | null;
+}
+/**
  * Facts `provider_round_completed` and `tool_round_completed`: progress inside the open run.
  */
 export interface RoundCompleted {
@@ -822,6 +1029,19 @@ export interface TurnAborted {
   error?: string | null;
 }
 /**
+ * Fact `turn_baseline_over_budget`: the prompt does not fit any more.
+ */
+export interface TurnOverBudget {
+  /**
+   * The run.
+   */
+  run_id: RunId;
+  /**
+   * Why, in words.
+   */
+  reason?: string | null;
+}
+/**
  * Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`, `task_cancelled`, `task_interrupted`.
  */
 export interface TaskChanged {
@@ -845,6 +1065,64 @@ export interface TaskChanged {
    * Free data.
    */
   detail?: AnyJson | null;
+  /**
+   * How to recover it; kept from the record before where nothing is said.
+   */
+  recovery?: TaskRecovery | null;
+}
+/**
+ * How a command is run.
+ */
+export interface CommandTaskSpec {
+  /**
+   * The command line.
+   */
+  cmd: string;
+  /**
+   * Where it runs.
+   */
+  workdir?: string | null;
+  /**
+   * The shell that runs it.
+   */
+  shell?: string | null;
+  /**
+   * Whether that is a login shell.
+   */
+  login: boolean;
+  /**
+   * Whether it has a terminal.
+   */
+  tty?: boolean;
+  /**
+   * How long it runs in the foreground, in milliseconds.
+   */
+  yield_time_ms: number;
+  /**
+   * How much of its output the model sees, in tokens.
+   */
+  max_output_tokens?: number | null;
+  /**
+   * Whether it reads input.
+   */
+  accepts_input?: boolean;
+  /**
+   * Whether its creator asked for the model at its end.
+   */
+  terminal_reentry?: boolean;
+}
+/**
+ * Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
+ */
+export interface TaskResultMoved {
+  /**
+   * The task.
+   */
+  task_id: TaskId;
+  /**
+   * The message that carries the result.
+   */
+  message_id?: MessageId | null;
 }
 /**
  * Fact `work_item_created`.
@@ -928,6 +1206,36 @@ export interface WorkItemCompleted {
   result_summary?: string | null;
 }
 /**
+ * Fact `work_item_delegated`.
+ */
+export interface WorkItemDelegated {
+  /**
+   * Its id; the host's to choose, once per agent.
+   */
+  delegation_id: DelegationId;
+  /**
+   * The item.
+   */
+  work_item_id: WorkItemId;
+  /**
+   * To whom.
+   */
+  child_agent_id: AgentId;
+  /**
+   * What the item is called there.
+   */
+  child_work_item_id?: WorkItemId | null;
+}
+/**
+ * Fact `work_item_delegation_completed`.
+ */
+export interface DelegationCompleted {
+  /**
+   * The delegation.
+   */
+  delegation_id: DelegationId;
+}
+/**
  * Fact `waiting_intent_created`.
  */
 export interface WaitingIntentCreated {
@@ -965,13 +1273,67 @@ export interface WaitingIntentCreated {
   external_trigger_id: ExternalTriggerId;
 }
 /**
- * Fact `waiting_intent_cancelled`.
+ * Facts `waiting_intent_triggered` and `waiting_intent_cancelled`.
  */
-export interface WaitingIntentCancelled {
+export interface WaitingIntentNamed {
   /**
    * The intent.
    */
   waiting_intent_id: WaitingIntentId;
+}
+/**
+ * Fact `wait_condition_registered`: an owner waits, and says what can end the wait.
+ */
+export interface WaitConditionRegistered {
+  /**
+   * Its id; the host's to choose, once per agent.
+   */
+  wait_condition_id: WaitConditionId;
+  /**
+   * The item that waits; the agent itself where there is none.
+   */
+  work_item_id?: WorkItemId | null;
+  /**
+   * What it waits for.
+   */
+  kind: WaitConditionKind;
+  /**
+   * The same in words.
+   */
+  waiting_for: string;
+  /**
+   * What can end it.
+   */
+  wake_sources?: WakeSource[];
+  /**
+   * Its deadline.
+   */
+  expires_at?: Timestamp | null;
+  /**
+   * The system that it concerns.
+   */
+  source?: string | null;
+  /**
+   * The thing in that system.
+   */
+  subject_ref?: string | null;
+  /**
+   * Free data for whoever continues, carried as given.
+   */
+  continuation?: AnyJson | null;
+}
+/**
+ * Facts `wait_condition_resolved`, `wait_condition_cancelled` and `wait_condition_expired`.
+ */
+export interface WaitConditionNamed {
+  /**
+   * The condition.
+   */
+  wait_condition_id: WaitConditionId;
+  /**
+   * What ended it; a trigger, the model or its deadline where nothing is said.
+   */
+  ended_by?: EndedBy | null;
 }
 /**
  * Fact `timer_created`.
@@ -995,9 +1357,9 @@ export interface TimerCreated {
   summary?: string | null;
 }
 /**
- * Fact `timer_cancelled`.
+ * Facts `timer_fired`, `timer_completed` and `timer_cancelled`.
  */
-export interface TimerCancelled {
+export interface TimerNamed {
   /**
    * The timer.
    */
@@ -1057,6 +1419,99 @@ export interface WakeHint {
  */
 export interface Marker {}
 /**
+ * Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What is absent stays.
+ */
+export interface PolicySet {
+  /**
+   * The limits and delays; those that are not named get their defaults.
+   */
+  policy?: Policy | null;
+  /**
+   * The order of the rules.
+   */
+  edition?: Edition | null;
+}
+/**
+ * Limits and delays, with their defaults. Times are in milliseconds. What would mean never or at once cannot be said: a zero and an
+ * empty list of delays are malformed.
+ */
+export interface Policy {
+  /**
+   * How many messages in a row may pass over waiting operator input, or over a lower lane, before its oldest goes next
+   * (contract 5.1). Default 4.
+   */
+  lane_burst?: number;
+  /**
+   * How many deferred messages are kept for the next turn (contract 5.3). Default 64.
+   */
+  deferred_cap?: number;
+  /**
+   * How many ids that name no active wait a coalesced wake hint keeps (contract 5.21). Default 64.
+   */
+  hint_ids?: number;
+  /**
+   * How often the runs of a message may be interrupted before it is dropped (contract 5.24). Default 5.
+   */
+  replay_budget?: number;
+  /**
+   * How often a failed turn is tried again (contract 5.6). Default 3.
+   */
+  failed_turn_retries?: number;
+  /**
+   * How long to wait before each of these tries; the last delay serves all further ones. Default 10 s, 1 min, 10 min.
+   */
+  failed_turn_backoff_ms?: Delays;
+  /**
+   * After which intervals an item without progress is offered again (contract 9.4). Default 1 min, 10 min, 1 h, 6 h, 24 h.
+   */
+  offer_backoff_ms?: Delays;
+  /**
+   * How many turns in a row may start without input from outside (contract 9.5). Default 200.
+   */
+  autonomous_turns?: number;
+  /**
+   * How long an open run may be silent before it is called stalled (contract 5.8). Default 30 min.
+   */
+  run_lease_ms?: number;
+  /**
+   * How long a wait for the runtime itself lasts before it is ticked (contract 8.4). Default 1 min.
+   */
+  system_wait_delay_ms?: number;
+  /**
+   * Trigger kinds that re-enter the model under any wait when they say something (contract 6.3). Default internal_followup.
+   */
+  overrides_waits?: TriggerKind[];
+  /**
+   * The longest id that a fact may introduce, in bytes. Default 256, which no policy can exceed.
+   */
+  id_bytes?: number;
+  /**
+   * The longest body of a message, in bytes of text. Default 256 KiB.
+   */
+  body_bytes?: number;
+  /**
+   * The longest fact, in bytes of JSON. Default 1 MiB.
+   */
+  fact_bytes?: number;
+  /**
+   * How many arrivals one batch may turn into messages; the others follow in the next step. Default 256.
+   */
+  batch_arrivals?: number;
+}
+/**
+ * Fact `transcript_appended`: a piece of the transcript, inside a run or between runs.
+ */
+export interface TranscriptAppended {
+  /**
+   * The run that it belongs to.
+   */
+  run_id?: RunId | null;
+  /**
+   * What was said, carried as given.
+   */
+  data: AnyJson;
+}
+/**
  * Fact `tool_execution_recorded`.
  */
 export interface ToolExecutionRecorded {
@@ -1105,6 +1560,49 @@ export interface BriefRecorded {
    * Its text.
    */
   text: string;
+}
+/**
+ * Fact `runtime_error`: the host or its provider failed outside a turn's own terminal (contract 6.2).
+ */
+export interface RuntimeFailed {
+  /**
+   * What went wrong, in words.
+   */
+  error: string;
+  /**
+   * The message that it concerns.
+   */
+  message_id?: MessageId | null;
+  /**
+   * The run that it concerns.
+   */
+  run_id?: RunId | null;
+}
+/**
+ * Fact `context_compacted`: what the model is shown of the past got shorter (contract 5.22).
+ */
+export interface ContextCompacted {
+  /**
+   * How many messages the summary stands for, all in all.
+   */
+  compacted_message_count: number;
+  /**
+   * What stands for them.
+   */
+  context_summary?: string | null;
+}
+/**
+ * Fact `checkpoint_recorded`: where the work stood, in the model's words (contract 5.22).
+ */
+export interface CheckpointRecorded {
+  /**
+   * The anchor generation that it describes: [`Context::anchor`] when its text was asked for.
+   */
+  anchor_generation: number;
+  /**
+   * What it says, carried as given.
+   */
+  data: AnyJson;
 }
 /**
  * A message as the ledger keeps it (class `messages`).
@@ -1303,7 +1801,7 @@ export interface TaskRecord {
   /**
    * How to recover it; inherited where a newer record has none.
    */
-  recovery?: AnyJson | null;
+  recovery?: TaskRecovery | null;
 }
 /**
  * A work item as the ledger keeps it (class `work_items`).
@@ -1747,19 +2245,6 @@ export interface Genesis {
   policy: Policy;
 }
 /**
- * Limits and delays, with their defaults (contract 10). Times are in milliseconds.
- */
-export interface Policy {
-  /**
-   * Trigger kinds that re-enter the model under any wait when they say something.
-   */
-  overrides_waits?: TriggerKind[];
-  /**
-   * The longest fact, in bytes of JSON.
-   */
-  fact_bytes?: number;
-}
-/**
  * What `agent.json` of an import says (contract 3.8).
  */
 export interface AgentImported {
@@ -2152,6 +2637,10 @@ export interface Obligation {
    * When it becomes enabled; already is where there is none.
    */
   enabled_at?: Timestamp | null;
+  /**
+   * The rule of the active wait that holds it back in this edition (contract 7.3).
+   */
+  held_by?: string | null;
 }
 /**
  * The scalars of a state.

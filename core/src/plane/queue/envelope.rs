@@ -324,6 +324,15 @@ impl MessageBody {
         Self::Text { text: text.into() }
     }
 
+    /// What it says as text; structured content as its JSON.
+    #[must_use]
+    pub fn as_text(&self) -> &str {
+        match self {
+            Self::Text { text } | Self::Brief { text, .. } => text,
+            Self::Json { value } => value.as_str(),
+        }
+    }
+
     /// Whether the body says anything: text other than white space, or any JSON value.
     #[must_use]
     pub fn is_contentful(&self) -> bool {

@@ -4,6 +4,7 @@ use alloc::{
     collections::{BTreeMap, btree_map::Entry as MapEntry},
     vec::Vec,
 };
+use core::num::NonZeroU64;
 
 use serde::Serialize;
 
@@ -45,12 +46,25 @@ pub struct Held {
     pub record: MessageRecord,
 }
 
+/// How many dequeues in a row passed over what waits (contract 5.1).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+struct Passed {
+    /// Over the oldest operator input.
+    operator: u64,
+    /// Over a lane in which something waits, by lane.
+    lanes: BTreeMap<Priority, u64>,
+}
+
 /// The state of the plane.
 #[derive(Clone, Debug, Default, PartialEq, Serialize)]
 pub struct Queue {
     slots: BTreeMap<MessageId, Slot>,
     #[serde(skip)]
-    ready: BTreeMap<(Priority, Position), MessageId>,
+    ready: BTreeMap<Priority, BTreeMap<Position, MessageId>>,
+    /// The operator input among them, oldest first.
+    #[serde(skip)]
+    operator: BTreeMap<Position, MessageId>,
+    passed: Passed,
     ended: BTreeMap<MessageId, (QueueStatus, Seq)>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
@@ -60,7 +74,7 @@ impl Queue {
     /// How many messages wait for a boundary.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ready.len()
+        self.ready.values().map(BTreeMap::len).sum()
     }
 
     /// Whether no message waits.
@@ -69,15 +83,36 @@ impl Queue {
         self.ready.is_empty()
     }
 
-    /// The message that goes next.
+    /// The message that goes next: the oldest of the most urgent lane, unless more than `lane_burst` dequeues in a row would pass over
+    /// operator input or over another lane (contract 5.1).
     #[must_use]
-    pub fn head(&self) -> Option<&Held> {
-        self.ready.values().next().and_then(|id| self.message(id))
+    pub fn head(&self, lane_burst: NonZeroU64) -> Option<&Held> {
+        let oldest_operator = self.operator.values().next().filter(|_| self.passed.operator >= lane_burst.get());
+        let starved = || self.passed.lanes.iter().find(|(_, passed)| **passed >= lane_burst.get()).map(|(lane, _)| *lane);
+        let id =
+            oldest_operator.or_else(|| self.first_of(starved()?)).or_else(|| self.ready.values().find_map(|lane| lane.values().next()));
+        id.and_then(|id| self.message(id))
+    }
+
+    /// The first message that may go into an open run (contract 5.9).
+    #[must_use]
+    pub fn interjection(&self) -> Option<&Held> {
+        self.ready.get(&Priority::Interject)?.values().filter_map(|id| self.message(id)).find(|held| held.record.is_operator_input())
+    }
+
+    /// How many queue entries have no message (contract 3.6).
+    #[must_use]
+    pub fn orphans(&self) -> usize {
+        self.slots.values().filter(|slot| slot.status.is_some() && slot.message.is_none()).count()
+    }
+
+    fn first_of(&self, lane: Priority) -> Option<&MessageId> {
+        self.ready.get(&lane)?.values().next()
     }
 
     /// The messages that wait, in order.
     pub fn waiting(&self) -> impl Iterator<Item = &Held> {
-        self.ready.values().filter_map(|id| self.message(id))
+        self.ready.values().flat_map(BTreeMap::values).filter_map(|id| self.message(id))
     }
 
     /// The messages that would replay after a restart, in order of creation (contract 5.23).
@@ -111,6 +146,12 @@ impl Queue {
         self.slots.get(id)?.message.as_ref()
     }
 
+    /// The entry that gave this message its terminal status, if one did.
+    #[must_use]
+    pub fn ended(&self, id: &MessageId) -> Option<Seq> {
+        self.ended.get(id).map(|(_, seq)| *seq)
+    }
+
     /// The entry that first knew this id, if any did.
     #[must_use]
     pub fn seen(&self, id: &MessageId) -> Option<Seq> {
@@ -135,6 +176,9 @@ impl Queue {
             self.refused += u64::from(ended.get().0 != record.status);
             return;
         }
+        if place.live && record.status == QueueStatus::Dequeued {
+            self.count_passed(id);
+        }
         let slot = self.slots.entry(id.clone()).or_default();
         slot.status = Some(record.status);
         slot.admitted.get_or_insert(place.seq);
@@ -155,9 +199,29 @@ impl Queue {
         }
     }
 
+    /// Counts what the dequeue of this message passes over.
+    fn count_passed(&mut self, id: &MessageId) {
+        let Some((taken, _)) = self.slots.get(id).and_then(|slot| slot.ready_at.clone()) else { return };
+        let passes_operator = self.operator.values().next().is_some_and(|oldest| oldest != id);
+        self.passed.operator = if passes_operator { self.passed.operator + 1 } else { 0 };
+        for lane in [Priority::Interject, Priority::Next, Priority::Normal, Priority::Background] {
+            let waits = self.ready.get(&lane).is_some_and(|waiting| waiting.len() > usize::from(lane == taken));
+            if lane == taken || !waits {
+                self.passed.lanes.remove(&lane);
+            } else if lane > taken {
+                *self.passed.lanes.entry(lane).or_default() += 1;
+            }
+        }
+    }
+
     fn unplace(&mut self, id: &MessageId) {
-        if let Some(key) = self.slots.get_mut(id).and_then(|slot| slot.ready_at.take()) {
-            self.ready.remove(&key);
+        let Some((lane, position)) = self.slots.get_mut(id).and_then(|slot| slot.ready_at.take()) else { return };
+        self.operator.remove(&position);
+        if let Some(waiting) = self.ready.get_mut(&lane) {
+            waiting.remove(&position);
+            if waiting.is_empty() {
+                self.ready.remove(&lane);
+            }
         }
     }
 
@@ -172,8 +236,11 @@ impl Queue {
             return;
         }
         let position = if held.live { Position::Live(admitted) } else { Position::Imported(held.record.created_at, id.clone()) };
-        let key = (held.record.priority, position);
-        slot.ready_at = Some(key.clone());
-        self.ready.insert(key, id.clone());
+        if held.record.is_operator_input() {
+            self.operator.insert(position.clone(), id.clone());
+        }
+        let lane = held.record.priority;
+        slot.ready_at = Some((lane, position.clone()));
+        self.ready.entry(lane).or_default().insert(position, id.clone());
     }
 }

@@ -1,7 +1,9 @@
 //! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
 
+mod admission;
 mod envelope;
 mod lanes;
+pub(crate) mod observed;
 mod record;
 
 use alloc::{collections::BTreeMap, string::String};
@@ -13,7 +15,8 @@ pub use self::{
         AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
     },
     lanes::{Held, Queue},
-    record::{HintTickNote, MessageRecord, Notes, QueueEntryRecord, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote},
+    observed::MessageNamed,
+    record::{HintTickNote, MessageRecord, QueueEntryRecord, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote},
 };
 use crate::{
     entry::Record,
@@ -27,6 +30,7 @@ use crate::{
 /// The two records that queue `message`.
 #[must_use]
 pub(crate) fn admission(message: MessageRecord, at: Timestamp) -> [Record; 2] {
+    let message = message.admitted();
     let entry = QueueEntryRecord::of(&message, QueueStatus::Queued, at);
     [Record::Message(message), Record::QueueEntry(entry)]
 }
@@ -96,9 +100,9 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         kind: new.kind,
         origin: new.origin,
         trust: new.trust,
-        authority_class: Some(new.trust.authority()),
+        authority_class: None,
         priority: new.priority,
-        trigger_kind: crate::derive::continuation::admitted_as(new.kind),
+        trigger_kind: None,
         work_item_id: new.work_item_id,
         task_id: new.task_id,
         source_refs: BTreeMap::new(),

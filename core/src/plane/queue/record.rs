@@ -103,23 +103,6 @@ impl MessageRecord {
             && matches!(self.origin, MessageOrigin::Operator { .. })
             && self.trust == TrustLevel::TrustedOperator
     }
-
-    /// The parts of the metadata that the core reads; anything else in it, or metadata of another shape, is carried only.
-    #[must_use]
-    pub fn notes(&self) -> Notes {
-        self.metadata.as_ref().and_then(|raw| raw.read().ok()).unwrap_or_default()
-    }
-}
-
-/// The metadata keys that the core reads.
-#[derive(Clone, Debug, Default, Deserialize)]
-pub struct Notes {
-    /// What a wake hint tick carries.
-    pub wake_hint: Option<RawJson>,
-    /// What a work-queue tick carries.
-    pub work_queue: Option<RawJson>,
-    /// What a system-wait tick carries.
-    pub system_wait: Option<RawJson>,
 }
 
 /// The part of a wake-hint tick's metadata that says which hint it was.

@@ -5,16 +5,15 @@ use alloc::{collections::BTreeMap, vec::Vec};
 use serde::Serialize;
 
 use super::{
-    intent_ended,
+    intent::{self, with_mirror},
     record::{
         EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord, WaitConditionStatus, WaitingIntentRecord,
-        WaitingIntentStatus,
+        WaitingIntentStatus, WakeSource,
     },
-    with_mirror,
 };
 use crate::{
     entry::{Place, Record},
-    id::{Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{ExternalTriggerId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     time::Timestamp,
 };
 
@@ -40,8 +39,8 @@ pub struct Waiting {
     pub ended_intents: BTreeMap<WaitingIntentId, Seq>,
     /// Ended conditions, how and by which entry.
     pub ended_conditions: BTreeMap<WaitConditionId, (WaitConditionStatus, Seq)>,
-    /// Ended timers, and the entry that says so.
-    pub ended_timers: BTreeMap<TimerId, Seq>,
+    /// Ended timers, how and by which entry.
+    pub ended_timers: BTreeMap<TimerId, (TimerStatus, Seq)>,
     /// Active conditions whose system-wait key is spent, and the entry that spent it (contract 8.3).
     pub ticked: BTreeMap<WaitConditionId, Seq>,
     /// Records that a terminal status refused (contract 3.3).
@@ -60,7 +59,23 @@ impl Waiting {
     #[must_use]
     pub fn seen_timer(&self, id: &TimerId) -> Option<Seq> {
         let active = self.timers.get(id).map(|wait| wait.seq);
-        active.or_else(|| self.ended_timers.get(id).copied())
+        active.or_else(|| self.ended_timers.get(id).map(|(_, seq)| *seq))
+    }
+
+    /// The entry that knows this condition, if any does.
+    #[must_use]
+    pub fn seen_condition(&self, id: &WaitConditionId) -> Option<Seq> {
+        let active = self.conditions.get(id).map(|wait| wait.seq);
+        active.or_else(|| self.ended_conditions.get(id).map(|(_, seq)| *seq))
+    }
+
+    /// Whether an active wait names this external trigger.
+    #[must_use]
+    pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
+        let by_intent = self.intents.values().any(|wait| wait.record.external_trigger_id == *id);
+        let ingress =
+            |source: &WakeSource| matches!(source, WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id);
+        by_intent || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
     }
 
     /// The active intents of one scope, by id.
@@ -78,12 +93,12 @@ impl Waiting {
         let mut records = Vec::new();
         for intent in self.intents_of(ExternalTriggerScope::WorkItem) {
             if intent.record.work_item_id.as_ref() == Some(item) {
-                records.extend(intent_ended(&intent.record, EndedBy::Completion, at));
+                records.extend(intent::ended(&intent.record, EndedBy::Completion, at));
             }
         }
         for condition in self.conditions_of(item) {
-            if !condition.record.id.as_str().starts_with("waiting_intent:") {
-                records.push(condition_ended(&condition.record, WaitConditionStatus::Cancelled, EndedBy::Completion, at));
+            if !condition.record.is_mirror() {
+                records.push(condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at));
             }
         }
         records
@@ -94,17 +109,17 @@ impl Waiting {
         let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
             return Vec::new();
         };
-        let triggered = WaitingIntentRecord { last_triggered_at: Some(at), trigger_count: intent.trigger_count + 1, ..intent.clone() };
+        let triggered = intent::once_more(intent, at);
         match intent.scope {
             ExternalTriggerScope::Agent => with_mirror(triggered).into(),
-            ExternalTriggerScope::WorkItem => intent_ended(&triggered, EndedBy::Trigger, at).into(),
+            ExternalTriggerScope::WorkItem => intent::ended(&triggered, EndedBy::Trigger, at).into(),
         }
     }
 
     /// The record with which the turn that a trigger starts consumes a condition (contract 5.16).
     pub(crate) fn condition_satisfied(&self, id: &WaitConditionId, by: EndedBy, at: Timestamp) -> Option<Record> {
         let condition = self.conditions.get(id)?;
-        Some(condition_ended(&condition.record, WaitConditionStatus::Resolved, by, at))
+        Some(condition.record.ended(WaitConditionStatus::Resolved, by, at))
     }
 
     pub(crate) fn apply_intent(&mut self, place: &Place, record: &WaitingIntentRecord) {
@@ -142,27 +157,18 @@ impl Waiting {
 
     pub(crate) fn apply_timer(&mut self, place: &Place, record: &TimerRecord) {
         let id = &record.id;
-        match record.status {
-            TimerStatus::Active if self.ended_timers.contains_key(id) => self.refused += 1,
-            TimerStatus::Active => {
-                let wait = Active { seq: place.seq, record: record.clone() };
-                self.timers.insert(id.clone(), wait);
+        if let Some((status, seq)) = self.ended_timers.get_mut(id) {
+            if *status == record.status {
+                *seq = place.seq;
+            } else {
+                self.refused += 1;
             }
-            TimerStatus::Completed | TimerStatus::Cancelled => {
-                self.timers.remove(id);
-                self.ended_timers.insert(id.clone(), place.seq);
-            }
+        } else if record.status == TimerStatus::Active {
+            let wait = Active { seq: place.seq, record: record.clone() };
+            self.timers.insert(id.clone(), wait);
+        } else {
+            self.timers.remove(id);
+            self.ended_timers.insert(id.clone(), (record.status, place.seq));
         }
     }
-}
-fn condition_ended(record: &WaitConditionRecord, status: WaitConditionStatus, by: EndedBy, at: Timestamp) -> Record {
-    let resolved = status == WaitConditionStatus::Resolved;
-    Record::WaitCondition(WaitConditionRecord {
-        status,
-        updated_at: at,
-        resolved_at: resolved.then_some(at),
-        cancelled_at: (!resolved).then_some(at),
-        ended_by: Some(by),
-        ..record.clone()
-    })
 }

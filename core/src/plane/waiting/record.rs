@@ -9,6 +9,7 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    entry::Record,
     id::{AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
     tagged::{names, read_through, required},
@@ -272,6 +273,25 @@ pub struct WaitConditionRecord {
 }
 
 impl WaitConditionRecord {
+    /// Whether it mirrors an intent and so follows it (contract 5.16).
+    #[must_use]
+    pub fn is_mirror(&self) -> bool {
+        self.id.as_str().starts_with("waiting_intent:")
+    }
+
+    /// The record with which it ends.
+    #[must_use]
+    pub(crate) fn ended(&self, status: WaitConditionStatus, by: EndedBy, at: Timestamp) -> Record {
+        Record::WaitCondition(Self {
+            status,
+            updated_at: at,
+            resolved_at: (status == WaitConditionStatus::Resolved).then_some(at),
+            cancelled_at: (status == WaitConditionStatus::Cancelled).then_some(at),
+            ended_by: Some(by),
+            ..self.clone()
+        })
+    }
+
     /// The condition that mirrors an intent (`observed-decisions.md` 2.8.1; contract 5.16).
     #[must_use]
     pub fn mirror(intent: &WaitingIntentRecord) -> Self {
@@ -370,9 +390,9 @@ impl TimerRecord {
         self.summary.as_ref().map_or_else(|| format!("timer {} fired", self.id), ToString::to_string)
     }
 
-    /// The record after a fire at `at` that queued `message`.
+    /// The record after a fire at `at`; an interval goes on at the first grid slot after it.
     #[must_use]
-    pub fn fired(&self, message: MessageId, at: Timestamp) -> Self {
+    pub fn fired_at(&self, at: Timestamp) -> Self {
         let interval = self.interval_ms.filter(|_| self.repeat);
         Self {
             status: match interval {
@@ -382,8 +402,13 @@ impl TimerRecord {
             next_fire_at: interval.map(|step| self.due_at().next_on_grid(step, at)),
             last_fired_at: Some(at),
             fire_count: self.fire_count + 1,
-            tick_message_id: Some(message),
             ..self.clone()
         }
+    }
+
+    /// The record after a fire at `at` that queued `message`.
+    #[must_use]
+    pub fn fired(&self, message: MessageId, at: Timestamp) -> Self {
+        Self { tick_message_id: Some(message), ..self.fired_at(at) }
     }
 }

@@ -1,155 +1,26 @@
 //! The task plane: what runs in the background, and how it ended (contract 5.10 to 5.12).
 
+mod message;
+mod record;
+mod recovery;
+
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::{
+    message::TaskPayloadError,
+    record::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
+    recovery::{ChildWorkspaceMode, CommandTaskSpec, TaskRecovery},
+};
 use crate::{
-    entry::{Place, Record},
+    entry::{EventKind, EventRecord, Place, Record},
     fact::{Outcome, Refusal},
-    id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
+    id::{MessageId, Seq, TaskId, WorkItemId},
     json::RawJson,
     state::State,
-    tagged::names,
     time::Timestamp,
 };
-
-names! {
-    /// Where a task stands. Phases only rise: queued, running, cancelling, terminal.
-    pub enum TaskStatus {
-        /// Not started.
-        Queued,
-        /// Running.
-        Running,
-        /// Asked to stop.
-        Cancelling,
-        /// Ended well.
-        Completed,
-        /// Ended with an error.
-        Failed,
-        /// Stopped on request.
-        Cancelled,
-        /// Lost to a stop or a restart.
-        Interrupted,
-    }
-
-    /// What a task is.
-    pub enum TaskKind {
-        /// A command.
-        CommandTask,
-        /// A supervised child agent.
-        ChildAgentTask,
-        /// A timed rest in task form; read, never made.
-        SleepJob,
-        /// Legacy spelling of a child agent that inherits the workspace.
-        SubagentTask,
-        /// Legacy spelling of a child agent with a worktree.
-        WorktreeSubagentTask,
-    }
-
-    /// Whether the item that a task belongs to waits for it.
-    pub enum TaskWaitPolicy {
-        /// It waits.
-        Blocking,
-        /// It goes on.
-        Background,
-    }
-}
-
-impl TaskStatus {
-    /// Whether this status absorbs (contract 3.3).
-    #[must_use]
-    pub fn is_terminal(self) -> bool {
-        self.phase() == 3
-    }
-
-    fn phase(self) -> u8 {
-        match self {
-            Self::Queued => 0,
-            Self::Running => 1,
-            Self::Cancelling => 2,
-            Self::Completed | Self::Failed | Self::Cancelled | Self::Interrupted => 3,
-        }
-    }
-}
-
-impl TaskKind {
-    fn is_child(self) -> bool {
-        matches!(self, Self::ChildAgentTask | Self::SubagentTask | Self::WorktreeSubagentTask)
-    }
-}
-
-/// A task as the ledger keeps it (class `tasks`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TaskRecord {
-    /// Its id.
-    pub id: TaskId,
-    /// The agent.
-    #[serde(alias = "session_id")]
-    pub agent_id: AgentId,
-    /// What it is.
-    pub kind: TaskKind,
-    /// Where it stands.
-    pub status: TaskStatus,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When this record was made.
-    pub updated_at: Timestamp,
-    /// The message that produced it.
-    #[serde(default)]
-    pub parent_message_id: Option<MessageId>,
-    /// The work item that it belongs to.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_item_id: Option<WorkItemId>,
-    /// What it does, in a line.
-    #[serde(default)]
-    pub summary: Option<String>,
-    /// Free data; `wait_policy` and `work_item_id` in it are fallbacks on read.
-    #[serde(default)]
-    pub detail: Option<RawJson>,
-    /// How to recover it; inherited where a newer record has none.
-    #[serde(default)]
-    pub recovery: Option<RawJson>,
-}
-
-#[derive(Deserialize)]
-struct DetailNotes {
-    wait_policy: Option<String>,
-    work_item_id: Option<WorkItemId>,
-}
-
-#[derive(Deserialize)]
-struct RecoveryNote {
-    kind: Option<String>,
-}
-
-impl TaskRecord {
-    fn detail_notes(&self) -> Option<DetailNotes> {
-        self.detail.as_ref()?.read().ok()
-    }
-
-    /// Whether the item waits for this task (`observed-decisions.md` 2.5.1): supervised children never block.
-    #[must_use]
-    pub fn wait_policy(&self) -> TaskWaitPolicy {
-        let recovers_child = self
-            .recovery
-            .as_ref()
-            .and_then(|raw| raw.read::<RecoveryNote>().ok())
-            .and_then(|note| note.kind)
-            .is_some_and(|kind| kind != "command_task");
-        let blocking = !self.kind.is_child()
-            && !recovers_child
-            && self.detail_notes().and_then(|notes| notes.wait_policy).is_some_and(|policy| policy == "blocking");
-        if blocking { TaskWaitPolicy::Blocking } else { TaskWaitPolicy::Background }
-    }
-
-    /// The item that this task belongs to: first-class, else from the detail (contract 5.10).
-    #[must_use]
-    pub fn effective_work_item_id(&self) -> Option<WorkItemId> {
-        self.work_item_id.clone().or_else(|| self.detail_notes().and_then(|notes| notes.work_item_id))
-    }
-}
 
 /// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`, `task_cancelled`, `task_interrupted`.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -169,6 +40,9 @@ pub struct TaskChanged {
     /// Free data.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub detail: Option<RawJson>,
+    /// How to recover it; kept from the record before where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<TaskRecovery>,
 }
 
 /// The one way in which a task record changes (contract 5.10).
@@ -178,7 +52,7 @@ pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: 
     }
     let known = state.tasks.active.get(&fact.task_id);
     if let Some(task) = known
-        && task.record.status.phase() > status.phase()
+        && !status.may_follow(task.record.status)
     {
         return Outcome::ignored(Refusal::Stale, task.seq);
     }
@@ -198,9 +72,31 @@ pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: 
         work_item_id: fact.work_item_id.or_else(|| before?.work_item_id.clone()),
         summary: fact.summary.or_else(|| before?.summary.clone()),
         detail: fact.detail.or_else(|| before?.detail.clone()),
-        recovery: None,
+        recovery: fact.recovery,
     };
     Outcome::accepted([Record::Task(record)].into())
+}
+
+/// Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskResultMoved {
+    /// The task.
+    pub task_id: TaskId,
+    /// The message that carries the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+}
+
+/// The transition of `task_result_queued` and `task_result_delivered`: evidence, and only of a task that has ended (I5).
+pub(crate) fn result_moved(state: &State, fact: &TaskResultMoved, kind: EventKind, at: Timestamp) -> Outcome {
+    if state.tasks.ended.contains_key(&fact.task_id) {
+        return Outcome::accepted([Record::Event(EventRecord::of(kind, at, fact))].into());
+    }
+    match state.tasks.active.get(&fact.task_id) {
+        Some(task) => Outcome::ignored(Refusal::NotYetTerminal, task.seq),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
 }
 
 /// An active task and the entry of its latest record.
@@ -250,10 +146,7 @@ impl Tasks {
             self.ended.insert(record.id.clone(), (record.status, place.seq));
             return;
         }
-        let mut record = record.clone();
-        if record.recovery.is_none() {
-            record.recovery = before.and_then(|task| task.record.recovery);
-        }
+        let record = record.clone().inheriting(before.as_ref().map(|task| &task.record));
         let task = Task { seq: place.seq, wait_policy: record.wait_policy(), work_item_id: record.effective_work_item_id(), record };
         self.active.insert(task.record.id.clone(), task);
     }

@@ -1,14 +1,17 @@
 //! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13, 5.14, 8).
 
+pub(crate) mod delegation;
+
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::delegation::{DelegationCompleted, DelegationState, WorkItemDelegated};
 use crate::{
     effect::Effect,
-    entry::{Place, Record},
+    entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
-    id::{AgentId, Seq, WorkItemId},
+    id::{AgentId, DelegationId, Seq, WorkItemId},
     json::RawJson,
     ladder::key::{Epoch, Key},
     plane::{
@@ -318,6 +321,8 @@ pub struct Work {
     pub spent: BTreeMap<WorkItemId, Spent>,
     /// Completed items, and the entry that says so.
     pub ended: BTreeMap<WorkItemId, Seq>,
+    /// Delegations, and the entry that says how they stand.
+    pub delegations: BTreeMap<DelegationId, (DelegationState, Seq)>,
     /// Records that completion refused (contract 3.3).
     pub refused: u64,
 }
@@ -374,6 +379,20 @@ impl Work {
             item.picked = true;
             // contract 8.2: its first pick moves an item's epoch.
             item.moved += u64::from(place.live);
+        }
+    }
+
+    pub(crate) fn apply_event(&mut self, place: &Place, record: &EventRecord) {
+        let to = match record.kind.as_str() {
+            kind if kind == EventKind::WorkItemDelegated.as_str() => DelegationState::Open,
+            kind if kind == EventKind::WorkItemDelegationCompleted.as_str() => DelegationState::Completed,
+            _ => return,
+        };
+        let id = record.data.as_ref().and_then(|data| data.field("delegation_id")).and_then(|raw| raw.read::<DelegationId>().ok());
+        let Some(id) = id else { return };
+        let known = self.delegations.get(&id).map(|(state, _)| *state);
+        if known != Some(DelegationState::Completed) {
+            self.delegations.insert(id, (to, place.seq));
         }
     }
 

@@ -1,19 +1,22 @@
 //! The control plane: who the agent is, whether it may run, and what it was last told (contract 1.4, 4, 5.21, 10).
 
+mod policy;
+
 use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
+pub use self::policy::{Delays, Policy};
 use crate::{
     effect::Effect,
-    entry::{Place, Record},
-    fact::{Outcome, Refusal},
+    entry::{EventKind, EventRecord, Place, Record},
+    fact::{Answer, Outcome, Refusal},
     id::{AgentId, ExternalTriggerId, RunId, Seq, WaitingIntentId, WorkItemId},
     ladder::{decision::Decision, edition::Edition},
     plane::{
-        queue::{MessageBody, TriggerKind},
+        queue::MessageBody,
         turn::{AbortReason, TurnTerminalKind},
-        waiting::ExternalTriggerScope,
+        waiting::{ExternalTriggerScope, Waiting},
         work::SpentKey,
     },
     state::State,
@@ -46,6 +49,8 @@ vocabulary! {
         "shutdown_requested" => ShutdownRequested(Marker),
         /// A driver took the ledger over.
         "runtime_restarted" => RuntimeRestarted(Marker),
+        /// Policy or edition changed.
+        "policy_set" => PolicySet(PolicySet),
     }
 }
 
@@ -66,23 +71,6 @@ pub struct Genesis {
     pub edition: Edition,
     /// The limits and delays.
     pub policy: Policy,
-}
-
-/// Limits and delays, with their defaults (contract 10). Times are in milliseconds.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(default)]
-pub struct Policy {
-    /// Trigger kinds that re-enter the model under any wait when they say something.
-    pub overrides_waits: Vec<TriggerKind>,
-    /// The longest fact, in bytes of JSON.
-    pub fact_bytes: u64,
-}
-
-impl Default for Policy {
-    fn default() -> Self {
-        Self { overrides_waits: Vec::from([TriggerKind::InternalFollowup]), fact_bytes: 1 << 20 }
-    }
 }
 
 names! {
@@ -112,6 +100,18 @@ names! {
         /// It was cleared.
         Clear,
     }
+}
+
+/// Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What is absent stays.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct PolicySet {
+    /// The limits and delays; those that are not named get their defaults.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub policy: Option<Policy>,
+    /// The order of the rules.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub edition: Option<Edition>,
 }
 
 /// The durable focus.
@@ -217,6 +217,21 @@ pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     Outcome::accepted(record(ControlRecord::WakeHintPending(hint)))
 }
 
+/// The transition of `wake_hint_coalesced`: elsewhere it was folded into the pending one, so here it is pending.
+pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Outcome {
+    let said = Record::Event(EventRecord::of(EventKind::WakeHintCoalesced, at, &hint));
+    let mut outcome = wake_hint(state, hint);
+    if outcome.answer == Answer::Accepted {
+        outcome.records.insert(0, said);
+    }
+    outcome
+}
+
+/// The transition of `wake_hint_ignored`: elsewhere it was refused; that is all there is to know.
+pub(crate) fn hint_ignored(hint: &WakeHint, at: Timestamp) -> Outcome {
+    Outcome::accepted(Vec::from([Record::Event(EventRecord::of(EventKind::WakeHintIgnored, at, hint))]))
+}
+
 /// The transition of `start_requested`: no message, no turn (contract 4.2).
 pub(crate) fn start(_: &State) -> Outcome {
     Outcome::accepted(record(ControlRecord::StartRequested(Marker {})))
@@ -248,6 +263,11 @@ pub(crate) fn restarted(state: &State, at: Timestamp) -> Outcome {
     Outcome::accepted(records)
 }
 
+/// The transition of `policy_set`.
+pub(crate) fn policy_set(fact: PolicySet) -> Outcome {
+    Outcome::accepted(record(ControlRecord::PolicySet(fact)))
+}
+
 fn record(control: ControlRecord) -> Vec<Record> {
     Vec::from([Record::Control(control)])
 }
@@ -260,8 +280,45 @@ pub struct PendingHint {
     /// When another runtime recorded it, if one did.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
-    /// The hint.
+    /// The newest hint.
     pub hint: WakeHint,
+    /// What the hints before it named.
+    #[serde(skip_serializing_if = "Coalesced::is_empty")]
+    pub coalesced: Coalesced,
+}
+
+/// What pending hints named before the newest one came (contract 5.21).
+#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+pub struct Coalesced {
+    /// Intents, in the order in which they came.
+    pub intents: Vec<WaitingIntentId>,
+    /// External triggers, in the order in which they came.
+    pub triggers: Vec<ExternalTriggerId>,
+    /// How many more were named than the policy keeps.
+    pub overflow: u64,
+}
+
+impl Coalesced {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Keeps what a hint named. What an active wait waits for is always kept, of the rest no more than `room`.
+    fn keep(&mut self, hint: &WakeHint, waiting: &Waiting, room: u64) {
+        let is_room = |kept: usize| (kept as u64) < room;
+        if let Some(id) = hint.waiting_intent_id.as_ref().filter(|id| !self.intents.contains(id)) {
+            match waiting.intents.contains_key(id) || is_room(self.intents.len() + self.triggers.len()) {
+                true => self.intents.push(id.clone()),
+                false => self.overflow += 1,
+            }
+        }
+        if let Some(id) = hint.external_trigger_id.as_ref().filter(|id| !self.triggers.contains(id)) {
+            match waiting.names_trigger(id) || is_room(self.intents.len() + self.triggers.len()) {
+                true => self.triggers.push(id.clone()),
+                false => self.overflow += 1,
+            }
+        }
+    }
 }
 
 impl PendingHint {
@@ -333,13 +390,19 @@ impl Default for Control {
 }
 
 impl Control {
+    /// Whether a driver recorded this entry: statements marked live hold for it (contract, preface).
+    #[must_use]
+    pub fn is_live(&self, seq: Seq) -> bool {
+        self.live_from.is_some_and(|from| seq > from)
+    }
+
     /// Whether a ledger was begun.
     #[must_use]
     pub fn has_genesis(&self) -> bool {
         !self.agent_id.as_str().is_empty()
     }
 
-    pub(crate) fn apply(&mut self, place: &Place, record: &ControlRecord) {
+    pub(crate) fn apply(&mut self, place: &Place, record: &ControlRecord, waiting: &Waiting) {
         match record {
             ControlRecord::Genesis(genesis) => {
                 self.agent_id = genesis.agent_id.clone();
@@ -353,11 +416,17 @@ impl Control {
                     seq: place.seq,
                     created_at: Some(recorded.created_at),
                     hint: recorded.hint.clone(),
+                    coalesced: Coalesced::default(),
                 });
             }
             ControlRecord::FocusSet(_) => {}
             ControlRecord::WakeHintPending(hint) => {
-                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint: hint.clone() });
+                let coalesced = self.hint.take().map_or_else(Coalesced::default, |before| {
+                    let mut coalesced = before.coalesced;
+                    coalesced.keep(&before.hint, waiting, self.policy.hint_ids.get());
+                    coalesced
+                });
+                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint: hint.clone(), coalesced });
             }
             ControlRecord::WakeHintCleared(_) => self.hint = None,
             ControlRecord::StartRequested(_) => {
@@ -371,6 +440,10 @@ impl Control {
                 self.booted = true;
                 self.closing = None;
                 self.live_from.get_or_insert(place.seq);
+            }
+            ControlRecord::PolicySet(set) => {
+                self.policy = set.policy.clone().unwrap_or_else(|| self.policy.clone());
+                self.edition = set.edition.unwrap_or(self.edition);
             }
         }
     }

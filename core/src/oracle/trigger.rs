@@ -1,0 +1,128 @@
+//! Operation `trigger`: a message, the closure before it and the agent's status in; the admitted message, the task that it carries, its
+//! trigger and its resolution out. No ledger is given, so a trigger names no wait that is known, and its class decides.
+
+use alloc::{
+    collections::BTreeMap,
+    string::{String, ToString},
+};
+
+use serde::{Deserialize, Serialize};
+
+use super::continuation::Resolved;
+use crate::{
+    derive::continuation::{self, Found, Prior, Satisfied, Trigger},
+    id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
+    json::{self, JsonError, RawJson},
+    plane::{
+        control::{AgentStatus, Policy},
+        queue::{AuthorityClass, Held, MessageKind, MessageRecord, Priority, TriggerKind},
+        task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
+    },
+};
+
+#[derive(Deserialize)]
+struct Input {
+    message: MessageRecord,
+    prior: Prior,
+    status: AgentStatus,
+}
+
+#[derive(Serialize)]
+struct Output {
+    model_turn_allowed: bool,
+    normalized: Normalized,
+    operator_interjection: bool,
+    resolution: Option<Resolved>,
+    task: Option<Payload>,
+    trigger: Option<Read>,
+}
+
+#[derive(Serialize)]
+struct Normalized {
+    authority_class: Option<AuthorityClass>,
+    source_refs: BTreeMap<String, String>,
+    task_id: Option<TaskId>,
+    trigger_kind: Option<TriggerKind>,
+    work_item_id: Option<WorkItemId>,
+}
+
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Payload {
+    Task(Task),
+    Malformed { error: String },
+}
+
+#[derive(Serialize)]
+struct Task {
+    agent_id: AgentId,
+    detail: Option<RawJson>,
+    effective_work_item_id: Option<WorkItemId>,
+    id: TaskId,
+    kind: TaskKind,
+    parent_message_id: Option<MessageId>,
+    status: TaskStatus,
+    summary: Option<String>,
+    wait_policy: TaskWaitPolicy,
+    work_item_id: Option<WorkItemId>,
+}
+
+#[derive(Serialize)]
+struct Read {
+    contentful: bool,
+    kind: TriggerKind,
+    task_blocking: bool,
+    task_terminal: bool,
+    task_wait_policy: Option<TaskWaitPolicy>,
+    wake_hint_source: Option<String>,
+}
+
+pub(super) fn answer(input: &str) -> Result<String, JsonError> {
+    let Input { message, prior, status } = json::read(input)?;
+    let held = Held { seq: Seq(0), live: false, record: message.admitted() };
+    let trigger = Trigger::read(&held);
+    let resolution = trigger.as_ref().map(|trigger| {
+        let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
+        continuation::classify(trigger, prior, &Found::Nameless(Satisfied::default()), overrides)
+    });
+    let message = held.record;
+    Ok(json::write(&Output {
+        model_turn_allowed: status != AgentStatus::Stopped,
+        operator_interjection: message.priority == Priority::Interject && message.is_operator_input(),
+        resolution: resolution.map(Resolved::from),
+        task: matches!(message.kind, MessageKind::TaskStatus | MessageKind::TaskResult).then(|| payload(&message)),
+        trigger: trigger.map(|trigger| Read {
+            contentful: trigger.contentful,
+            kind: trigger.kind,
+            task_blocking: trigger.task_blocking,
+            task_terminal: trigger.task_terminal,
+            task_wait_policy: trigger.task_wait_policy,
+            wake_hint_source: trigger.wake_hint_source,
+        }),
+        normalized: Normalized {
+            authority_class: message.authority_class,
+            source_refs: message.source_refs,
+            task_id: message.task_id,
+            trigger_kind: message.trigger_kind,
+            work_item_id: message.work_item_id,
+        },
+    }))
+}
+
+fn payload(message: &MessageRecord) -> Payload {
+    match TaskRecord::of_message(message, message.created_at) {
+        Ok(task) => Payload::Task(Task {
+            effective_work_item_id: task.effective_work_item_id(),
+            wait_policy: task.wait_policy(),
+            agent_id: task.agent_id,
+            detail: task.detail,
+            id: task.id,
+            kind: task.kind,
+            parent_message_id: task.parent_message_id,
+            status: task.status,
+            summary: task.summary,
+            work_item_id: task.work_item_id,
+        }),
+        Err(why) => Payload::Malformed { error: why.to_string() },
+    }
+}
