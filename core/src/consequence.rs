@@ -90,7 +90,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         turn_index,
         message: message.clone(),
         work_item,
-        interrupted_runs: state.turns.interrupted.iter().map(|(run, _)| run.clone()).collect(),
+        interrupted_runs: state.turns.interrupted_for(&message.id),
     })
 }
 

@@ -3,7 +3,7 @@
 //! A host says a [`fact`]. A [`plane`] says which records follow. The [`machine`] seals them into a batch of [`entry`] bytes, which the
 //! host stores; only then the [`state`] changes. At a boundary a [`ladder::View`] is read from the state, with the help of what
 //! [`derive`] reads; the [`ladder`] gives one decision with its evidence; its consequences go the same way. What the host must
-//! then do comes out as an [`effect`]. [`explain`] says why; [`foreign`] reads what other runtimes wrote; [`host`] is the short loop for
+//! then do comes out as an [`effect`]. [`check`] has what must hold at each of these steps. [`explain`] says why; [`foreign`] reads what other runtimes wrote; [`host`] is the short loop for
 //! hosts whose storage is synchronous.
 //!
 //! Nothing here knows a clock, a file, a thread or a float, and nothing iterates in hash order.
@@ -23,11 +23,13 @@ pub mod fact;
 pub mod plane;
 
 pub mod entry;
+pub mod snapshot;
 pub mod state;
 
 pub mod derive;
 pub mod ladder;
 
+pub mod check;
 mod consequence;
 pub mod effect;
 pub mod explain;

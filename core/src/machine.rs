@@ -9,7 +9,7 @@
 //!
 //! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing or a rest. Extra calls are safe.
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 use core::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
@@ -23,9 +23,10 @@ use crate::{
     fact::{Answer, Fact},
     foreign::Import,
     id::{AgentId, Seq},
-    json::JsonError,
+    json::{self, JsonError},
     ladder::{self, Boundary, Decision, Edition, View},
     plane::control::{ControlRecord, FORMAT, Genesis, Policy},
+    snapshot::{Snapshot, SnapshotIgnored},
     state::State,
     time::Timestamp,
 };
@@ -149,6 +150,24 @@ impl Machine {
     #[must_use]
     pub fn new(options: Options) -> Self {
         Self { options, state: State::default(), open: None }
+    }
+
+    /// A machine that goes on from a stored snapshot; feed it the entries after [`Machine::head`] with [`Machine::load`].
+    ///
+    /// # Errors
+    /// Why the snapshot is not used: begin with [`Machine::new`] and feed it the whole log.
+    pub fn resume(options: Options, snapshot: &str) -> Result<Self, SnapshotIgnored> {
+        let state = Snapshot::open(snapshot)?;
+        if state.control.agent_id != options.agent_id {
+            return Err(SnapshotIgnored::OtherAgent(state.control.agent_id));
+        }
+        Ok(Self { options, state, open: None })
+    }
+
+    /// The state as text to store beside the log; useful each time the log has doubled.
+    #[must_use]
+    pub fn snapshot(&self) -> String {
+        json::write(&Snapshot::of(&self.state))
     }
 
     /// Applies the next stored entry, verified.

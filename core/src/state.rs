@@ -1,10 +1,11 @@
 //! The state: one projection, folded from entries and from nothing else (contract 1.1, 3.3).
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::{
+    derive::continuation::Resolution,
     entry::{Entry, EventKind, EventRecord, Head, Place, Record},
-    id::Seq,
+    id::{MessageId, Seq},
     ladder::{Decision, key::Key},
     plane::{
         context::Context,
@@ -19,7 +20,7 @@ use crate::{
 };
 
 /// The planes and the head up to which they are folded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct State {
     /// The newest entry.
     pub head: Head,
@@ -81,6 +82,9 @@ impl State {
             Record::Message(record) => self.fold_message(place, record),
             Record::QueueEntry(record) => {
                 self.queue.apply_entry(place, record);
+                if record.status.is_terminal() {
+                    self.turns.message_settled(&record.message_id);
+                }
                 if place.live && record.status == QueueStatus::Queued {
                     self.control.wake();
                 }
@@ -141,10 +145,18 @@ impl State {
     fn fold_event(&mut self, place: &Place, record: &EventRecord) {
         self.context.apply_event(place, record);
         self.work.apply_event(place, record);
+        let data = record.data.as_ref();
+        if place.live && record.kind == EventKind::ContinuationResolved.as_str() {
+            let said = |key| data.and_then(|raw| raw.field(key));
+            let id = said("message_id").and_then(|raw| raw.read::<MessageId>().ok());
+            let resolution = said("resolution").and_then(|raw| raw.read::<Resolution>().ok());
+            if let (Some(id), Some(resolution)) = (id, resolution) {
+                self.queue.set_resolution(&id, resolution);
+            }
+        }
         if !place.live || record.kind != EventKind::SchedulerDecision.as_str() {
             return;
         }
-        let data = record.data.as_ref();
         if let Some(decision) = data.and_then(|raw| raw.read::<Decision>().ok()) {
             self.control.apply_decision(place, decision);
         }

@@ -3,9 +3,11 @@
 mod bad_facts;
 mod conformance;
 mod fixtures;
+mod invariants;
 mod ledgers;
 mod numbers;
 mod outbox;
+mod properties;
 mod round_trips;
 mod scenarios;
 mod sources;

@@ -2,3 +2,5 @@
 
 pub mod paths;
 pub mod scenario;
+pub mod sequence;
+pub mod watched;

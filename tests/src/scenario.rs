@@ -16,7 +16,7 @@
 
 use std::fmt::Write as _;
 
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger};
+use wakeful::clock::VirtualClock;
 use wakeful_core::{
     derive::status,
     effect::{Effect, TurnRequest},
@@ -31,8 +31,10 @@ use wakeful_core::{
     time::Timestamp,
 };
 
+use crate::watched::WatchedLedger;
+
 /// A provider that takes what it is told and never answers: in a scenario, the turns are told by `say` and `end`.
-struct Silent;
+pub struct Silent;
 
 impl Provider for Silent {
     fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
@@ -58,9 +60,9 @@ impl Provider for Silent {
 
 /// A scenario that is being played.
 struct Played {
-    ledger: MemoryLedger,
+    ledger: WatchedLedger,
     clock: VirtualClock,
-    scheduler: Scheduler<MemoryLedger, VirtualClock, Silent>,
+    scheduler: Scheduler<WatchedLedger, VirtualClock, Silent>,
 }
 
 /// Plays a scenario and gives its text with what was observed in place of what was expected.
@@ -91,14 +93,15 @@ pub fn play(text: &str) -> String {
 
 impl Played {
     fn new() -> Self {
-        let ledger = MemoryLedger::default();
+        let ledger = WatchedLedger::default();
         let clock = VirtualClock::at(instant("2026-05-27T09:00:00Z"));
         let scheduler = drive(&ledger, &clock);
         Self { ledger, clock, scheduler }
     }
 
     fn command(&mut self, line: &str) -> String {
-        let before = self.ledger.len();
+        let before = self.ledger.entries().len();
+        let broken = self.ledger.breaches().len();
         let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
         let answer = match name {
             "prompt" => self.prompt(rest),
@@ -115,7 +118,7 @@ impl Played {
                 String::new()
             }
             "observe" => {
-                self.ledger = MemoryLedger::default();
+                self.ledger = WatchedLedger::default();
                 self.scheduler = Scheduler::observe(Options::new("default".into()), self.ledger.clone(), self.clock.clone(), Silent)
                     .expect("a fresh ledger opens");
                 return self.entries_from(0);
@@ -125,7 +128,9 @@ impl Played {
             "decide" => decision_line(&self.scheduler.explain(Boundary::RunLoopIdle).decision) + "\n",
             other => panic!("`{other}` is no command of a scenario: {line}"),
         };
-        self.entries_from(before) + &answer
+        // No scenario expects a breach: a line of this kind is a failure wherever it appears.
+        let breaches: String = self.ledger.breaches().iter().skip(broken).map(|breach| format!("{breach}\n")).collect();
+        self.entries_from(before) + &answer + &breaches
     }
 
     fn run_id(&self) -> String {
@@ -173,7 +178,7 @@ impl Played {
     fn entries_from(&self, before: usize) -> String {
         let mut head = Head::START;
         let mut out = String::new();
-        for (at, line) in self.ledger.lines_from(0).into_iter().enumerate() {
+        for (at, line) in self.ledger.entries().lines_from(0).into_iter().enumerate() {
             let entry = EntryBytes::from_stored(line).open(&head).expect("the ledger verifies");
             head = entry.head();
             if at >= before {
@@ -184,7 +189,7 @@ impl Played {
     }
 }
 
-fn drive(ledger: &MemoryLedger, clock: &VirtualClock) -> Scheduler<MemoryLedger, VirtualClock, Silent> {
+fn drive(ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Silent> {
     let options = Options::new("default".into());
     Scheduler::drive(options, ledger.clone(), clock.clone(), Silent).expect("the ledger opens")
 }

@@ -168,7 +168,7 @@ impl Facts {
             current,
             work_signal: work_signal(state, current),
             // contract D10: a run that a restart interrupted does not count as started.
-            turn_started: state.turns.turn_index > 0 && state.turns.interrupted.is_empty(),
+            turn_started: state.turns.turn_index > 0 && !state.turns.newest_interrupted,
             run_open: state.turns.run.is_some(),
             terminal: state.turns.terminal_of_newest(),
             posture: if asleep { RuntimePosture::Sleeping } else { RuntimePosture::Awake },

@@ -96,11 +96,12 @@ impl Trigger {
     #[must_use]
     pub fn of(state: &State, held: &Held) -> Option<Self> {
         let mut trigger = Self::read(held)?;
-        let ended = held.record.task_id.as_ref().filter(|id| state.tasks.ended.contains_key(*id));
-        if let (TriggerKind::TaskResult, None, Some(task)) = (trigger.kind, &trigger.names.task, ended) {
-            // It carries no task, but the ledger knows how the one that it is about ended.
-            trigger.task_terminal = true;
-            trigger.names.task = Some(task.clone());
+        if trigger.kind == TriggerKind::TaskResult {
+            let task = trigger.names.task.clone().or_else(|| held.record.task_id.clone());
+            let has_ended = task.as_ref().is_some_and(|id| state.tasks.ended.contains_key(id));
+            // I5: what a driver recorded is a result only of a task whose end stands in the ledger.
+            trigger.task_terminal = has_ended || trigger.task_terminal && !held.live;
+            trigger.names.task = if has_ended { task } else { trigger.names.task };
         }
         Some(trigger)
     }
@@ -266,6 +267,10 @@ pub struct Met {
 #[must_use]
 pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     let message = &held.record;
+    // contract 6.3: a message that replays re-enters as it first did; the waits that it ended are ended.
+    if let Some(first) = state.queue.resolution(&message.id) {
+        return Some(Met { resolution: first.clone(), satisfied: Satisfied::default(), by_reason_class: false });
+    }
     let trigger = Trigger::of(state, held)?;
     let prior = Prior::of(&closure::decide(&closure::Facts::of(state)));
     let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind))

@@ -64,8 +64,8 @@ pub fn all(state: &State) -> Vec<Obligation> {
     use ObligationKind as Kind;
     let view = View::of(state, Boundary::RunLoopIdle);
     let mut all: Vec<_> = state.queue.waiting().map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
-    let interrupted = state.turns.interrupted.iter();
-    all.extend(interrupted.map(|(run, seq)| Obligation::new(Kind::InterruptedRun, run, *seq)));
+    let interrupted = state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
+    all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {
         if key.spent_by.is_none() {

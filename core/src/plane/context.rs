@@ -267,7 +267,7 @@ pub(crate) fn brief(state: &State, fact: BriefRecorded, at: Timestamp) -> Outcom
 }
 
 /// When something was noted, and the entry that says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
 pub struct Noted {
     /// The record's own time.
     pub at: Timestamp,
@@ -276,7 +276,7 @@ pub struct Noted {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Context {
     /// The newest runtime error since the last completed turn.
     pub error: Option<Noted>,

@@ -349,7 +349,7 @@ struct ClosureDecided<'a> {
 }
 
 /// The run that is open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct OpenRun {
     /// The run.
     pub run_id: RunId,
@@ -390,7 +390,7 @@ impl OpenRun {
 }
 
 /// How the last settled turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct LastTerminal {
     /// The turn.
     pub turn_index: u64,
@@ -401,7 +401,7 @@ pub struct LastTerminal {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Turns {
     /// The number of the newest turn; 0 before the first.
     pub turn_index: u64,
@@ -411,8 +411,21 @@ pub struct Turns {
     pub last_terminal: Option<LastTerminal>,
     /// The entry that last ended a run.
     pub settled: Option<Seq>,
-    /// Runs that a restart ended and whose message has not started another, with the entry of the interruption.
-    pub interrupted: Vec<(RunId, Seq)>,
+    /// Runs that a restart ended and whose message is still to be settled.
+    pub interrupted: Vec<InterruptedRun>,
+    /// Whether the newest turn was interrupted: it has no terminal and will get none (D10).
+    pub newest_interrupted: bool,
+}
+
+/// A run that a restart ended.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct InterruptedRun {
+    /// The run.
+    pub run_id: RunId,
+    /// The message that started it, and replays; empty for the open run of an import.
+    pub message_id: MessageId,
+    /// The entry of the interruption.
+    pub seq: Seq,
 }
 
 impl Turns {
@@ -421,7 +434,8 @@ impl Turns {
         match record.status {
             RunStatus::Started => {
                 self.turn_index = record.turn_index;
-                self.interrupted.clear();
+                self.interrupted.retain(|run| run.message_id != record.message_id && !run.message_id.as_str().is_empty());
+                self.newest_interrupted = false;
                 self.run = Some(OpenRun {
                     run_id: record.run_id.clone(),
                     seq: place.seq,
@@ -439,10 +453,27 @@ impl Turns {
             RunStatus::Interrupted if is_open => {
                 self.run = None;
                 self.settled = Some(place.seq);
-                self.interrupted.push((record.run_id.clone(), place.seq));
+                self.newest_interrupted = true;
+                self.interrupted.push(InterruptedRun {
+                    run_id: record.run_id.clone(),
+                    message_id: record.message_id.clone(),
+                    seq: place.seq,
+                });
             }
             RunStatus::Terminal | RunStatus::Interrupted => {}
         }
+    }
+
+    /// The interrupted runs of a message, and those of an import, which does not say whose they were.
+    #[must_use]
+    pub fn interrupted_for(&self, message: &MessageId) -> Vec<RunId> {
+        let of_message = |run: &&InterruptedRun| run.message_id == *message || run.message_id.as_str().is_empty();
+        self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
+    }
+
+    /// The message is settled: the runs that it started are owed no more.
+    pub(crate) fn message_settled(&mut self, id: &MessageId) {
+        self.interrupted.retain(|run| run.message_id != *id);
     }
 
     /// How the newest turn ended, if it did.

@@ -273,22 +273,22 @@ fn record(control: ControlRecord) -> Vec<Record> {
 }
 
 /// The pending wake hint and the entry that made it so.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct PendingHint {
     /// The entry.
     pub seq: Seq,
     /// When another runtime recorded it, if one did.
-    #[serde(skip_serializing_if = "Option::is_none")]
+    #[serde(default, skip_serializing_if = "Option::is_none")]
     pub created_at: Option<Timestamp>,
     /// The newest hint.
     pub hint: WakeHint,
     /// What the hints before it named.
-    #[serde(skip_serializing_if = "Coalesced::is_empty")]
+    #[serde(default, skip_serializing_if = "Coalesced::is_empty")]
     pub coalesced: Coalesced,
 }
 
 /// What pending hints named before the newest one came (contract 5.21).
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Coalesced {
     /// Intents, in the order in which they came.
     pub intents: Vec<WaitingIntentId>,
@@ -333,7 +333,7 @@ impl PendingHint {
 }
 
 /// The newest recorded decision and its entry.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Decided {
     /// The entry.
     pub seq: Seq,
@@ -342,7 +342,7 @@ pub struct Decided {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Control {
     /// The agent; empty before the first entry.
     pub agent_id: AgentId,

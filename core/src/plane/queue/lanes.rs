@@ -6,13 +6,14 @@ use alloc::{
 };
 use core::num::NonZeroU64;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     envelope::{Priority, QueueStatus},
     record::{MessageRecord, QueueEntryRecord},
 };
 use crate::{
+    derive::continuation::Resolution,
     entry::Place,
     id::{MessageId, Seq},
     time::Timestamp,
@@ -25,18 +26,19 @@ enum Position {
     Live(Seq),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 struct Slot {
     message: Option<Held>,
     status: Option<QueueStatus>,
     admitted: Option<Seq>,
     in_run: bool,
+    resolution: Option<Resolution>,
     #[serde(skip)]
     ready_at: Option<(Priority, Position)>,
 }
 
 /// A message and the entry that recorded it.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Held {
     /// The entry that recorded the message.
     pub seq: Seq,
@@ -47,7 +49,7 @@ pub struct Held {
 }
 
 /// How many dequeues in a row passed over what waits (contract 5.1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 struct Passed {
     /// Over the oldest operator input.
     operator: u64,
@@ -56,7 +58,7 @@ struct Passed {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Queue {
     slots: BTreeMap<MessageId, Slot>,
     #[serde(skip)]
@@ -134,6 +136,17 @@ impl Queue {
         self.slots.values().any(|slot| slot.status == Some(QueueStatus::Queued) && slot.message.is_some())
     }
 
+    /// The messages that have not reached a terminal status, queued or not.
+    pub fn open(&self) -> impl Iterator<Item = &MessageId> {
+        self.slots.iter().filter(|(_, slot)| slot.message.is_some()).map(|(id, _)| id)
+    }
+
+    /// Whether this message has a queue entry that is not terminal.
+    #[must_use]
+    pub fn has_entry(&self, id: &MessageId) -> bool {
+        self.slots.get(id).is_some_and(|slot| slot.status.is_some())
+    }
+
     /// Whether this message is queued and not yet taken.
     #[must_use]
     pub fn is_queued(&self, id: &MessageId) -> bool {
@@ -191,12 +204,30 @@ impl Queue {
         }
     }
 
+    /// How this message met the closure when a run took it; a replayed message meets it alike (contract 6.3).
+    #[must_use]
+    pub fn resolution(&self, id: &MessageId) -> Option<&Resolution> {
+        self.slots.get(id)?.resolution.as_ref()
+    }
+
+    pub(crate) fn set_resolution(&mut self, id: &MessageId, resolution: Resolution) {
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.resolution = Some(resolution);
+        }
+    }
+
     /// A run took the message, or gave it back by being interrupted.
     pub(crate) fn set_in_run(&mut self, id: &MessageId, in_run: bool) {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.in_run = in_run;
             self.place(id);
         }
+    }
+
+    /// Puts the messages back into their lanes, which are not stored.
+    pub(crate) fn rebuild(&mut self) {
+        let ids: Vec<_> = self.slots.keys().cloned().collect();
+        ids.iter().for_each(|id| self.place(id));
     }
 
     /// Counts what the dequeue of this message passes over.

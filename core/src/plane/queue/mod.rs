@@ -23,6 +23,7 @@ use crate::{
     fact::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
     json::RawJson,
+    plane::task,
     state::State,
     time::Timestamp,
 };
@@ -113,5 +114,6 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         correlation_id: new.correlation_id,
         causation_id: new.causation_id,
     };
-    Outcome::accepted(admission(message, at).into())
+    let reported = task::reported(state, &message, at).map(Record::Task);
+    Outcome::accepted(reported.into_iter().chain(admission(message, at)).collect())
 }

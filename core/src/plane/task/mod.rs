@@ -18,6 +18,7 @@ use crate::{
     fact::{Outcome, Refusal},
     id::{MessageId, Seq, TaskId, WorkItemId},
     json::RawJson,
+    plane::queue::{MessageKind, MessageRecord, TrustLevel},
     state::State,
     time::Timestamp,
 };
@@ -77,6 +78,23 @@ pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: 
     Outcome::accepted([Record::Task(record)].into())
 }
 
+/// The record that a task message of the runtime brings with it, where it says more than the ledger knows: so no result is ever queued
+/// before its task has ended (I5).
+pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRecord> {
+    let is_task_message = matches!(message.kind, MessageKind::TaskResult | MessageKind::TaskStatus);
+    if !is_task_message || message.trust != TrustLevel::TrustedSystem || state.control.live_from.is_none() {
+        return None;
+    }
+    let task = TaskRecord::of_message(message, at).ok()?;
+    if state.tasks.ended.contains_key(&task.id) {
+        return None;
+    }
+    let latest = state.tasks.active.get(&task.id).map(|task| &task.record);
+    let news = latest.is_none_or(|latest| task.status != latest.status && task.status.may_follow(latest.status));
+    let created_at = latest.map_or(at, |latest| latest.created_at);
+    news.then(|| TaskRecord { created_at, ..task }.inheriting(latest))
+}
+
 /// Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
@@ -100,7 +118,7 @@ pub(crate) fn result_moved(state: &State, fact: &TaskResultMoved, kind: EventKin
 }
 
 /// An active task and the entry of its latest record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Task {
     /// The entry of the latest record.
     pub seq: Seq,
@@ -121,7 +139,7 @@ impl Task {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Tasks {
     /// What is queued, running or being cancelled.
     pub active: BTreeMap<TaskId, Task>,

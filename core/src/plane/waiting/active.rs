@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use super::{
     intent::{self, with_mirror},
@@ -18,7 +18,7 @@ use crate::{
 };
 
 /// An active wait and the entry of its latest record.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Active<T> {
     /// The entry.
     pub seq: Seq,
@@ -27,7 +27,7 @@ pub struct Active<T> {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Waiting {
     /// Active intents.
     pub intents: BTreeMap<WaitingIntentId, Active<WaitingIntentRecord>>,

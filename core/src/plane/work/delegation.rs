@@ -58,7 +58,7 @@ fn event<T: Serialize>(kind: EventKind, data: &T, at: Timestamp) -> Record {
 }
 
 /// Whether a delegation still runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum DelegationState {
     /// It runs.

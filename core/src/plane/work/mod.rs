@@ -259,7 +259,7 @@ fn on_open_item(state: &State, id: &WorkItemId, make: impl FnOnce(&Item) -> Vec<
 }
 
 /// An open item, the entry of its latest snapshot, and what moved its epoch since.
-#[derive(Clone, Debug, PartialEq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct Item {
     /// The entry of the latest snapshot.
     pub seq: Seq,
@@ -284,7 +284,7 @@ impl Item {
 }
 
 /// The focus and the entry that set it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Focus {
     /// The item; it need not exist in foreign ledgers.
     pub work_item_id: WorkItemId,
@@ -293,7 +293,7 @@ pub struct Focus {
 }
 
 /// A spent key and the entry that spent it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct SpentKey {
     /// The key.
     pub key: Key,
@@ -302,7 +302,7 @@ pub struct SpentKey {
 }
 
 /// The newest spent key of an item for each reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Spent {
     /// The newest for `continue_active`.
     pub continue_active: Option<SpentKey>,
@@ -311,7 +311,7 @@ pub struct Spent {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 pub struct Work {
     /// The open items.
     pub items: BTreeMap<WorkItemId, Item>,

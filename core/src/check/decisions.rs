@@ -1,0 +1,93 @@
+//! Invariants of decisions, of the ticks that they emit, and of the evidence that they name.
+
+use alloc::format;
+
+use super::{Breach, driven, hold, waits::decision};
+use crate::{
+    derive::obligation,
+    entry::{Entry, Record},
+    id::Seq,
+    ladder::{self, View, key::Key},
+    plane::{
+        queue::{HintTickNote, MessageRecord, SystemWaitNote, WorkQueueNote},
+        work::WorkItemPlanStatus,
+    },
+    state::State,
+};
+
+fn work_tick(message: &MessageRecord) -> Option<WorkQueueNote> {
+    message.noted("work_queue").filter(|_| message.is_runtime_owned())?.read().ok()
+}
+
+pub(super) fn i08(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    for (state, entry) in driven(before, batch) {
+        let Record::Message(message) = &entry.record else { continue };
+        let Some(note) = work_tick(message) else { continue };
+        let item = state.work.items.get(&note.work_item_id);
+        let asks = item.is_some_and(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
+        hold("I8", !asks, Some(entry.seq), || format!("item `{}` needs input and is offered", note.work_item_id))?;
+    }
+    Ok(())
+}
+
+pub(super) fn i09(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    for (state, entry) in driven(before, batch) {
+        let Record::Message(message) = &entry.record else { continue };
+        let spent = spent_by(&state, message);
+        hold("I9", spent.is_none(), Some(entry.seq), || format!("tick `{}` uses a key that entry {spent:?} spent", message.id))?;
+    }
+    Ok(())
+}
+
+/// The entry that spent the key of a tick, if one did.
+fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
+    if let Some(note) = work_tick(message) {
+        let item = state.work.items.get(&note.work_item_id)?;
+        let (key, spent) = state.work.key(item, note.reason);
+        return spent.filter(|_| key == Key::named(note.idempotency_key));
+    }
+    let note = |key: &str| message.noted(key).filter(|_| message.is_runtime_owned());
+    if let Some(hint) = note("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
+        let key = Key::named(hint.idempotency_key);
+        return state.control.hint_ticked.as_ref().filter(|ticked| ticked.key == key).map(|ticked| ticked.seq);
+    }
+    let wait = note("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok())?;
+    state.waiting.ticked.get(&wait.wait_condition_id).copied()
+}
+
+pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    for (state, entry) in driven(before, batch) {
+        let Record::Message(message) = &entry.record else { continue };
+        let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some()) else { continue };
+        let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(pending));
+        hold("I10", ticked, Some(entry.seq), || format!("work is offered while the hint of entry {} is pending", pending.seq))?;
+    }
+    Ok(())
+}
+
+pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
+    if let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) {
+        let ruling = ladder::decide(before.control.edition, &View::of(before, decision.boundary));
+        hold("I17", ruling.decision.says_the_same(&decision), Some(entry.seq), || {
+            format!("entry {} records {:?}, the ladder says {:?}", entry.seq, decision.reason, ruling.decision.reason)
+        })?;
+    }
+    let ask = || ladder::decide(after.control.edition, &View::of(after, ladder::Boundary::RunLoopIdle));
+    hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
+}
+
+pub(super) fn i19(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    let rest = decision(batch).filter(|(decision, _)| decision.kind.rests_as().is_some());
+    let Some((_, entry)) = rest else { return Ok(()) };
+    let enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= entry.at);
+    let owed = obligation::all(before).into_iter().find(enabled);
+    hold("I19", owed.is_none(), Some(entry.seq), || format!("the agent rests while {owed:?} is owed"))
+}
+
+pub(super) fn i22(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) else { return Ok(()) };
+    let because = decision.because.iter().flat_map(|because| &because.seqs);
+    let mut named = because.chain(decision.ignored.iter().flat_map(|ignored| &ignored.seqs));
+    let unknown = named.find(|seq| seq.0 == 0 || **seq >= entry.seq);
+    hold("I22", unknown.is_none(), Some(entry.seq), || format!("decision {} rests on entry {unknown:?}", entry.seq))
+}

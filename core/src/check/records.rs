@@ -1,0 +1,111 @@
+//! Invariants of what is recorded: terminal statuses, results, items, messages.
+
+use alloc::format;
+
+use super::{Breach, driven, hold};
+use crate::{
+    entry::{Entry, EventKind, Record},
+    plane::{
+        control::{ControlRecord, FocusCause},
+        queue::{MessageKind, TrustLevel},
+        task::TaskRecord,
+        turn::RunStatus,
+        work::WorkItemState,
+    },
+    state::State,
+};
+
+pub(super) fn i03(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    let refused = |state: &State| state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
+    for (state, entry) in driven(before, batch) {
+        let mut next = state.clone();
+        next.apply(entry);
+        hold("I3", refused(&next) == refused(&state), Some(entry.seq), || {
+            format!("entry {} is recorded against a terminal status", entry.seq)
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn i04(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
+    let tasks = &after.tasks;
+    for (id, task) in &tasks.active {
+        let ended = task.record.status.is_terminal() || tasks.ended.contains_key(id);
+        hold("I4", !ended, Some(task.seq), || format!("task `{id}` is active and has ended"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    for (state, entry) in driven(before, batch) {
+        if let Record::Message(message) = &entry.record {
+            let task = TaskRecord::of_message(message, entry.at).ok().filter(|task| task.status.is_terminal());
+            let is_result = message.kind == MessageKind::TaskResult && message.trust == TrustLevel::TrustedSystem;
+            let early = task.filter(|task| is_result && !state.tasks.ended.contains_key(&task.id));
+            hold("I5", early.is_none(), Some(entry.seq), || format!("message `{}` is a result of a task that has not ended", message.id))?;
+        }
+        let Record::Event(event) = &entry.record else { continue };
+        let of_result = event.kind == EventKind::TaskResultQueued.as_str() || event.kind == EventKind::TaskResultDelivered.as_str();
+        let task = event.data.as_ref().and_then(|data| data.field("task_id")).and_then(|raw| raw.read().ok());
+        let has_ended = task.as_ref().is_some_and(|id| state.tasks.ended.contains_key(id));
+        hold("I5", !of_result || has_ended, Some(entry.seq), || {
+            format!("entry {} tells of a result of {task:?}, which has not ended", entry.seq)
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn i06(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
+    let work = &after.work;
+    for (id, item) in &work.items {
+        let done = item.record.state == WorkItemState::Completed || work.ended.contains_key(id);
+        hold("I6", !done, Some(item.seq), || format!("item `{id}` is completed and still among the open ones"))?;
+    }
+    Ok(())
+}
+
+pub(super) fn i07(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    for (state, entry) in driven(before, batch) {
+        let Record::Control(ControlRecord::FocusSet(set)) = &entry.record else { continue };
+        let held = state.work.focus.as_ref().map(|focus| &focus.work_item_id);
+        let fits = match (set.cause, &set.work_item_id) {
+            (FocusCause::Pick, Some(id)) => state.work.items.contains_key(id),
+            (FocusCause::Completion, None) => held.is_some_and(|id| state.work.ended.contains_key(id)),
+            (FocusCause::Clear, None) => true,
+            _ => false,
+        };
+        hold("I7", fits, Some(entry.seq), || {
+            format!("the focus moves from {held:?} to {:?}, said to be a {}", set.work_item_id, set.cause)
+        })?;
+    }
+    Ok(())
+}
+
+pub(super) fn i14(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    let mut settled = None;
+    for (_, entry) in driven(before, batch) {
+        match &entry.record {
+            Record::Turn(record) if record.status == RunStatus::Terminal => settled = record.work_item.clone(),
+            Record::Event(event) if event.kind == EventKind::WorkItemTurnEndCommitted.as_str() => {
+                let item = event.data.as_ref().and_then(|data| data.field("work_item_id")).and_then(|raw| raw.read().ok());
+                let fits = item.is_some() && settled.as_ref().map(|binding| &binding.work_item_id) == item.as_ref();
+                hold("I14", fits, Some(entry.seq), || format!("entry {} commits {item:?} without the terminal of its run", entry.seq))?;
+            }
+            _ => {}
+        }
+    }
+    Ok(())
+}
+
+pub(super) fn i18(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
+    for (_, entry) in driven(before, batch) {
+        let Record::Message(record) = &entry.record else { continue };
+        let known = after.queue.has_entry(&record.id) || after.queue.ended(&record.id).is_some();
+        hold("I18", known, Some(entry.seq), || format!("message `{}` is recorded and not queued", record.id))?;
+    }
+    for id in before.queue.open() {
+        let kept = after.queue.message(id).is_some() || after.queue.ended(id).is_some();
+        hold("I18", kept, None, || format!("message `{id}` is gone without a terminal status"))?;
+    }
+    Ok(())
+}

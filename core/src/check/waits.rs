@@ -1,0 +1,65 @@
+//! Invariants of waits: what ends them, how often, and what must not.
+
+use alloc::{collections::BTreeSet, format, string::ToString};
+
+use super::{Breach, driven, hold};
+use crate::{
+    entry::{Entry, EventKind, Record},
+    ladder::{Decision, IgnoredReason},
+    plane::waiting::{EndedBy, WaitConditionKind, WaitConditionStatus, WaitingIntentStatus},
+    state::State,
+};
+
+/// The decision that a batch records, if it records one.
+pub(super) fn decision(batch: &[Entry]) -> Option<(Decision, &Entry)> {
+    batch.iter().find_map(|entry| {
+        let Record::Event(event) = &entry.record else { return None };
+        let is_decision = event.kind == EventKind::SchedulerDecision.as_str();
+        let decision = event.data.as_ref().filter(|_| is_decision)?.read().ok()?;
+        Some((decision, entry))
+    })
+}
+
+fn ended_by(record: &Record) -> Option<EndedBy> {
+    match record {
+        Record::WaitCondition(wait) => wait.ended_by,
+        Record::WaitingIntent(intent) => intent.ended_by,
+        _ => None,
+    }
+}
+
+pub(super) fn i11(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) else { return Ok(()) };
+    let mismatched = decision.ignored.iter().any(|ignored| ignored.reason == IgnoredReason::MismatchedTrigger);
+    let ends = batch.iter().find(|entry| ended_by(&entry.record).is_some_and(|by| matches!(by, EndedBy::Trigger | EndedBy::Operator)));
+    hold("I11", !mismatched || ends.is_none(), Some(entry.seq), || {
+        format!("decision {} passes a mismatched trigger over, and entry {:?} ends a wait", entry.seq, ends.map(|entry| entry.seq))
+    })
+}
+
+pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    let mut consumed = BTreeSet::new();
+    for (state, entry) in driven(before, batch) {
+        let (id, active) = match &entry.record {
+            Record::WaitCondition(wait) if wait.status != WaitConditionStatus::Active => {
+                (wait.id.to_string(), state.waiting.conditions.contains_key(&wait.id))
+            }
+            Record::WaitingIntent(intent) if intent.status == WaitingIntentStatus::Cancelled => {
+                (intent.id.to_string(), state.waiting.intents.contains_key(&intent.id))
+            }
+            _ => continue,
+        };
+        let once = active && consumed.insert(id.clone());
+        hold("I12", once, Some(entry.seq), || format!("entry {} ends the wait `{id}`, which is over", entry.seq))?;
+    }
+    Ok(())
+}
+
+pub(super) fn i13(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+    for (_, entry) in driven(before, batch) {
+        let Record::WaitCondition(wait) = &entry.record else { continue };
+        let by_trigger = wait.kind == WaitConditionKind::Operator && wait.ended_by == Some(EndedBy::Trigger);
+        hold("I13", !by_trigger, Some(entry.seq), || format!("a trigger ends `{}`, a wait for the operator", wait.id))?;
+    }
+    Ok(())
+}

@@ -1,0 +1,96 @@
+//! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every batch.
+
+use proptest::{prelude::*, test_runner::Config};
+use wakeful_core::{
+    ladder::{self, Boundary, Edition, View},
+    machine::{Machine, Options},
+    plane::waiting::WaitConditionKind,
+    state::State,
+};
+use wakeful_tests::sequence::{Command, Host, sequences};
+
+const LONGEST: usize = 60;
+
+fn config() -> Config {
+    // A failing sequence is shrunk and printed; where it is to be kept, it becomes a scenario.
+    Config { cases: 300, failure_persistence: None, max_shrink_iters: 20_000, ..Config::default() }
+}
+
+fn played(edition: Edition, commands: &[Command]) -> Host {
+    let mut host = Host::new(edition);
+    for command in commands {
+        host.play(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
+    }
+    host
+}
+
+/// The state from the stored entries alone: from the first on, or from a snapshot at `from` and the rest.
+fn folded(host: &Host, from: usize) -> State {
+    let lines = host.ledger.entries().lines_from(0);
+    let stored = |line: &String| wakeful_core::entry::EntryBytes::from_stored(line.clone());
+    let mut machine = Machine::new(Options::new("default".into()));
+    for line in &lines[..from] {
+        machine.load(&stored(line)).expect("the ledger verifies");
+    }
+    let mut machine = Machine::resume(Options::new("default".into()), &machine.snapshot()).expect("a snapshot of this version");
+    for line in &lines[from..] {
+        machine.load(&stored(line)).expect("the ledger verifies");
+    }
+    machine.state().clone()
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn every_invariant_holds_after_every_batch(commands in sequences(LONGEST)) {
+        for edition in Edition::ALL {
+            let host = played(edition, &commands);
+            prop_assert!(host.ledger.batches() > 0);
+            let breaches = host.ledger.breaches();
+            prop_assert!(breaches.is_empty(), "{breaches:#?}");
+        }
+    }
+
+    #[test]
+    fn snapshot_and_tail_give_the_fold(commands in sequences(LONGEST), cut in any::<prop::sample::Index>()) {
+        let host = played(Edition::default(), &commands);
+        let from = 1 + cut.index(host.ledger.entries().len());
+        prop_assert_eq!(&folded(&host, from), &host.ledger.state());
+        prop_assert_eq!(host.scheduler().state(), &host.ledger.state(), "the cached state is the fold");
+    }
+
+    #[test]
+    fn duplicates_losses_and_shuffles_break_nothing(
+        commands in sequences(LONGEST), twice in any::<prop::sample::Index>(), lost in any::<prop::sample::Index>(), shuffled in any::<u64>(),
+    ) {
+        let mut commands = commands;
+        let again = commands[twice.index(commands.len())].clone();
+        commands.insert(twice.index(commands.len()), again);
+        commands.remove(lost.index(commands.len()));
+        // A shuffle that proptest can shrink: each command swaps with the one that the number names.
+        for at in (1..commands.len()).rev() {
+            commands.swap(at, usize::try_from(shuffled % (at as u64 + 1)).expect("a position"));
+        }
+        let breaches = played(Edition::default(), &commands).ledger.breaches();
+        prop_assert!(breaches.is_empty(), "{breaches:#?}");
+    }
+
+    #[test]
+    fn the_editions_differ_only_under_a_wait(commands in sequences(LONGEST)) {
+        let mut host = Host::new(Edition::default());
+        for command in &commands {
+            host.play(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
+            let view = View::of(host.scheduler().state(), Boundary::RunLoopIdle);
+            let rests = !view.agent_intents.is_empty() || !view.timers.is_empty() || !view.agent_waits_for(WaitConditionKind::External).is_empty();
+            if !rests {
+                let rfc = ladder::decide(Edition::Rfc20260508, &View { work_before_waits: false, ..view.clone() }).decision;
+                let pages = ladder::decide(Edition::default(), &view).decision;
+                // Which wait a rest is named after may differ; that it is a rest may not.
+                let both_rest = pages.kind.rests_as().is_some() && rfc.kind.rests_as().is_some();
+                let said = |decision: &ladder::Decision| (decision.kind, decision.message_id.clone(), decision.work_item_id.clone());
+                prop_assert!(both_rest || said(&pages) == said(&rfc), "{pages:?} against {rfc:?}");
+            }
+        }
+    }
+}

@@ -1,0 +1,267 @@
+//! Random sequences of what a host can do: facts over a few ids, steps, a clock, restarts. Proptest draws and shrinks them.
+
+use std::fmt;
+
+use proptest::{collection::vec, prelude::*, sample::select};
+use serde_json::{Value, json};
+use wakeful::clock::VirtualClock;
+use wakeful_core::{
+    host::{Clock, Scheduler, SchedulerError},
+    ladder::{Boundary, Edition},
+    machine::Options,
+    time::Timestamp,
+};
+
+use crate::{scenario::Silent, watched::WatchedLedger};
+
+/// One thing that a host does.
+#[derive(Clone)]
+pub enum Command {
+    /// It says a fact; `$run` stands for the open run.
+    Say(String),
+    /// It steps at a boundary.
+    Step(Boundary),
+    /// It steps until rest.
+    Run,
+    /// Its clock goes on, in milliseconds.
+    Advance(u64),
+    /// It dies, and another one takes the ledger over.
+    Restart,
+}
+
+impl fmt::Debug for Command {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Say(fact) => write!(f, "say {fact}"),
+            Self::Step(boundary) => write!(f, "step {boundary}"),
+            Self::Run => f.write_str("run"),
+            Self::Advance(ms) => write!(f, "advance {ms} ms"),
+            Self::Restart => f.write_str("restart"),
+        }
+    }
+}
+
+/// A host that plays commands on a ledger that checks every batch.
+pub struct Host {
+    /// The ledger.
+    pub ledger: WatchedLedger,
+    clock: VirtualClock,
+    scheduler: Scheduler<WatchedLedger, VirtualClock, Silent>,
+    options: Options,
+}
+
+impl Host {
+    /// A driver of a fresh ledger.
+    ///
+    /// # Panics
+    /// Never: a fresh ledger in memory opens.
+    #[must_use]
+    pub fn new(edition: Edition) -> Self {
+        let ledger = WatchedLedger::default();
+        let clock = VirtualClock::at(Timestamp::from_nanos(1_780_000_000_000_000_000));
+        let options = Options { edition, ..Options::new("default".into()) };
+        let scheduler = drive(&options, &ledger, &clock);
+        Self { ledger, clock, scheduler, options }
+    }
+
+    /// The scheduler.
+    #[must_use]
+    pub fn scheduler(&self) -> &Scheduler<WatchedLedger, VirtualClock, Silent> {
+        &self.scheduler
+    }
+
+    /// Plays a command.
+    ///
+    /// # Errors
+    /// What the scheduler does not take; a sequence has no such command.
+    pub fn play(&mut self, command: &Command) -> Result<(), SchedulerError> {
+        match command {
+            Command::Say(fact) => {
+                let run = self.scheduler.state().turns.run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+                self.scheduler.propose(&fact.replace("$run", &run)).map(drop)
+            }
+            Command::Step(boundary) => self.scheduler.step(*boundary).map(drop),
+            Command::Run => self.scheduler.run_until_rest().map(drop),
+            Command::Advance(ms) => {
+                let later = self.clock.now().plus_ms(*ms);
+                self.clock.set(later);
+                Ok(())
+            }
+            Command::Restart => {
+                self.scheduler = drive(&self.options, &self.ledger, &self.clock);
+                Ok(())
+            }
+        }
+    }
+}
+
+fn drive(options: &Options, ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Silent> {
+    Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Silent).expect("the ledger opens")
+}
+
+/// Sequences of up to `longest` commands, in any order, with duplicates and losses as they come.
+pub fn sequences(longest: usize) -> impl Strategy<Value = Vec<Command>> {
+    vec(command(), 1..longest)
+}
+
+fn command() -> impl Strategy<Value = Command> {
+    prop_oneof![
+        10 => fact().prop_map(|fact| Command::Say(fact.to_string())),
+        4 => Just(Command::Run),
+        2 => select(&BOUNDARIES[..]).prop_map(Command::Step),
+        1 => select(&[1_u64, 1_000, 60_000][..]).prop_map(Command::Advance),
+        1 => Just(Command::Restart),
+    ]
+}
+
+const BOUNDARIES: [Boundary; 6] = [
+    Boundary::RunLoop,
+    Boundary::RunLoopIdle,
+    Boundary::BeforeProviderContinuation,
+    Boundary::AfterProviderRound,
+    Boundary::BeforeToolExecution,
+    Boundary::AfterToolResults,
+];
+
+fn id(prefix: &'static str) -> impl Strategy<Value = String> {
+    (0..3_u8).prop_map(move |n| format!("{prefix}{n}"))
+}
+
+fn fact() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        6 => message(),
+        6 => turn(),
+        4 => task(),
+        5 => work_item(),
+        5 => wait(),
+        2 => timer(),
+        2 => hint(),
+        3 => control(),
+        2 => evidence(),
+    ]
+}
+
+fn message() -> impl Strategy<Value = Value> {
+    let sender = prop_oneof![
+        Just(("operator_prompt", json!({"kind": "operator"}), "trusted_operator")),
+        Just(("operator_prompt", json!({"kind": "channel", "channel_id": "ch"}), "untrusted_external")),
+        Just(("webhook_event", json!({"kind": "webhook", "source": "ci"}), "trusted_integration")),
+        Just(("callback_event", json!({"kind": "callback", "descriptor_id": "e0"}), "trusted_integration")),
+        Just(("internal_followup", json!({"kind": "system", "subsystem": "host"}), "trusted_system")),
+        Just(("system_tick", json!({"kind": "system", "subsystem": "work_queue"}), "untrusted_external")),
+        Just(("task_status", json!({"kind": "task", "task_id": "t0"}), "trusted_system")),
+        Just(("control", json!({"kind": "system", "subsystem": "host"}), "trusted_system")),
+    ];
+    let priority = select(&["interject", "next", "normal", "background"][..]);
+    let text = select(&["", "hello"][..]);
+    let plain = (0..8_u8, sender, priority, text, prop::option::of(id("w"))).prop_map(|(n, (kind, origin, trust), priority, text, item)| {
+        json!({"fact": "message_queued", "message": {"id": format!("m{n}"), "kind": kind, "origin": origin, "trust": trust, "priority": priority,
+               "work_item_id": item, "body": {"type": "text", "text": text}}})
+    });
+    let status = select(&["completed", "failed", "running", "weird"][..]);
+    let result = (0..8_u8, id("t"), status, any::<bool>()).prop_map(|(n, task, status, whole)| {
+        let metadata = if whole { json!({"task_id": task, "task_kind": "command_task", "task_status": status}) } else { json!({}) };
+        json!({"fact": "message_queued", "message": {"id": format!("r{n}"), "kind": "task_result", "origin": {"kind": "task", "task_id": task},
+               "trust": "trusted_system", "priority": "next", "body": {"type": "text", "text": "done"}, "metadata": metadata}})
+    });
+    let dropped = (0..8_u8).prop_map(|n| json!({"fact": "message_dropped", "message_id": format!("m{n}")}));
+    prop_oneof![6 => plain, 2 => result, 1 => dropped]
+}
+
+fn turn() -> impl Strategy<Value = Value> {
+    let kind = select(
+        &["completed", "completed", "aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"][..],
+    );
+    prop_oneof![
+        6 => kind.prop_map(|kind| json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})),
+        1 => select(&["operator_aborted", "runtime_error"][..]).prop_map(|why| json!({"fact": "turn_aborted", "run_id": "$run", "reason": why})),
+        1 => Just(json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1})),
+        1 => Just(json!({"fact": "turn_terminal", "run_id": "stale", "kind": "completed"})),
+        1 => Just(json!({"fact": "tool_execution_recorded", "run_id": "$run", "tool_execution_id": "x", "tool_name": "ExecCommand",
+                         "status": "success", "input": {}, "output": {}, "summary": "s"})),
+    ]
+}
+
+fn task() -> impl Strategy<Value = Value> {
+    let status = select(&["created", "running", "cancelling", "completed", "failed", "cancelled", "interrupted", "result_queued"][..]);
+    let policy = select(&["blocking", "background"][..]);
+    (status, id("t"), prop::option::of(id("w")), policy).prop_map(|(status, task, item, policy)| match status {
+        "result_queued" => json!({"fact": "task_result_queued", "task_id": task}),
+        _ => json!({"fact": format!("task_{status}"), "task_id": task, "task_kind": "command_task", "work_item_id": item,
+                    "detail": {"wait_policy": policy}}),
+    })
+}
+
+fn work_item() -> impl Strategy<Value = Value> {
+    let plan = select(&["draft", "ready", "needs_input"][..]);
+    prop_oneof![
+        3 => id("w").prop_map(|id| json!({"fact": "work_item_created", "work_item_id": id, "objective": "o"})),
+        2 => id("w").prop_map(|id| json!({"fact": "work_item_picked", "work_item_id": id})),
+        1 => (id("w"), plan).prop_map(|(id, plan)| json!({"fact": "work_item_updated", "work_item_id": id, "plan_status": plan})),
+        1 => id("w").prop_map(|id| json!({"fact": "work_item_blocked", "work_item_id": id, "blocked_by": "b"})),
+        1 => id("w").prop_map(|id| json!({"fact": "work_item_unblocked", "work_item_id": id})),
+        1 => id("w").prop_map(|id| json!({"fact": "work_item_completed", "work_item_id": id})),
+        1 => id("w").prop_map(|id| json!({"fact": "work_item_delegated", "delegation_id": "d", "work_item_id": id, "child_agent_id": "child"})),
+    ]
+}
+
+fn wait() -> impl Strategy<Value = Value> {
+    let kind = select(&["task", "external", "operator", "timer", "system"][..]);
+    let source = prop_oneof![
+        id("t").prop_map(|task| json!({"kind": "task_result", "task_id": task})),
+        Just(json!({"kind": "external_ingress", "external_trigger_id": "e0"})),
+        Just(json!({"kind": "external_ingress"})),
+        id("k").prop_map(|timer| json!({"kind": "timer", "wake_at": "2026-06-01T00:00:00Z", "timer_id": timer})),
+        Just(json!({"kind": "operator_input"})),
+        Just(json!({"kind": "system_tick"})),
+    ];
+    let registered = (0..6_u8, prop::option::of(id("w")), kind, source).prop_map(|(n, item, kind, source)| {
+        json!({"fact": "wait_condition_registered", "wait_condition_id": format!("c{n}"), "work_item_id": item, "kind": kind,
+               "waiting_for": "it", "wake_sources": [source]})
+    });
+    let how = select(&["resolved", "cancelled", "expired"][..]);
+    let ended = (how, 0..6_u8).prop_map(|(how, n)| json!({"fact": format!("wait_condition_{how}"), "wait_condition_id": format!("c{n}")}));
+    let scope = select(&["agent", "work_item"][..]);
+    let intent = (id("i"), scope, prop::option::of(id("w"))).prop_map(|(id, scope, item)| {
+        json!({"fact": "waiting_intent_created", "waiting_intent_id": id, "scope": scope, "work_item_id": item, "description": "d",
+               "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": "e0"})
+    });
+    let what = select(&["triggered", "cancelled"][..]);
+    let moved = (what, id("i")).prop_map(|(what, id)| json!({"fact": format!("waiting_intent_{what}"), "waiting_intent_id": id}));
+    prop_oneof![3 => registered, 1 => ended, 2 => intent, 1 => moved]
+}
+
+fn timer() -> impl Strategy<Value = Value> {
+    let interval = prop::option::of(Just(1_000_u64));
+    prop_oneof![
+        2 => (id("k"), interval).prop_map(|(id, every)| json!({"fact": "timer_created", "timer_id": id, "duration_ms": 500, "interval_ms": every})),
+        1 => id("k").prop_map(|id| json!({"fact": "timer_cancelled", "timer_id": id})),
+    ]
+}
+
+fn hint() -> impl Strategy<Value = Value> {
+    let body = prop::option::of(Just(json!({"type": "text", "text": "news"})));
+    (prop::option::of(id("i")), body).prop_map(|(intent, body)| {
+        json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci", "waiting_intent_id": intent, "body": body})
+    })
+}
+
+fn control() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        2 => Just(json!({"fact": "start_requested"})),
+        1 => Just(json!({"fact": "stop_requested"})),
+        1 => Just(json!({"fact": "shutdown_requested"})),
+        1 => Just(json!({"fact": "runtime_restarted"})),
+        1 => (1..5_u8).prop_map(|burst| json!({"fact": "policy_set", "policy": {"lane_burst": burst}})),
+    ]
+}
+
+fn evidence() -> impl Strategy<Value = Value> {
+    prop_oneof![
+        Just(json!({"fact": "brief_recorded", "brief_id": "b", "kind": "result", "text": "t"})),
+        Just(json!({"fact": "runtime_error", "error": "e"})),
+        Just(json!({"fact": "context_compacted", "compacted_message_count": 3})),
+        Just(json!({"fact": "checkpoint_recorded", "anchor_generation": 9, "data": {}})),
+        Just(json!({"fact": "transcript_appended", "data": {}})),
+    ]
+}
