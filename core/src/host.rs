@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 use crate::{
     effect::{Effect, TurnRequest},
     entry::{EntryBytes, Head},
-    explain::Explanation,
+    explain::{Explanation, WhyNot},
     fact::{Answer, Fact},
     foreign::{Folder, ForeignError, Import, expected::Expected},
     id::{MessageId, RunId, Seq},
@@ -376,6 +376,12 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     pub fn explain(&mut self, boundary: Boundary) -> Explanation {
         let now = self.clock.now();
         self.machine.explain(boundary, now)
+    }
+
+    /// What would have to change for a decision of this kind (contract 11.2). Appends nothing.
+    pub fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> WhyNot {
+        let now = self.clock.now();
+        self.machine.why_not(boundary, asked, now)
     }
 
     /// The earliest instant at which a step would find something new.

@@ -19,12 +19,12 @@ use crate::{
     derive::{arrival, obligation},
     effect::Effect,
     entry::{self, Entry, EntryBytes, EntryError, Head, Record},
-    explain::{self, Explanation},
+    explain::{self, Explanation, WhyNot},
     fact::{Answer, Fact},
     foreign::Import,
     id::{AgentId, Seq},
     json::{self, JsonError},
-    ladder::{self, Boundary, Decision, Edition, View},
+    ladder::{self, Boundary, Decision, DecisionKind, Edition, View},
     plane::control::{ControlRecord, FORMAT, Genesis, Policy},
     snapshot::{Snapshot, SnapshotIgnored},
     state::State,
@@ -306,6 +306,12 @@ impl Machine {
     #[must_use]
     pub fn explain(&self, boundary: Boundary, now: Timestamp) -> Explanation {
         explain::explain(&self.state, boundary, now.max(self.state.at))
+    }
+
+    /// What would have to change for a decision of this kind (contract 11.2). Appends nothing.
+    #[must_use]
+    pub fn why_not(&self, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> WhyNot {
+        explain::why_not::why_not(&self.state, boundary, asked, now)
     }
 
     /// The earliest instant after `now` at which a step would find something new; ask again after every commit.

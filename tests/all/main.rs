@@ -11,3 +11,4 @@ mod properties;
 mod round_trips;
 mod scenarios;
 mod sources;
+mod why_not;

@@ -40,6 +40,43 @@ pub enum DecisionKind {
 }
 
 impl DecisionKind {
+    /// All kinds, in the order of the contract.
+    pub const ALL: [Self; 11] = [
+        Self::StartModelTurn,
+        Self::ReduceMessageOnly,
+        Self::EmitSystemTick,
+        Self::WaitForTask,
+        Self::WaitForExternalChange,
+        Self::WaitForTimer,
+        Self::WaitForOperator,
+        Self::Sleep,
+        Self::StayIdle,
+        Self::Stop,
+        Self::Noop,
+    ];
+
+    /// Their names.
+    pub const NAMES: [&'static str; 11] = [
+        "StartModelTurn",
+        "ReduceMessageOnly",
+        "EmitSystemTick",
+        "WaitForTask",
+        "WaitForExternalChange",
+        "WaitForTimer",
+        "WaitForOperator",
+        "Sleep",
+        "StayIdle",
+        "Stop",
+        "Noop",
+    ];
+
+    /// The kind of this name, in any case of letters.
+    #[must_use]
+    pub fn named(name: &str) -> Option<Self> {
+        let at = Self::NAMES.iter().position(|known| known.eq_ignore_ascii_case(name))?;
+        Some(Self::ALL[at])
+    }
+
     /// The status of an agent after this decision was recorded, where it is a rest (contract 4.1).
     #[must_use]
     pub fn rests_as(self) -> Option<AgentStatus> {

@@ -27,6 +27,14 @@ pub struct Atom {
     holds: fn(&View) -> bool,
 }
 
+impl Atom {
+    /// Whether it holds in this view.
+    #[must_use]
+    pub fn holds(&self, view: &View) -> bool {
+        (self.holds)(view)
+    }
+}
+
 /// A rule of the ladder. The number before the point of its id is the row of contract 7.2.
 #[derive(Clone, Copy, Debug)]
 pub struct Rule {

@@ -35,6 +35,7 @@ pub(super) struct Explain {
 #[derive(Deserialize)]
 struct Explained {
     head: Head,
+    sentence: String,
     status: AgentStatus,
     decision: Decision,
     rules: Vec<Rule>,
@@ -66,6 +67,7 @@ struct Owed {
     id: String,
     seq: Seq,
     enabled_at: Option<Timestamp>,
+    held_by: Option<String>,
 }
 
 #[derive(Deserialize)]
@@ -96,7 +98,7 @@ impl Explain {
 }
 
 /// The explanation after the last step; a case whose first step was refused has none.
-fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, CliError> {
+pub(super) fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, CliError> {
     let refused = trace.steps.first().and_then(|step| serde_json::from_str::<Refused>(step.outcome.get()).ok());
     match (refused, trace.steps.last()) {
         (None, Some(step)) => Ok(&step.explanation),
@@ -110,6 +112,7 @@ fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, Cl
 fn print(case: &str, shows: &str, explained: &Explained) {
     let decision = &explained.decision;
     anstream::println!("{}  {}", painted(STRONG, case), painted(FAINT, shows));
+    anstream::println!("{}", explained.sentence);
     anstream::println!("{} ({}), by rule {}", painted(STRONG, &format!("{:?}", decision.kind)), decision.reason, decision.rule);
     let about = [
         ("message", decision.message_id.as_ref().map(ToString::to_string)),
@@ -135,6 +138,7 @@ fn print(case: &str, shows: &str, explained: &Explained) {
     anstream::println!("posture  {}: {}", word(explained.posture.posture), explained.posture.reason);
     for owed in &explained.obligations {
         let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
+        let when = owed.held_by.as_ref().map_or(when, |rule| format!("held back by {rule}"));
         anstream::println!("owed     {} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq]));
     }
     let wake = explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
@@ -160,7 +164,7 @@ fn print_rules(rules: &[Rule]) {
 }
 
 /// A name of the contract, as words.
-fn word(name: impl ToString) -> String {
+pub(super) fn word(name: impl ToString) -> String {
     name.to_string().replace('_', " ")
 }
 

@@ -9,6 +9,7 @@ mod import;
 mod replay;
 mod style;
 mod trace;
+mod why;
 
 use std::{io, path::PathBuf, process::ExitCode};
 
@@ -23,6 +24,7 @@ use crate::{case::CaseError, engine::EngineError, sandbox::GuestError, schema, t
     version,
     after_help = "Exit codes: 0 all well; 1 something differs from what was expected; 2 the input or the arguments cannot be used.\n\n\
                   Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
+                  wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
                   wakeful crosscheck tests/fixtures --engine native,wasm"
 )]
 struct Cli {
@@ -36,6 +38,8 @@ enum Command {
     Replay(replay::Replay),
     /// Say what is decided after a fixture or a story, and what each rule said
     Explain(explain::Explain),
+    /// Say in a sentence what an agent does and why, and what would lead to another decision
+    Why(why::Why),
     /// Play cases with several engines and name the first difference
     Crosscheck(crosscheck::Crosscheck),
     /// Judge our own functions by vectors of the reference runtime
@@ -149,6 +153,7 @@ pub fn main() -> ExitCode {
     let done = match Cli::parse().command {
         Command::Replay(command) => command.run(),
         Command::Explain(command) => command.run(),
+        Command::Why(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),
         Command::Import(command) => command.run(),

@@ -1,9 +1,15 @@
-//! Explaining: the decision, what each rule said, what is owed, and the entries behind each (contract 11.1).
+//! Explaining: the decision, what each rule said, what is owed, and the entries behind each (contract 11.1); in one sentence; and what
+//! would have to change for another decision (contract 11.2).
 
-use alloc::vec::Vec;
+mod change;
+mod sentence;
+pub mod why_not;
+
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
+pub use self::why_not::{Way, WhyNot};
 use crate::{
     derive::{
         closure::{self, Closure},
@@ -25,6 +31,8 @@ use crate::{
 pub struct Explanation {
     /// The history that is explained.
     pub head: Head,
+    /// What the agent does and why, in a sentence.
+    pub sentence: String,
     /// Where the agent stands.
     pub status: AgentStatus,
     /// What would be decided now.
@@ -49,6 +57,7 @@ pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation
     let ruling = ladder::decide(state.control.edition, &View::of(state, boundary));
     Explanation {
         head: state.head,
+        sentence: sentence::of(state, &ruling.decision, now),
         status: status::of(state),
         decision: ruling.decision,
         rules: ruling.trace,

@@ -1,0 +1,139 @@
+//! Why not: the smallest changes to facts under which another decision would be made (contract 11.2).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::Serialize;
+
+use super::change::{self, Change, Flip};
+use crate::{
+    entry,
+    fact::{Answer, Fact},
+    json::RawJson,
+    ladder::{self, Boundary, Decision, DecisionKind, Rule, RuleOutcome, View},
+    state::State,
+    time::Timestamp,
+};
+
+/// How many changes are tried together.
+const TOGETHER: usize = 3;
+
+/// How many changes are tried at all; the list is ordered by the ladder, so the nearest ones come first.
+const TRIED: usize = 40;
+
+/// What would have to change for another decision.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WhyNot {
+    /// What was asked for.
+    pub asked: DecisionKind,
+    /// What is decided now.
+    pub decision: Decision,
+    /// The ways to get what was asked for, the shortest first; none where it is decided already, or no change of the list leads there.
+    pub ways: Vec<Way>,
+}
+
+/// Changes that together lead to the decision, none of which can be left out.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Way {
+    /// What they say, in words.
+    pub says: Vec<String>,
+    /// The facts, as JSON text that can be proposed.
+    pub facts: Vec<RawJson>,
+    /// The decision that they lead to.
+    pub decision: Decision,
+}
+
+/// What would have to change for a decision of this kind. Appends nothing: each way was applied to a copy and decided.
+#[must_use]
+pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> WhyNot {
+    let decision = decide(state, boundary);
+    let mut ways = Vec::new();
+    if decision.kind != asked {
+        let changes = candidates(state, boundary, asked);
+        let mut found: Vec<Vec<usize>> = Vec::new();
+        for together in 1..=TOGETHER {
+            for chosen in subsets(changes.len(), together) {
+                if found.iter().any(|smaller| smaller.iter().all(|at| chosen.contains(at))) {
+                    continue;
+                }
+                let picked = || chosen.iter().map(|at| &changes[*at]);
+                let reached = applied(state, picked().map(|change| &change.fact), now).map(|state| decide(&state, boundary));
+                if let Some(decision) = reached.filter(|decision| decision.kind == asked) {
+                    ways.push(Way {
+                        says: picked().map(|change| change.says.clone()).collect(),
+                        facts: picked().map(|change| RawJson::of(&change.fact)).collect(),
+                        decision,
+                    });
+                    found.push(chosen);
+                }
+            }
+            // What needs more is of interest only where less does not do.
+            if !ways.is_empty() {
+                break;
+            }
+        }
+    }
+    WhyNot { asked, decision, ways }
+}
+
+fn decide(state: &State, boundary: Boundary) -> Decision {
+    ladder::decide(state.control.edition, &View::of(state, boundary)).decision
+}
+
+/// The state with these facts; none where one of them is refused.
+fn applied<'a>(state: &State, facts: impl Iterator<Item = &'a Fact>, now: Timestamp) -> Option<State> {
+    let mut state = state.clone();
+    for fact in facts {
+        let outcome = fact.clone().transition(&state, now.max(state.at));
+        if outcome.answer != Answer::Accepted {
+            return None;
+        }
+        let (entries, _) = entry::seal_all(state.head, now.max(state.at), outcome.records);
+        entries.iter().for_each(|entry| state.apply(entry));
+    }
+    Some(state)
+}
+
+/// The changes that can matter: those that let a rule of the asked kind hold, and those that take away what stands above it.
+fn candidates(state: &State, boundary: Boundary, asked: DecisionKind) -> Vec<Change> {
+    let view = View::of(state, boundary);
+    let rules = state.control.edition.rules();
+    let mut changes: Vec<Change> = Vec::new();
+    let mut add = |more: Vec<Change>| {
+        for change in more {
+            if !changes.contains(&change) {
+                changes.push(change);
+            }
+        }
+    };
+    for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.kind == asked) {
+        rule.guard.iter().filter(|atom| !atom.holds(&view)).for_each(|atom| add(change::flipping(atom.name, Flip::On, state, &view)));
+        if matches!(rule.evaluate(&view), RuleOutcome::Suppressed { .. }) {
+            add(change::unspent(state));
+        }
+        let above = rules[..at].iter().filter(|above| above.kind != asked && above.evaluate(&view) == RuleOutcome::Fired);
+        above.for_each(|above| add(switched_off(above, state, &view)));
+    }
+    changes.truncate(TRIED);
+    changes
+}
+
+fn switched_off(rule: &Rule, state: &State, view: &View) -> Vec<Change> {
+    rule.guard.iter().flat_map(|atom| change::flipping(atom.name, Flip::Off, state, view)).collect()
+}
+
+/// All ways to choose `size` of `count` positions, in order.
+fn subsets(count: usize, size: usize) -> Vec<Vec<usize>> {
+    let mut all = Vec::from([Vec::new()]);
+    for _ in 0..size {
+        all = all
+            .into_iter()
+            .flat_map(|chosen: Vec<usize>| {
+                let from = chosen.last().map_or(0, |last| last + 1);
+                (from..count).map(move |next| chosen.iter().copied().chain([next]).collect())
+            })
+            .collect();
+    }
+    all
+}
