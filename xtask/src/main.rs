@@ -39,7 +39,7 @@ fn main() -> ExitCode {
         Command::Run => run::run(&paths),
         Command::Serve { port } => serve::serve(&paths, port),
         Command::Test => test::test(&paths),
-        Command::Tidy { list_uncited } => tidy::tidy(&paths, list_uncited),
+        Command::Tidy { list } => tidy::tidy(&paths, list),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|failure| {

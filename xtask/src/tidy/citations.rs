@@ -1,66 +1,59 @@
 //! Comments cite the contract (`contract 5.3`, `I16`, `D4`), and what they cite exists.
-//!
-//! The numbers of all statements stand in contract.txt, one a line: chapters, statements, differences, invariants.
-
-use std::collections::BTreeSet;
 
 use super::{
-    Finding,
+    Finding, statements, test_parts,
     tree::{File, Tree},
 };
-
-const CONTRACT: &str = include_str!("contract.txt");
 
 /// Where code and tests may cite a statement.
 const CITING: [&str; 5] = ["core/", "host-native/", "wasm/", "tests/", "web-demo/"];
 
+/// One number in one comment.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct Citation<'a> {
+    pub(super) number: String,
+    pub(super) path: &'a str,
+    /// From 1.
+    pub(super) line: usize,
+    /// Whether a test says it; otherwise code does.
+    pub(super) is_test: bool,
+}
+
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let statements: BTreeSet<&str> = CONTRACT.lines().collect();
-    let mut findings = Vec::new();
-    for file in citing(tree) {
-        for (number, line) in file.lines() {
-            let Some(comment) = comment(file, line) else { continue };
-            for cited in cited(comment).into_iter().filter(|cited| !statements.contains(cited.as_str())) {
-                findings.push(Finding::new(
-                    &file.path,
-                    number,
-                    format!("the contract has no statement `{cited}`; cite the one that is meant"),
-                ));
+    let exists = |number: &str| statements::all().any(|statement| statement.number == number);
+    let unknown = all(tree).into_iter().filter(|citation| !exists(&citation.number));
+    unknown
+        .map(|citation| {
+            let text = format!("the contract has no statement `{}`; cite the one that is meant", citation.number);
+            Finding::new(citation.path, citation.line, text)
+        })
+        .collect()
+}
+
+/// Every citation, in the order of files and lines.
+pub(super) fn all(tree: &Tree) -> Vec<Citation<'_>> {
+    let mut citations = Vec::new();
+    for file in tree.files.iter().filter(|file| cites(file)) {
+        let tests = test_parts::of(file);
+        for (line, text) in file.lines() {
+            for number in comment(file, text).map(cited).unwrap_or_default() {
+                citations.push(Citation { number, path: &file.path, line, is_test: tests.contains(line) });
             }
         }
     }
-    findings
+    citations
 }
 
-/// The statements that nothing cites, and how many there are in all. A chapter counts only where it has no statements of its own;
-/// the chapters of the differences and of the invariants have them.
-pub(super) fn uncited(tree: &Tree) -> (Vec<&'static str>, usize) {
-    let mut seen = BTreeSet::new();
-    for file in citing(tree) {
-        for (_, line) in file.lines() {
-            seen.extend(comment(file, line).map(cited).unwrap_or_default());
-        }
-    }
-    let counted: Vec<&str> = CONTRACT.lines().filter(|statement| is_counted(statement)).collect();
-    let all = counted.len();
-    (counted.into_iter().filter(|statement| !seen.contains(*statement)).collect(), all)
+fn cites(file: &File) -> bool {
+    CITING.iter().any(|folder| file.path.starts_with(folder)) && (!file.is_recorded_data() || file.name() == "README.md")
 }
 
-fn is_counted(statement: &str) -> bool {
-    let lists = ["13", "14"];
-    let has_parts = CONTRACT.lines().any(|other| other.strip_prefix(statement).is_some_and(|rest| rest.starts_with('.')));
-    !has_parts && !lists.contains(&statement)
-}
-
-fn citing(tree: &Tree) -> impl Iterator<Item = &File> {
-    tree.files.iter().filter(|file| CITING.iter().any(|folder| file.path.starts_with(folder)) && !file.is_recorded_data())
-}
-
-/// The comment of a line: after `//` in a program, after `#` in a scenario.
+/// The comment of a line: after `//` in a program, after `#` in a scenario; what describes test data is a comment as a whole.
 fn comment<'a>(file: &File, line: &'a str) -> Option<&'a str> {
     match file.extension() {
         "rs" | "ts" | "tsx" | "mjs" | "wit" => line.find("//").map(|at| &line[at..]),
         "txt" => line.trim_start().strip_prefix('#'),
+        "md" if file.path.starts_with("tests/") => Some(line),
         _ => None,
     }
 }
@@ -112,25 +105,23 @@ mod tests {
     }
 
     #[test]
-    fn the_list_of_statements_has_no_hole() {
-        for (prefix, count) in [("I", 25), ("D", 29), ("5.", 24)] {
-            for number in 1..=count {
-                assert!(CONTRACT.lines().any(|line| line == format!("{prefix}{number}")), "{prefix}{number}");
-            }
-            assert!(!CONTRACT.lines().any(|line| line == format!("{prefix}{}", count + 1)));
-        }
-    }
-
-    #[test]
-    fn what_is_cited_is_not_counted_as_uncited() {
-        let (none, all) = uncited(&Tree::of(&[("core/src/a.rs", "//! Nothing.\nlet contract = 5.4;\n")]));
-        assert_eq!(none.len(), all);
-        assert!(none.contains(&"10") && none.contains(&"5.4") && !none.contains(&"5") && !none.contains(&"13"));
-        let (some, _) = uncited(&Tree::of(&[
-            ("core/src/a.rs", "//! contract 10 and I1\n"),
-            ("tests/scenarios/a.txt", "# contract 5.4\n"),
-            ("xtask/src/a.rs", "//! contract 5.5\n"),
-        ]));
-        assert_eq!(some.len() + 3, all);
+    fn a_citation_knows_its_place_and_whether_a_test_says_it() {
+        let tree = Tree::of(&[
+            ("core/src/a.rs", "//! contract 5.4\nlet contract = 5.5;\n#[cfg(test)]\nmod tests {\n    // I1\n}\n"),
+            ("tests/fixtures/scheduler/x/README.md", "A wait for the runtime: D2.\n"),
+            ("tests/fixtures/scheduler/x/ledger/briefs.jsonl", "// D3\n"),
+            ("tests/scenarios/a.txt", "# contract 5.6\nprompt m1 contract 5.7\n"),
+            ("wasm/web/js/README.md", "D4\n"),
+            ("xtask/src/a.rs", "//! contract 5.8\n"),
+        ]);
+        let found: Vec<(String, &str, usize, bool)> =
+            all(&tree).into_iter().map(|citation| (citation.number, citation.path, citation.line, citation.is_test)).collect();
+        let expected = [
+            ("5.4", "core/src/a.rs", 1, false),
+            ("I1", "core/src/a.rs", 5, true),
+            ("D2", "tests/fixtures/scheduler/x/README.md", 1, true),
+            ("5.6", "tests/scenarios/a.txt", 1, true),
+        ];
+        assert_eq!(found, expected.map(|(number, path, line, is_test)| (number.to_owned(), path, line, is_test)));
     }
 }

@@ -3,12 +3,15 @@
 mod citations;
 mod dependencies;
 mod fixtures;
+mod gaps;
 mod hosts;
 mod ignored;
 mod length;
 mod machine;
 mod names;
 mod opening;
+mod statements;
+pub(crate) mod test_parts;
 mod tree;
 mod unfinished;
 
@@ -43,7 +46,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 9] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 10] = [
     opening::check,
     length::check,
     names::check,
@@ -52,21 +55,34 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 9] = [
     unfinished::check,
     dependencies::check,
     citations::check,
+    gaps::check,
     fixtures::check,
 ];
 
-/// Prints the findings and what the tree does not cite yet.
-pub(crate) fn tidy(paths: &Paths, list_uncited: bool) -> Result<ExitCode, Failure> {
+/// What is listed beside the findings.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Listing {
+    /// Nothing.
+    None,
+    /// The statements of the contract that nothing cites.
+    Uncited,
+    /// Every statement, with the code and the test that cite it.
+    Statements,
+}
+
+/// Prints what is asked for, the findings, and what the tree does not cite yet.
+pub(crate) fn tidy(paths: &Paths, list: Listing) -> Result<ExitCode, Failure> {
     let tree = read(paths)?;
+    match list {
+        Listing::None => {}
+        Listing::Uncited => anstream::println!("not cited: {}", gaps::uncited(&tree).join(" ")),
+        Listing::Statements => anstream::print!("{}", gaps::listing(&tree)),
+    }
     let findings = findings(&tree);
     for finding in &findings {
         anstream::println!("{finding}");
     }
-    let (uncited, all) = citations::uncited(&tree);
-    if list_uncited {
-        anstream::println!("not cited: {}", uncited.join(" "));
-    }
-    anstream::println!("{}: {} of {all} statements of the contract are not cited yet", bold("citations"), uncited.len());
+    anstream::println!("{}: {}", bold("citations"), gaps::summary(&tree));
     if findings.is_empty() {
         anstream::println!("{}: {} in {} files", bold("tidy"), green("no finding"), tree.files.len());
         return Ok(ExitCode::SUCCESS);

@@ -1,0 +1,168 @@
+//! Every numbered statement of the contract has code or a test that cites it.
+//!
+//! Statements that hold only live may have none; of the others those of one list may, and that list can only shrink.
+
+use std::fmt::Write;
+
+use super::{
+    Finding,
+    citations::{self, Citation},
+    statements::{self, Statement},
+    tree::Tree,
+};
+
+/// Statements that neither code nor a test cites yet. One that is cited meanwhile is a finding until it is off this list.
+const STILL_UNCITED: &[&str] = &[
+    "2.1", "5.12", "9.2", "9.4", "9.5", "11.2", "11.3", "12", "D1", "D3", "D6", "D8", "D9", "D13", "D14", "D15", "D16", "D17", "D19",
+    "D20", "D21", "D23", "D24", "D25", "D26", "D27", "D28", "D29", "I1", "I2", "I3", "I4", "I5", "I6", "I7", "I8", "I11", "I12", "I13",
+    "I14", "I15", "I16", "I17", "I18", "I19", "I20", "I22", "I23", "I24", "I25",
+];
+
+/// This file, for findings about its list.
+const HERE: &str = "xtask/src/tidy/gaps.rs";
+
+/// One statement with the first code and the first test that cite it.
+struct Cited<'a> {
+    statement: Statement,
+    code: Option<Citation<'a>>,
+    test: Option<Citation<'a>>,
+}
+
+impl Cited<'_> {
+    fn is_uncited(&self) -> bool {
+        self.code.is_none() && self.test.is_none()
+    }
+}
+
+pub(super) fn check(tree: &Tree) -> Vec<Finding> {
+    compare(tree, STILL_UNCITED)
+}
+
+/// The findings for a list of gaps that are allowed.
+fn compare(tree: &Tree, allowed: &[&str]) -> Vec<Finding> {
+    let all = cited(tree);
+    let mut findings = Vec::new();
+    for one in all.iter().filter(|one| one.is_uncited() && !one.statement.is_live && !allowed.contains(&one.statement.number)) {
+        let number = one.statement.number;
+        let text = format!("neither code nor a test cites `{number}` of the contract; cite it in a comment where it is done and tested");
+        findings.push(Finding::new(statements::LIST, one.statement.line, text));
+    }
+    for number in allowed {
+        let why = match all.iter().find(|one| one.statement.number == *number) {
+            None => "is no statement that is asked for",
+            Some(one) if one.statement.is_live => "holds only live and may be uncited anyway",
+            Some(one) if !one.is_uncited() => "is cited now",
+            Some(_) => continue,
+        };
+        findings.push(Finding::new(HERE, line_of(tree, number), format!("`{number}` {why}; take it off the list STILL_UNCITED")));
+    }
+    findings
+}
+
+/// The line of a number in the list above; 0 where the tree does not hold this file.
+fn line_of(tree: &Tree, number: &str) -> usize {
+    let quoted = format!("\"{number}\"");
+    tree.file(HERE).and_then(|file| file.lines().find(|(_, line)| line.contains(&quoted))).map_or(0, |(line, _)| line)
+}
+
+fn cited(tree: &Tree) -> Vec<Cited<'_>> {
+    let mut all: Vec<Cited> = statements::counted().map(|statement| Cited { statement, code: None, test: None }).collect();
+    for citation in citations::all(tree) {
+        if let Some(one) = all.iter_mut().find(|one| one.statement.number == citation.number) {
+            let first = if citation.is_test { &mut one.test } else { &mut one.code };
+            first.get_or_insert(citation);
+        }
+    }
+    all
+}
+
+/// A line per statement: its number, the first code and the first test that cite it, `-` for none, and the mark of those that hold live.
+pub(super) fn listing(tree: &Tree) -> String {
+    let place = |citation: &Option<Citation>| citation.as_ref().map_or_else(|| "-".to_owned(), |at| format!("{}:{}", at.path, at.line));
+    let rows: Vec<(Statement, String, String)> =
+        cited(tree).iter().map(|one| (one.statement, place(&one.code), place(&one.test))).collect();
+    let width = rows.iter().map(|(_, code, _)| code.len()).max().unwrap_or(0);
+    let mut text = String::new();
+    for (statement, code, test) in rows {
+        let live = if statement.is_live { "  (live)" } else { "" };
+        // Writing to a string does not fail.
+        let _ = writeln!(text, "{:5} {code:width$} {test}{live}", statement.number);
+    }
+    text
+}
+
+/// The numbers of the statements that nothing cites.
+pub(super) fn uncited(tree: &Tree) -> Vec<&'static str> {
+    cited(tree).iter().filter(|one| one.is_uncited()).map(|one| one.statement.number).collect()
+}
+
+/// How many statements there are, and what they lack, in a sentence.
+pub(super) fn summary(tree: &Tree) -> String {
+    let all = cited(tree);
+    let count = |is: fn(&Cited) -> bool| all.iter().filter(|one| is(one)).count();
+    format!(
+        "{} of {} statements of the contract are not cited yet, {} of them live; {} more have no code, {} no test",
+        count(|one| one.is_uncited()),
+        all.len(),
+        count(|one| one.is_uncited() && one.statement.is_live),
+        count(|one| one.code.is_none() && one.test.is_some()),
+        count(|one| one.test.is_none() && one.code.is_some()),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// A tree that cites every statement but these, each in a line of its own of one code file.
+    fn all_but(left_out: &[&str]) -> String {
+        let cited = statements::counted().filter(|statement| !left_out.contains(&statement.number));
+        cited.map(|statement| format!("// contract {}\n", statement.number)).collect()
+    }
+
+    fn found(text: &str, allowed: &[&str]) -> Vec<String> {
+        compare(&Tree::of(&[("core/src/a.rs", text)]), allowed).iter().map(ToString::to_string).collect()
+    }
+
+    #[test]
+    fn an_uncited_statement_is_found_unless_it_is_listed_or_live() {
+        assert_eq!(found(&all_but(&[]), &[]), [""; 0]);
+        let missing = found(&all_but(&["5.4", "5.3", "D7"]), &["D7"]);
+        assert_eq!(missing.len(), 1, "{missing:?}");
+        assert!(missing[0].contains("contract.txt:") && missing[0].contains("cites `5.4`"), "{}", missing[0]);
+    }
+
+    #[test]
+    fn the_list_can_only_shrink() {
+        let stale = found(&all_but(&["5.3", "D7"]), &["D7", "5.4", "5.3", "5.99"]);
+        assert_eq!(stale.len(), 3, "{stale:?}");
+        assert!(stale[0].contains("`5.4` is cited now; take it off"), "{}", stale[0]);
+        assert!(stale[1].contains("`5.3` holds only live"), "{}", stale[1]);
+        assert!(stale[2].contains("`5.99` is no statement"), "{}", stale[2]);
+    }
+
+    #[test]
+    fn a_finding_about_the_list_names_the_line_of_the_list() {
+        let tree = Tree::of(&[("core/src/a.rs", "// D7\n"), (HERE, "//! Here.\nconst STILL_UNCITED: &[&str] = &[\n    \"D7\",\n];\n")]);
+        let findings = compare(&tree, &["D7"]);
+        let of_list: Vec<usize> = findings.iter().filter(|finding| finding.path == HERE).map(|finding| finding.line).collect();
+        assert_eq!(of_list, [3]);
+    }
+
+    #[test]
+    fn the_listing_has_the_first_code_and_the_first_test() {
+        let tree = Tree::of(&[
+            ("core/src/a.rs", "// D7\n// D7\n#[cfg(test)]\nmod tests {\n    // D8\n}\n"),
+            ("tests/all/b.rs", "// D7 and contract 5.3\n"),
+        ]);
+        let listing = listing(&tree);
+        let line = |number: &str| listing.lines().find(|line| line.split_whitespace().next() == Some(number)).expect("a line").to_owned();
+        assert_eq!(line("D7"), "D7    core/src/a.rs:1 tests/all/b.rs:1");
+        assert_eq!(line("D8"), "D8    -               core/src/a.rs:5");
+        assert_eq!(line("5.3"), "5.3   -               tests/all/b.rs:1  (live)");
+        assert_eq!(line("D9"), "D9    -               -");
+        assert_eq!(listing.lines().count(), statements::counted().count());
+        assert!(!uncited(&tree).contains(&"D7") && uncited(&tree).contains(&"D9"));
+        assert!(summary(&tree).ends_with("5 of them live; 2 more have no code, 0 no test"), "{}", summary(&tree));
+    }
+}
