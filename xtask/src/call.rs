@@ -130,6 +130,19 @@ impl Call {
         Err(Failure { what: format!("`{}` failed ({})", self.line, output.status), printed })
     }
 
+    /// Runs a program whose standard output is for this program; a terminal sees the rest, its progress, at once.
+    pub(crate) fn answer_with_progress(mut self) -> Result<String, Failure> {
+        if !io::stderr().is_terminal() {
+            return self.answer();
+        }
+        self.command.stdin(Stdio::null()).stderr(Stdio::inherit());
+        let output = self.command.output().map_err(|why| self.not_started(&why))?;
+        if output.status.success() {
+            return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
+        }
+        Err(Failure::new(format!("`{}` failed ({})", self.line, output.status)))
+    }
+
     /// Becomes the other program, so that whoever ends this one ends that one.
     #[cfg(unix)]
     pub(crate) fn become_it(mut self) -> Result<ExitCode, Failure> {

@@ -15,6 +15,8 @@ pub(crate) enum Command {
     Test,
     /// Check what no compiler checks; list statements of the contract beside the findings.
     Tidy { list: Listing },
+    /// Measure what the tests of the core execute.
+    Coverage,
     /// Print this text.
     Help(&'static str),
 }
@@ -28,9 +30,10 @@ usage: cargo xtask <command>
   serve    build everything and serve the workbench on a local port
   test     every check and every test, with a table of times and counts
   tidy     what no compiler checks: file openings, lengths, names, dependencies, citations
+  coverage what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
   help     this text; `cargo xtask <command> --help` says more
 
-exit code: 0 all went well, 1 something failed, 2 the command line was not understood";
+exit code: 0 all went well, 1 something failed, 2 the command line was not understood, 3 a program that measures is not installed";
 
 const RUN: &str = "\
 usage: cargo xtask run
@@ -83,6 +86,23 @@ in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, 
 
 exit code: 0 no finding, 1 findings, 2 the command line was not understood";
 
+const COVERAGE: &str = "\
+usage: cargo xtask coverage
+
+Builds the core, the host and the tests with rustc's counters, runs the unit tests of wakeful-core and those tests of wakeful-tests that
+need no guest, and prints, for core/src/ladder, core/src/derive and core/src/plane: lines, regions and functions of each file and how many
+of them were executed; the lines that were not; each rule of the ladder with how often it decided and the test that names it; each row of
+closure and continuation with how often it was reached.
+
+It fails where the lines executed of ladder or derive are below the floors in xtask/src/coverage/mod.rs, where a rule never decided, where
+a row was never reached, and where no test names a rule (a scenario by `rule=<id>`, a fixture by its expected rule, a Rust test in its body).
+
+It needs llvm-profdata and llvm-cov of the LLVM that rustc has. They are looked for in rustup's component llvm-tools, then on PATH as
+`llvm-cov-22`, then on PATH as `llvm-cov` where that says the right number. What it writes is in target/coverage.
+
+exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not understood, 3 llvm-profdata and llvm-cov
+are not installed";
+
 /// Reads the words after `cargo xtask`.
 ///
 /// # Errors
@@ -107,6 +127,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     match (name, words.as_slice()) {
         ("run", []) => Ok(Command::Run),
         ("test", []) => Ok(Command::Test),
+        ("coverage", []) => Ok(Command::Coverage),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
         ("tidy", ["--uncited"]) => Ok(Command::Tidy { list: Listing::Uncited }),
         ("tidy", ["--statements"]) => Ok(Command::Tidy { list: Listing::Statements }),
@@ -130,6 +151,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "serve" => Some(SERVE),
         "test" => Some(TEST),
         "tidy" => Some(TIDY),
+        "coverage" => Some(COVERAGE),
         _ => None,
     }
 }
@@ -146,11 +168,12 @@ mod tests {
     fn every_command_is_understood_and_has_a_help() {
         assert_eq!(of("run"), Ok(Command::Run));
         assert_eq!(of("test"), Ok(Command::Test));
+        assert_eq!(of("coverage"), Ok(Command::Coverage));
         assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "tidy"] {
+        for name in ["run", "serve", "test", "tidy", "coverage"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");

@@ -1,10 +1,13 @@
 //! `cargo xtask`: builds, runs, serves and tests Wakeful with one command each.
 //!
-//! The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not understood.
+//! The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not understood, 3 when a program that
+//! measures is not installed.
 
 mod browser;
 mod call;
 mod command_line;
+mod coverage;
+mod guest_free;
 mod guests;
 mod js_tests;
 mod native;
@@ -24,6 +27,9 @@ use command_line::Command;
 use paths::Paths;
 
 fn main() -> ExitCode {
+    if let Some(code) = coverage::instrument::wrap_rustc() {
+        return code;
+    }
     let command = match command_line::read(std::env::args().skip(1)) {
         Ok(command) => command,
         Err(why) => {
@@ -40,6 +46,7 @@ fn main() -> ExitCode {
         Command::Serve { port } => serve::serve(&paths, port),
         Command::Test => test::test(&paths),
         Command::Tidy { list } => tidy::tidy(&paths, list),
+        Command::Coverage => coverage::coverage(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|failure| {
