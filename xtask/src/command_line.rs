@@ -2,7 +2,10 @@
 
 use std::num::NonZeroU16;
 
-use crate::tidy::Listing;
+use crate::{
+    mutants::{ROOMS, Request, Shard, Which},
+    tidy::Listing,
+};
 
 /// One understood command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -17,6 +20,8 @@ pub(crate) enum Command {
     Tidy { list: Listing },
     /// Measure what the tests of the core execute.
     Coverage,
+    /// Change the core in small ways, and ask whether the tests notice.
+    Mutants(Request),
     /// Print this text.
     Help(&'static str),
 }
@@ -26,12 +31,13 @@ Builds, runs and tests Wakeful.
 
 usage: cargo xtask <command>
 
-  run      build both guests and the native host, then compare the engines on every story and fixture
-  serve    build everything and serve the workbench on a local port
-  test     every check and every test, with a table of times and counts
-  tidy     what no compiler checks: file openings, lengths, names, dependencies, citations
-  coverage what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
-  help     this text; `cargo xtask <command> --help` says more
+  run       build both guests and the native host, then compare the engines on every story and fixture
+  serve     build everything and serve the workbench on a local port
+  test      every check and every test, with a table of times and counts
+  tidy      what no compiler checks: file openings, lengths, names, dependencies, citations
+  coverage  what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
+  mutants   change the core in small ways, one at a time, and ask whether some test notices
+  help      this text; `cargo xtask <command> --help` says more
 
 exit code: 0 all went well, 1 something failed, 2 the command line was not understood, 3 a program that measures is not installed";
 
@@ -90,9 +96,9 @@ const COVERAGE: &str = "\
 usage: cargo xtask coverage
 
 Builds the core, the host and the tests with rustc's counters, runs the unit tests of wakeful-core and those tests of wakeful-tests that
-need no guest, and prints, for core/src/ladder, core/src/derive and core/src/plane: lines, regions and functions of each file and how many
-of them were executed; the lines that were not; each rule of the ladder with how often it decided and the test that names it; each row of
-closure and continuation with how often it was reached.
+need the source tree alone (no built guest, no recordings beside the tree), and prints, for core/src/ladder, core/src/derive and
+core/src/plane: lines, regions and functions of each file and how many of them were executed; the lines that were not; each rule of the
+ladder with how often it decided and the test that names it; each row of closure and continuation with how often it was reached.
 
 It fails where the lines executed of ladder or derive are below the floors in xtask/src/coverage/mod.rs, where a rule never decided, where
 a row was never reached, and where no test names a rule (a scenario by `rule=<id>`, a fixture by its expected rule, a Rust test in its body).
@@ -102,6 +108,28 @@ It needs llvm-profdata and llvm-cov of the LLVM that rustc has. They are looked 
 
 exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not understood, 3 llvm-profdata and llvm-cov
 are not installed";
+
+const MUTANTS: &str = "\
+usage: cargo xtask mutants [--in ROOM,...] [--shard K/N] [--resume | --retry] [--list]
+
+Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test
+notices. Judges are the unit tests of the core and the host, and the tests of wakeful-tests that need no guest; a guest that was built
+before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in target/mutants/target: the first
+run builds the dependencies there, then a mutant takes a few seconds, one after the other, and no other build has to wait. What became of
+each is kept in target/mutants/results.txt.
+
+  --in ROOM,...   folders of core/src: ladder, derive, plane; without it ladder and derive
+  --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
+  --resume        keep the results of an earlier run, also of one that was interrupted, and try what was not tried
+  --retry         keep them, and try again what survived or did not end; for new tests
+  --list          print the names of the mutants that would be tried, and try none
+
+It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it survived; unviable: it does not compile)
+and the share of those that compile and were noticed, by a test that failed or did not end. Survivors that may survive stand in
+xtask/src/mutants/survivors.txt, each with its reason; they count as missed. A line there that does not survive any more is reported.
+
+exit code: 0 at least 95 % were noticed, 1 fewer were or the tests fail without a mutant, 2 the command line was not understood,
+3 cargo-mutants is not installed";
 
 /// Reads the words after `cargo xtask`.
 ///
@@ -127,6 +155,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     match (name, words.as_slice()) {
         ("run", []) => Ok(Command::Run),
         ("test", []) => Ok(Command::Test),
+        ("mutants", options) => mutants(options),
         ("coverage", []) => Ok(Command::Coverage),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
         ("tidy", ["--uncited"]) => Ok(Command::Tidy { list: Listing::Uncited }),
@@ -145,6 +174,36 @@ fn port_of(text: &str) -> Result<Command, String> {
     Ok(Command::Serve { port: Some(port) })
 }
 
+fn mutants(options: &[&str]) -> Result<Command, String> {
+    let mut request = Request { rooms: ROOMS[..2].to_vec(), shard: Shard::WHOLE, which: Which::All, only_list: false };
+    let mut words = options.iter().flat_map(|option| match option.split_once('=') {
+        Some((name, value)) if option.starts_with("--") => vec![name, value],
+        _ => vec![*option],
+    });
+    while let Some(word) = words.next() {
+        match word {
+            "--in" => request.rooms = rooms(words.next().unwrap_or_default())?,
+            "--shard" => {
+                let text = words.next().unwrap_or_default();
+                request.shard = Shard::of(text).ok_or_else(|| format!("`--shard` needs K/N with K from 1 to N, not `{text}`"))?;
+            }
+            "--resume" | "--retry" if request.which != Which::All => {
+                return Err("`--resume` and `--retry` are two ways to go on; take one, once".to_owned());
+            }
+            "--resume" => request.which = Which::Untried,
+            "--retry" => request.which = Which::Survivors,
+            "--list" => request.only_list = true,
+            other => return Err(format!("`mutants` does not take `{other}` here")),
+        }
+    }
+    Ok(Command::Mutants(request))
+}
+
+fn rooms(text: &str) -> Result<Vec<&'static str>, String> {
+    let known = |name: &str| ROOMS.into_iter().find(|room| *room == name);
+    text.split(',').map(|name| known(name).ok_or_else(|| format!("`--in` needs some of {}, not `{name}`", ROOMS.join(",")))).collect()
+}
+
 fn help_of(name: &str) -> Option<&'static str> {
     match name {
         "run" => Some(RUN),
@@ -152,6 +211,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "test" => Some(TEST),
         "tidy" => Some(TIDY),
         "coverage" => Some(COVERAGE),
+        "mutants" => Some(MUTANTS),
         _ => None,
     }
 }
@@ -173,10 +233,33 @@ mod tests {
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "tidy", "coverage"] {
+        for name in ["run", "serve", "test", "tidy", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
+        }
+    }
+
+    #[test]
+    fn mutants_are_asked_for_by_room_part_and_history() {
+        let request = |line: &str| match of(line) {
+            Ok(Command::Mutants(request)) => request,
+            other => panic!("{line}: {other:?}"),
+        };
+        let plain = request("mutants");
+        assert_eq!(plain, Request { rooms: vec!["ladder", "derive"], shard: Shard::WHOLE, which: Which::All, only_list: false });
+        assert_eq!(request("mutants --in plane,ladder --list").rooms, ["plane", "ladder"]);
+        assert_eq!(request("mutants --in=derive --resume").which, Which::Untried);
+        assert_eq!(request("mutants --retry --shard=2/5").which, Which::Survivors);
+        assert_eq!(Some(request("mutants --shard 2/5").shard), Shard::of("2/5"));
+        for (line, named) in [
+            ("mutants --in", "`--in` needs some of ladder,derive,plane"),
+            ("mutants --in ladder,machine", "not `machine`"),
+            ("mutants --shard 6/5", "not `6/5`"),
+            ("mutants --resume --retry", "take one"),
+            ("mutants --all", "`--all`"),
+        ] {
+            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
         }
     }
 

@@ -7,15 +7,17 @@ mod browser;
 mod call;
 mod command_line;
 mod coverage;
-mod guest_free;
 mod guests;
 mod js_tests;
+mod mutants;
 mod native;
 mod paths;
 mod run;
+mod self_contained;
 mod serve;
 mod set_up;
 mod stage;
+mod stamp;
 mod test;
 mod tidy;
 mod tools;
@@ -46,6 +48,7 @@ fn main() -> ExitCode {
         Command::Serve { port } => serve::serve(&paths, port),
         Command::Test => test::test(&paths),
         Command::Tidy { list } => tidy::tidy(&paths, list),
+        Command::Mutants(request) => mutants::mutants(&paths, &request),
         Command::Coverage => coverage::coverage(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });

@@ -1,17 +1,23 @@
-//! The tests of `wakeful-tests` that need no built guest: they judge the core alone, and run without the sandbox.
+//! The tests of `wakeful-tests` that need the source tree and nothing else. They judge the core alone, and alike in every clone.
 //!
-//! A test needs a guest where its body, or a function that it calls, asks for one with `paths::guest`. What is not seen here fails by
-//! itself: without the guest the test says that it is not built.
+//! A test needs more where its body, or a function that it calls, asks for it. A need that is not seen here fails by itself: without the
+//! guest a test says that it is not built.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
-use crate::{call::Failure, paths::Paths};
+use crate::{
+    call::Failure,
+    paths::{Paths, files_below},
+};
 
 /// The places of the test binary and of its library, from the root.
 const SOURCES: [&str; 2] = ["tests/all", "tests/src"];
 
-/// What asks for a guest.
-const ASKS: &str = "paths::guest(";
+/// What asks for a built guest.
+pub(crate) const GUEST: &str = "paths::guest(";
+
+/// What asks for recordings that lie beside the tree in some places; where they are absent, such a test does less.
+pub(crate) const BESIDE: &str = "root().join(\"../";
 
 /// A function that stands free in a file, or a test.
 #[derive(Debug)]
@@ -23,11 +29,11 @@ struct Function {
     is_test: bool,
 }
 
-/// The names of the tests that need a guest, as the test binary prints them: `fixtures::every_fixture_replays`.
+/// The names of the tests that need some of these, as the test binary prints them: `sources::the_component_imports`.
 ///
 /// # Errors
 /// Where the sources cannot be read.
-pub(crate) fn needing_a_guest(paths: &Paths) -> Result<Vec<String>, Failure> {
+pub(crate) fn others(paths: &Paths, needs: &[&str]) -> Result<Vec<String>, Failure> {
     let mut functions = Vec::new();
     for source in SOURCES {
         let folder = paths.at(source);
@@ -37,28 +43,13 @@ pub(crate) fn needing_a_guest(paths: &Paths) -> Result<Vec<String>, Failure> {
             functions.extend(functions_of(&module_of(file.strip_prefix(&folder).unwrap_or(file)), &text));
         }
     }
-    Ok(needing(&functions))
+    Ok(needing(&functions, needs))
 }
 
 /// Arguments of a test binary that leave these tests out.
 pub(crate) fn leaving_out(tests: &[String]) -> Vec<String> {
     let skips = tests.iter().flat_map(|test| ["--skip".to_owned(), test.clone()]);
     ["--exact".to_owned()].into_iter().chain(skips).collect()
-}
-
-/// Every file in a folder and below it, sorted.
-pub(crate) fn files_below(folder: &Path) -> io::Result<Vec<std::path::PathBuf>> {
-    let mut files = Vec::new();
-    for entry in fs::read_dir(folder)? {
-        let path = entry?.path();
-        if path.is_dir() {
-            files.extend(files_below(&path)?);
-        } else {
-            files.push(path);
-        }
-    }
-    files.sort();
-    Ok(files)
 }
 
 /// `a::b` of `a/b.rs`, `a` of `a/mod.rs`, nothing of `main.rs` and `lib.rs`.
@@ -88,21 +79,22 @@ fn functions_of(module: &str, text: &str) -> Vec<Function> {
     functions
 }
 
-fn needing(functions: &[Function]) -> Vec<String> {
-    let mut needs: BTreeSet<usize> = (0..functions.len()).filter(|index| functions[*index].body.contains(ASKS)).collect();
-    // Who calls one that needs a guest needs it too; until nothing is added.
+fn needing(functions: &[Function], asks: &[&str]) -> Vec<String> {
+    let mut needing: BTreeSet<usize> =
+        (0..functions.len()).filter(|index| asks.iter().any(|ask| functions[*index].body.contains(ask))).collect();
+    // Who calls one that needs more needs it too; until nothing is added.
     loop {
-        let before = needs.len();
+        let before = needing.len();
         for (index, function) in functions.iter().enumerate() {
-            if needs.iter().any(|needed| calls(function, &functions[*needed])) {
-                needs.insert(index);
+            if needing.iter().any(|needed| calls(function, &functions[*needed])) {
+                needing.insert(index);
             }
         }
-        if needs.len() == before {
+        if needing.len() == before {
             break;
         }
     }
-    needs.into_iter().map(|index| &functions[index]).filter(|function| function.is_test).map(Function::path).collect()
+    needing.into_iter().map(|index| &functions[index]).filter(|function| function.is_test).map(Function::path).collect()
 }
 
 /// Whether a body calls another function: by its name in the same file, by module and name elsewhere.
@@ -156,6 +148,11 @@ fn a_component_is_one() {
     let bytes = fs::read(paths::guest(\"a\"));
 }
 
+#[test]
+fn all_recordings_are_read() {
+    read(paths::root().join(\"../recordings\"));
+}
+
 fn everywhere() {}
 
 #[test]
@@ -165,11 +162,14 @@ fn its_own_everywhere_is_another() {
 ";
 
     #[test]
-    fn who_calls_what_needs_a_guest_needs_it_too() {
+    fn who_calls_what_needs_more_needs_it_too() {
         let mut functions = functions_of("sandbox", SANDBOX);
         functions.extend(functions_of("stories", STORIES));
-        assert_eq!(functions.iter().filter(|function| function.is_test).count(), 4);
-        assert_eq!(needing(&functions), ["stories::a_story_plays_everywhere", "stories::a_component_is_one"]);
+        assert_eq!(functions.iter().filter(|function| function.is_test).count(), 5);
+        assert_eq!(
+            needing(&functions, &[GUEST, BESIDE]),
+            ["stories::a_story_plays_everywhere", "stories::a_component_is_one", "stories::all_recordings_are_read"]
+        );
     }
 
     #[test]
@@ -183,7 +183,7 @@ fn its_own_everywhere_is_another() {
     fn the_tests_of_this_tree_are_read() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
         let text = fs::read_to_string(root.join("tests/all/sources.rs")).expect("a test file");
-        let found = needing(&functions_of("sources", &text));
+        let found = needing(&functions_of("sources", &text), &[GUEST]);
         assert!(found.contains(&"sources::the_component_imports_exactly_ledger_clock_and_provider".to_owned()), "{found:?}");
         assert!(!found.contains(&"sources::the_published_schema_is_what_the_types_say".to_owned()), "{found:?}");
     }

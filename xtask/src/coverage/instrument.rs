@@ -13,8 +13,9 @@ use serde_json::Value;
 
 use crate::{
     call::{Call, Failure, exit_code},
-    guest_free, native,
-    paths::Paths,
+    native,
+    paths::{Paths, files_below},
+    self_contained::{self, BESIDE, GUEST},
     test::counts::Counts,
 };
 
@@ -36,7 +37,7 @@ pub(super) struct TestBinary {
 pub(super) struct Ran {
     pub(super) binaries: Vec<TestBinary>,
     pub(super) counts: Counts,
-    /// The tests that were left out, because they need a guest.
+    /// The tests that were left out, because they need more than the source tree.
     pub(super) left_out: Vec<String>,
     /// The counters that the tests wrote.
     pub(super) profiles: Vec<PathBuf>,
@@ -93,17 +94,17 @@ pub(super) fn run(paths: &Paths, folder: &Path, binaries: Vec<TestBinary>) -> Re
         fs::remove_dir_all(&profiles).map_err(unusable)?;
     }
     fs::create_dir_all(&profiles).map_err(unusable)?;
-    let left_out = guest_free::needing_a_guest(paths)?;
+    let left_out = self_contained::others(paths, &[GUEST, BESIDE])?;
     let mut counts = Vec::new();
     for binary in &binaries {
         let printed = Call::new(paths, &format!("coverage-{}", binary.package), &binary.path)
-            .args(guest_free::leaving_out(&left_out))
+            .args(self_contained::leaving_out(&left_out))
             .folder(paths.at(binary.folder))
             .env("LLVM_PROFILE_FILE", profiles.join("%m-%p.profraw"))
             .recorded()?;
         counts.push(Counts::of(&printed));
     }
-    let profiles = guest_free::files_below(&profiles).map_err(unusable)?;
+    let profiles = files_below(&profiles).map_err(unusable)?;
     if profiles.is_empty() {
         return Err(Failure::new("the tests wrote no counters, so they were built without; run `cargo xtask coverage` in a clean clone"));
     }

@@ -48,7 +48,7 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     let folder = paths.target().join("coverage");
     fs::create_dir_all(&folder).map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
     let binaries = stage("instrumented", "building the core and its tests with counters", || instrument::build(paths, &folder))?;
-    let ran = stage("tests", "running the tests that need no guest", || instrument::run(paths, &folder, binaries))?;
+    let ran = stage("tests", "running the tests that need the source tree alone", || instrument::run(paths, &folder, binaries))?;
     let folders = MEASURED.map(|(folder, _)| folder);
     let files = stage("counters", "merging and reading them", || export::read(paths, &llvm, &ran, &folder, &folders))?;
 
@@ -59,7 +59,12 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     let rows = DERIVATIONS.map(|derivation| derivation.rows(&files, text_of));
 
     anstream::println!("{}: the unit tests of wakeful-core and the tests of wakeful-tests, {}", bold("ran"), ran.counts);
-    anstream::println!("{}: {} tests that need a guest: {}", bold("not run"), ran.left_out.len(), ran.left_out.join(", "));
+    anstream::println!(
+        "{}: {} tests that need a guest, or what lies beside the tree: {}",
+        bold("not run"),
+        ran.left_out.len(),
+        ran.left_out.join(", ")
+    );
     anstream::print!("\n{}", table::of_files(&files, &folders));
     anstream::print!("\n{}", table::missed(&files, &folders));
     anstream::print!("\n{}", table::of_rules(&rules, &named));

@@ -5,7 +5,10 @@
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
-use crate::{call::Failure, guest_free::files_below, paths::Paths};
+use crate::{
+    call::Failure,
+    paths::{Paths, files_below},
+};
 
 /// Where tests are.
 const FOLDERS: [&str; 3] = ["tests", "host-native/tests", "core/src"];

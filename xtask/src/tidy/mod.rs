@@ -12,7 +12,7 @@ mod names;
 mod opening;
 mod statements;
 pub(crate) mod test_parts;
-mod tree;
+pub(crate) mod tree;
 mod unfinished;
 
 use std::{fmt, process::ExitCode};

@@ -19,10 +19,11 @@ pub(super) struct Tree {
 
 impl Tree {
     pub(super) fn read(root: &Path) -> io::Result<Self> {
-        let mut files = Vec::new();
-        read_below(root, "", Ignored::default(), &mut files)?;
-        files.sort_by(|one, other| one.path.cmp(&other.path));
-        Ok(Self { files })
+        let read = |path: String| {
+            let text = String::from_utf8(fs::read(root.join(&path))?).unwrap_or_default();
+            Ok(File { path, text })
+        };
+        Ok(Self { files: source_paths(root)?.into_iter().map(read).collect::<io::Result<_>>()? })
     }
 
     /// A tree of these files.
@@ -36,7 +37,15 @@ impl Tree {
     }
 }
 
-fn read_below(folder: &Path, relative: &str, mut ignored: Ignored, files: &mut Vec<File>) -> io::Result<()> {
+/// The paths of all source files, from the root, sorted.
+pub(crate) fn source_paths(root: &Path) -> io::Result<Vec<String>> {
+    let mut paths = Vec::new();
+    paths_below(root, "", Ignored::default(), &mut paths)?;
+    paths.sort();
+    Ok(paths)
+}
+
+fn paths_below(folder: &Path, relative: &str, mut ignored: Ignored, paths: &mut Vec<String>) -> io::Result<()> {
     let lists = folder.join(".gitignore");
     if lists.is_file() {
         ignored.add(relative, &fs::read_to_string(lists)?);
@@ -50,10 +59,9 @@ fn read_below(folder: &Path, relative: &str, mut ignored: Ignored, files: &mut V
         }
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            read_below(&entry.path(), &path, ignored.clone(), files)?;
+            paths_below(&entry.path(), &path, ignored.clone(), paths)?;
         } else if kind.is_file() {
-            let text = String::from_utf8(fs::read(entry.path())?).unwrap_or_default();
-            files.push(File { path, text });
+            paths.push(path);
         }
     }
     Ok(())

@@ -1,0 +1,238 @@
+//! What became of each mutant, kept in target/mutants/results.txt, so that an interrupted run can be resumed.
+//!
+//! The first line is the stamp of the core's source: the name of a mutant has its line and column, and after an edit it is another mutant.
+
+use std::{
+    collections::BTreeMap,
+    fs::{self, File, TryLockError},
+    io,
+    path::{Path, PathBuf},
+};
+
+use crate::{
+    call::Failure,
+    paths::{Paths, files_below},
+    stamp,
+};
+
+/// What became of a mutant.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Outcome {
+    /// A test failed.
+    Caught,
+    /// The tests did not end.
+    Timeout,
+    /// No test failed: it survived.
+    Missed,
+    /// It does not compile.
+    Unviable,
+}
+
+impl Outcome {
+    pub(super) const ALL: [Self; 4] = [Self::Caught, Self::Timeout, Self::Missed, Self::Unviable];
+
+    /// As here and in the names of the files that cargo-mutants writes.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Caught => "caught",
+            Self::Timeout => "timeout",
+            Self::Missed => "missed",
+            Self::Unviable => "unviable",
+        }
+    }
+}
+
+/// Outcomes by the names of the mutants.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub(super) struct Results {
+    stamp: String,
+    pub(super) outcomes: BTreeMap<String, Outcome>,
+}
+
+/// The file, and the folder into which cargo-mutants writes.
+#[derive(Debug)]
+pub(super) struct Place {
+    pub(super) folder: PathBuf,
+}
+
+impl Place {
+    pub(super) fn of(paths: &Paths) -> Self {
+        Self { folder: paths.target().join("mutants") }
+    }
+
+    fn file(&self) -> PathBuf {
+        self.folder.join("results.txt")
+    }
+
+    /// cargo-mutants' own name for it.
+    fn written(&self) -> PathBuf {
+        self.folder.join("mutants.out")
+    }
+
+    /// Keeps other runs away from the copy and the results while the file that it gives is open.
+    ///
+    /// # Errors
+    /// Where another run is going on.
+    pub(super) fn lock(&self) -> Result<File, Failure> {
+        fs::create_dir_all(&self.folder).map_err(|why| self.unusable(&why))?;
+        let file = File::create(self.folder.join("lock")).map_err(|why| self.unusable(&why))?;
+        match file.try_lock() {
+            Ok(()) => Ok(file),
+            Err(TryLockError::WouldBlock) => {
+                Err(Failure::new("another `cargo xtask mutants` is running in this tree; wait for its end, or end it and --resume"))
+            }
+            Err(TryLockError::Error(why)) => Err(self.unusable(&why)),
+        }
+    }
+
+    /// Begins anew: nothing was tried.
+    pub(super) fn begin(&self, paths: &Paths) -> Result<Results, Failure> {
+        if self.written().exists() {
+            fs::remove_dir_all(self.written()).map_err(|why| self.unusable(&why))?;
+        }
+        let results = Results { stamp: stamp_of_core(paths)?, outcomes: BTreeMap::new() };
+        self.write(&results)?;
+        Ok(results)
+    }
+
+    /// Goes on with what was tried, also by a run that was interrupted.
+    ///
+    /// # Errors
+    /// Where nothing was, or where the core's source has changed since.
+    pub(super) fn resume(&self, paths: &Paths) -> Result<Results, Failure> {
+        let text =
+            fs::read_to_string(self.file()).map_err(|_| Failure::new("there is nothing to resume; start with `cargo xtask mutants`"))?;
+        let mut results = Results::of(&text).map_err(|line| {
+            Failure::new(format!("line {line} of {} is no result; start anew with `cargo xtask mutants`", self.file().display()))
+        })?;
+        if results.stamp != stamp_of_core(paths)? {
+            return Err(Failure::new("the core's source has changed since these mutants were made; start anew with `cargo xtask mutants`"));
+        }
+        self.take_over(&mut results)?;
+        Ok(results)
+    }
+
+    /// Tells cargo-mutants which mutants it must not try: with `--iterate` it passes over those that it finds written here. Its filters by
+    /// name would do, but do not know the mutants that delete a field (seen in 27.1.0).
+    pub(super) fn leave_out(&self, names: &[&String]) -> Result<(), Failure> {
+        let written = self.written();
+        if written.exists() {
+            fs::remove_dir_all(&written).map_err(|why| self.unusable(&why))?;
+        }
+        let text: String = names.iter().map(|name| format!("{name}\n")).collect();
+        fs::create_dir_all(&written)
+            .and_then(|()| fs::write(written.join("previously_caught.txt"), text))
+            .map_err(|why| self.unusable(&why))
+    }
+
+    /// Takes over what cargo-mutants wrote, and keeps it.
+    pub(super) fn take_over(&self, results: &mut Results) -> Result<(), Failure> {
+        for outcome in Outcome::ALL {
+            let file = self.written().join(format!("{}.txt", outcome.as_str()));
+            if file.is_file() {
+                let text = fs::read_to_string(&file).map_err(|why| self.unusable(&why))?;
+                results.outcomes.extend(text.lines().filter(|line| !line.is_empty()).map(|name| (name.to_owned(), outcome)));
+            }
+        }
+        self.write(results)
+    }
+
+    fn write(&self, results: &Results) -> Result<(), Failure> {
+        fs::create_dir_all(&self.folder).and_then(|()| fs::write(self.file(), results.to_text())).map_err(|why| self.unusable(&why))
+    }
+
+    fn unusable(&self, why: &io::Error) -> Failure {
+        Failure::new(format!("cannot use {}: {why}", self.folder.display()))
+    }
+}
+
+impl Results {
+    /// How many mutants of these had this outcome.
+    pub(super) fn count(&self, mutants: &[String], outcome: Outcome) -> u64 {
+        self.having(mutants, outcome).count() as u64
+    }
+
+    /// The mutants of these that had this outcome.
+    pub(super) fn having<'a>(&'a self, mutants: &'a [String], outcome: Outcome) -> impl Iterator<Item = &'a String> {
+        mutants.iter().filter(move |name| self.outcomes.get(*name) == Some(&outcome))
+    }
+
+    fn to_text(&self) -> String {
+        let lines = self.outcomes.iter().map(|(name, outcome)| format!("{} {name}\n", outcome.as_str()));
+        [format!("{}\n", self.stamp)].into_iter().chain(lines).collect()
+    }
+
+    /// Reads it; the number of the line that is no result where there is one.
+    fn of(text: &str) -> Result<Self, usize> {
+        let mut lines = text.lines();
+        let stamp = lines.next().ok_or(1_usize)?.to_owned();
+        let read = |(index, line): (usize, &str)| {
+            let (word, name) = line.split_once(' ').ok_or(index + 2)?;
+            let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word).ok_or(index + 2)?;
+            Ok((name.to_owned(), outcome))
+        };
+        Ok(Self { stamp, outcomes: lines.enumerate().map(read).collect::<Result<_, usize>>()? })
+    }
+}
+
+fn stamp_of_core(paths: &Paths) -> Result<String, Failure> {
+    let source: &Path = &paths.at("core/src");
+    let stamp = files_below(source).and_then(|files| stamp::of(source, files));
+    stamp.map(|stamp| stamp.trim().to_owned()).map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn results_are_read_as_they_were_written() {
+        let outcomes = BTreeMap::from([
+            ("core/src/a.rs:1:5: replace f -> bool with true".to_owned(), Outcome::Missed),
+            ("core/src/a.rs:2:5: delete ! in f".to_owned(), Outcome::Caught),
+        ]);
+        let results = Results { stamp: "00ff".to_owned(), outcomes };
+        assert_eq!(Results::of(&results.to_text()), Ok(results));
+        assert_eq!(Results::of("00ff\ncaught a\nlost b\n"), Err(3));
+        assert_eq!(Results::of(""), Err(1));
+    }
+
+    #[test]
+    fn two_runs_keep_apart() {
+        let place = Place { folder: std::env::temp_dir().join(format!("wakeful-lock-{}", std::process::id())) };
+        let first = place.lock().expect("nobody else runs");
+        assert!(place.lock().is_err_and(|why| why.what.contains("--resume")));
+        drop(first);
+        assert!(place.lock().is_ok());
+        fs::remove_dir_all(&place.folder).expect("it goes");
+    }
+
+    #[test]
+    fn what_an_interrupted_run_wrote_is_taken_over() {
+        let place = Place { folder: std::env::temp_dir().join(format!("wakeful-results-{}", std::process::id())) };
+        fs::create_dir_all(place.written()).expect("a folder");
+        fs::write(place.written().join("caught.txt"), "a\nb\n").expect("a file");
+        fs::write(place.written().join("missed.txt"), "c\n").expect("a file");
+        let mut results = Results { stamp: "00".to_owned(), outcomes: BTreeMap::from([("b".to_owned(), Outcome::Missed)]) };
+        place.take_over(&mut results).expect("taken over");
+        let expected =
+            BTreeMap::from([("a".to_owned(), Outcome::Caught), ("b".to_owned(), Outcome::Caught), ("c".to_owned(), Outcome::Missed)]);
+        assert_eq!(results.outcomes, expected, "the newer outcome counts");
+        let kept = fs::read_to_string(place.file()).expect("it is kept");
+        assert_eq!(Results::of(&kept), Ok(results));
+
+        place.leave_out(&[&"a".to_owned(), &"c".to_owned()]).expect("written");
+        let files: Vec<PathBuf> = files_below(&place.written()).expect("a folder");
+        assert_eq!(files, [place.written().join("previously_caught.txt")], "what was taken over is gone");
+        assert_eq!(fs::read_to_string(&files[0]).ok().as_deref(), Some("a\nc\n"));
+        fs::remove_dir_all(&place.folder).expect("it goes");
+    }
+
+    #[test]
+    fn only_asked_for_mutants_are_counted() {
+        let outcomes = BTreeMap::from([("a".to_owned(), Outcome::Caught), ("b".to_owned(), Outcome::Caught)]);
+        let results = Results { stamp: String::new(), outcomes };
+        assert_eq!(results.count(&["a".to_owned(), "c".to_owned()], Outcome::Caught), 1);
+        assert_eq!(results.count(&["a".to_owned()], Outcome::Missed), 0);
+    }
+}
