@@ -211,6 +211,7 @@ impl State {
             work_item: None,
             started_at: self.at,
         });
+        turns.imported_item = agent.current_turn_work_item_id.clone();
     }
 
     /// The position of the next entry.

@@ -3,9 +3,12 @@
 pub mod arrival;
 pub mod closure;
 pub mod continuation;
+pub mod diagnostic;
 pub mod head;
 pub mod obligation;
 pub mod posture;
 pub mod projection;
 pub mod readiness;
+pub mod recheck;
 pub mod status;
+pub mod work_queue;

@@ -8,12 +8,13 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 use super::{
-    readiness::{self, SchedulingState},
+    readiness::SchedulingState,
     status,
+    work_queue::{Candidate, WorkQueue},
 };
 use crate::{
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
-    plane::{control::AgentStatus, waiting::ExternalTriggerScope, work::Item},
+    plane::control::AgentStatus,
     state::State,
     tagged::names,
 };
@@ -79,54 +80,37 @@ pub fn of(state: &State) -> AgentPosture {
     if let Some(run) = &state.turns.run {
         return AgentPosture {
             run_id: Some(run.run_id.clone()),
-            work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+            work_item_id: state.turns.item_of_run().cloned(),
             ..AgentPosture::new(Posture::ActiveTurn, "agent has an active turn")
         };
     }
     if state.queue.has_queued() {
         return AgentPosture::new(Posture::HasQueuedInput, "agent has queued input");
     }
+    let queue = WorkQueue::of(state);
     let rows = [
-        (SchedulingState::Runnable, Posture::HasRunnableWork),
-        (SchedulingState::WaitingTask, Posture::WaitingForTask),
-        (SchedulingState::WaitingExternal, Posture::WaitingForExternal),
-        (SchedulingState::WaitingOperator, Posture::WaitingForOperator),
-        (SchedulingState::WaitingTimer, Posture::Blocked),
-        (SchedulingState::WaitingSystem, Posture::Blocked),
-        (SchedulingState::Blocked, Posture::Blocked),
+        (queue.current_runnable().or_else(|| queue.queued_runnable().next()), Posture::HasRunnableWork),
+        (queue.first_that(SchedulingState::WaitingTask), Posture::WaitingForTask),
+        (queue.first_that(SchedulingState::WaitingExternal), Posture::WaitingForExternal),
+        (queue.waiting_for_operator().next(), Posture::WaitingForOperator),
+        (queue.blocked().next().or_else(|| queue.triggered_blocked().next()), Posture::Blocked),
     ];
-    for (wanted, posture) in rows {
-        if let Some(item) = first(state, wanted) {
-            return about(state, item, wanted, posture);
-        }
+    let first = rows.into_iter().find_map(|(candidate, posture)| Some((candidate?, posture)));
+    match first {
+        Some((candidate, posture)) => about(state, candidate, posture),
+        None => AgentPosture::new(Posture::Idle, "no queued input, active turn, runnable work, or active waits"),
     }
-    AgentPosture::new(Posture::Idle, "no queued input, active turn, runnable work, or active waits")
 }
 
-/// The item that stands for a state: the current one where it is runnable, else the first in the order of the lists.
-fn first(state: &State, wanted: SchedulingState) -> Option<&Item> {
-    let is_wanted = |item: &&Item| readiness::of(state, item).state == wanted;
-    if wanted == SchedulingState::Runnable {
-        let current = state.work.current().filter(|item| is_wanted(item));
-        return current.or_else(|| readiness::queued_runnable(state).first().copied());
-    }
-    state.work.items.values().filter(is_wanted).min_by_key(|item| (core::cmp::Reverse(item.record.updated_at), &item.record.id))
-}
-
-fn about(state: &State, item: &Item, stands: SchedulingState, posture: Posture) -> AgentPosture {
-    let id = &item.record.id;
-    let is_current = state.work.current().is_some_and(|current| current.record.id == *id);
-    let which = if is_current { "current" } else { "queued" };
+fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPosture {
+    let id = candidate.id();
+    let which = if candidate.is_current { "current" } else { "queued" };
     let task = (posture == Posture::WaitingForTask).then(|| state.tasks.blocking(id));
-    let intent = state
-        .waiting
-        .intents_of(ExternalTriggerScope::WorkItem)
-        .find(|intent| intent.record.work_item_id.as_ref() == Some(id))
-        .filter(|_| posture == Posture::WaitingForExternal);
+    let intent = state.waiting.intents_for(id).next().filter(|_| posture == Posture::WaitingForExternal);
     AgentPosture {
         work_item_id: Some(id.clone()),
         task_id: task.and_then(|tasks| Some(tasks.first()?.record.id.clone())),
         waiting_intent_id: intent.map(|intent| intent.record.id.clone()),
-        ..AgentPosture::new(posture, format!("{which} WorkItem {id} is {stands:?}"))
+        ..AgentPosture::new(posture, format!("{which} WorkItem {id} is {:?}", candidate.state))
     }
 }

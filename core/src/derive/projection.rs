@@ -1,13 +1,14 @@
 //! The projection: the scalars that a replay asserts (`observed-decisions.md` 11.4).
 
 use alloc::vec::Vec;
+use core::cmp::Reverse;
 
 use serde::Serialize;
 
 use super::readiness;
 use crate::{
     id::{MessageId, WorkItemId},
-    plane::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    plane::{task::Task, turn::TurnTerminalKind, waiting::ExternalTriggerScope},
     state::State,
 };
 
@@ -43,6 +44,14 @@ pub struct Projection {
     pub replay_message_ids: Vec<MessageId>,
     /// How many tool calls were executed.
     pub tool_executions: u64,
+}
+
+/// The active tasks, most recently updated first, of two at one instant the one recorded later.
+#[must_use]
+pub fn active_tasks(state: &State) -> Vec<&Task> {
+    let mut tasks: Vec<_> = state.tasks.active.values().collect();
+    tasks.sort_by_key(|task| Reverse((task.record.updated_at, task.seq)));
+    tasks
 }
 
 impl Projection {

@@ -5,9 +5,9 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::{
-    id::Seq,
+    id::{Seq, WorkItemId},
     plane::{
-        waiting::{Active, ExternalTriggerScope, WaitConditionKind, WaitConditionRecord},
+        waiting::{Active, WaitConditionKind, WaitConditionRecord},
         work::{Item, WorkItemPlanStatus},
     },
     state::State,
@@ -66,32 +66,74 @@ pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
     own.filter(|wait| wait.record.kind == kind).map(|wait| wait.seq).collect()
 }
 
+/// The active waits of one item, by what they wait for: the entries of their newest records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItemWaits {
+    /// Blocking tasks that belong to it.
+    pub blocking_tasks: Vec<Seq>,
+    /// Conditions that wait for a task.
+    pub task: Vec<Seq>,
+    /// Conditions that wait for the operator.
+    pub operator: Vec<Seq>,
+    /// Conditions that wait for an instant.
+    pub timer: Vec<Seq>,
+    /// Conditions that wait for something external, the mirrors of intents among them.
+    pub external: Vec<Seq>,
+    /// Intents of the item's own scope.
+    pub intents: Vec<Seq>,
+    /// Conditions that wait for the runtime.
+    pub system: Vec<Seq>,
+}
+
+impl ItemWaits {
+    /// The waits of the item with this id, whether or not it is open.
+    #[must_use]
+    pub fn of(state: &State, id: &WorkItemId) -> Self {
+        let mut waits = Self {
+            blocking_tasks: state.tasks.blocking(id).into_iter().map(|task| task.seq).collect(),
+            intents: state.waiting.intents_for(id).map(|intent| intent.seq).collect(),
+            ..Self::default()
+        };
+        for condition in state.waiting.conditions_of(id) {
+            let list = match condition.record.kind {
+                WaitConditionKind::Task => &mut waits.task,
+                WaitConditionKind::Operator => &mut waits.operator,
+                WaitConditionKind::Timer => &mut waits.timer,
+                WaitConditionKind::External => &mut waits.external,
+                WaitConditionKind::System => &mut waits.system,
+            };
+            list.push(condition.seq);
+        }
+        waits
+    }
+
+    /// Whether a task is waited for, be it by a condition or because it blocks.
+    #[must_use]
+    pub fn wait_for_task(&self) -> bool {
+        !self.blocking_tasks.is_empty() || !self.task.is_empty()
+    }
+
+    /// Whether an intent or a condition is active; a task that blocks is neither.
+    #[must_use]
+    pub fn are_registered(&self) -> bool {
+        let registered = [&self.task, &self.operator, &self.timer, &self.external, &self.intents, &self.system];
+        registered.iter().any(|waits| !waits.is_empty())
+    }
+}
+
 /// Where an open item stands: the first row of contract 5.13 that matches.
 #[must_use]
 pub fn of(state: &State, item: &Item) -> Readiness {
-    let id = &item.record.id;
-    let conditions = |kind: WaitConditionKind| -> Vec<Seq> {
-        state.waiting.conditions_of(id).filter(|condition| condition.record.kind == kind).map(|condition| condition.seq).collect()
-    };
     if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
         return Readiness::new(SchedulingState::WaitingOperator, Vec::new());
     }
-    let blocking = state.tasks.blocking(id).into_iter().map(|task| task.seq);
-    let mut tasks: Vec<Seq> = blocking.collect();
-    tasks.extend(conditions(WaitConditionKind::Task));
-    let intents = state
-        .waiting
-        .intents_of(ExternalTriggerScope::WorkItem)
-        .filter(|intent| intent.record.work_item_id.as_ref() == Some(id))
-        .map(|intent| intent.seq);
-    let mut external = conditions(WaitConditionKind::External);
-    external.extend(intents);
+    let waits = ItemWaits::of(state, &item.record.id);
     let rows = [
-        (SchedulingState::WaitingTask, tasks),
-        (SchedulingState::WaitingOperator, conditions(WaitConditionKind::Operator)),
-        (SchedulingState::WaitingTimer, conditions(WaitConditionKind::Timer)),
-        (SchedulingState::WaitingExternal, external),
-        (SchedulingState::WaitingSystem, conditions(WaitConditionKind::System)),
+        (SchedulingState::WaitingTask, [waits.blocking_tasks, waits.task].concat()),
+        (SchedulingState::WaitingOperator, waits.operator),
+        (SchedulingState::WaitingTimer, waits.timer),
+        (SchedulingState::WaitingExternal, [waits.external, waits.intents].concat()),
+        (SchedulingState::WaitingSystem, waits.system),
     ];
     for (waits_as, waits) in rows {
         if !waits.is_empty() {

@@ -54,6 +54,7 @@ struct Whole {
     current_run_id: Option<RunId>,
     #[serde(default)]
     turn_index: u64,
+    current_turn_work_item_id: Option<WorkItemId>,
     current_work_item_id: Option<WorkItemId>,
     last_turn_terminal: Option<Terminal>,
     pending_wake_hint: Option<WakeHint>,
@@ -95,6 +96,7 @@ fn short(text: &str) -> Result<AgentFile, JsonError> {
             last_turn_terminal: agent.last_turn_terminal_kind,
             terminal_turn_index: None,
             current_run_id: None,
+            current_turn_work_item_id: None,
             wake_hint: None,
             torn: Vec::new(),
         },
@@ -115,7 +117,8 @@ fn short(text: &str) -> Result<AgentFile, JsonError> {
     })
 }
 
-fn whole(text: &str) -> Result<AgentFile, JsonError> {
+/// Reads the whole agent state of the reference runtime.
+pub(super) fn whole(text: &str) -> Result<AgentFile, JsonError> {
     let agent: Whole = json::read(text)?;
     let hint_time: HintTime = json::read(text)?;
     let wake_hint = agent.pending_wake_hint.zip(hint_time.pending_wake_hint);
@@ -128,6 +131,7 @@ fn whole(text: &str) -> Result<AgentFile, JsonError> {
             last_turn_terminal: terminal.map(|last| last.kind),
             terminal_turn_index: terminal.map(|last| last.turn_index).filter(|index| *index != agent.turn_index),
             current_run_id: agent.current_run_id,
+            current_turn_work_item_id: agent.current_turn_work_item_id,
             wake_hint: wake_hint.map(|(hint, time)| RecordedHint { hint, created_at: time.created_at }),
             torn: Vec::new(),
         },

@@ -32,6 +32,8 @@ struct AgentFile<'a> {
     current_run_id: Option<&'a RunId>,
     pending: u64,
     turn_index: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_turn_work_item_id: Option<&'a WorkItemId>,
     current_work_item_id: Option<&'a WorkItemId>,
     last_turn_terminal: Option<Terminal>,
     pending_wake_hint: Option<Hint<'a>>,
@@ -85,6 +87,7 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
         current_run_id: state.turns.run.as_ref().map(|run| &run.run_id),
         pending: state.queue.len() as u64,
         turn_index: state.turns.turn_index,
+        current_turn_work_item_id: state.turns.item_of_run(),
         current_work_item_id: state.work.focus.as_ref().map(|focus| &focus.work_item_id),
         last_turn_terminal: state.turns.last_terminal.map(|last| Terminal { turn_index: last.turn_index, kind: last.kind }),
         pending_wake_hint: state

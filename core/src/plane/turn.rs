@@ -407,6 +407,8 @@ pub struct Turns {
     pub turn_index: u64,
     /// The run that is open.
     pub run: Option<OpenRun>,
+    /// The item that the open run of an import was about there; without epoch, so it is no binding and spends no key (contract 8.3).
+    pub imported_item: Option<WorkItemId>,
     /// How the last settled turn ended.
     pub last_terminal: Option<LastTerminal>,
     /// The entry that last ended a run.
@@ -474,6 +476,15 @@ impl Turns {
     /// The message is settled: the runs that it started are owed no more.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
+    }
+
+    /// The item that the open run is about, if it is about one.
+    #[must_use]
+    pub fn item_of_run(&self) -> Option<&WorkItemId> {
+        let run = self.run.as_ref()?;
+        let bound = run.work_item.as_ref().map(|binding| &binding.work_item_id);
+        // Only the open run of an import has no binding of ours.
+        bound.or_else(|| self.imported_item.as_ref().filter(|_| run.message_id.as_str().is_empty()))
     }
 
     /// How the newest turn ended, if it did.

@@ -2269,6 +2269,10 @@ export interface AgentImported {
    */
   current_run_id?: RunId | null;
   /**
+   * The item that its newest turn was about there.
+   */
+  current_turn_work_item_id?: WorkItemId | null;
+  /**
    * The wake hint that was pending there.
    */
   wake_hint?: RecordedHint | null;

@@ -141,6 +141,9 @@ pub struct AgentImported {
     /// The run that was open there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub current_run_id: Option<RunId>,
+    /// The item that its newest turn was about there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub current_turn_work_item_id: Option<WorkItemId>,
     /// The wake hint that was pending there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub wake_hint: Option<RecordedHint>,

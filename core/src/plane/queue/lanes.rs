@@ -130,10 +130,11 @@ impl Queue {
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Whether any message has the status queued, as opposed to being replayed (contract 6.4).
+    /// Whether anything has the status queued, as opposed to being replayed (contract 6.4). An entry whose message is missing counts: it
+    /// is no head (contract 3.6), but somebody queued something, and that should be seen.
     #[must_use]
     pub fn has_queued(&self) -> bool {
-        self.slots.values().any(|slot| slot.status == Some(QueueStatus::Queued) && slot.message.is_some())
+        self.slots.values().any(|slot| slot.status == Some(QueueStatus::Queued))
     }
 
     /// The messages that have not reached a terminal status, queued or not.

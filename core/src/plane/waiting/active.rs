@@ -88,13 +88,16 @@ impl Waiting {
         self.conditions.values().filter(move |condition| condition.record.work_item_id.as_ref() == Some(item))
     }
 
+    /// The active intents that are this work item's own waits, by id; one of the agent's scope that names the item is not among them.
+    pub fn intents_for<'a>(&'a self, item: &'a WorkItemId) -> impl Iterator<Item = &'a Active<WaitingIntentRecord>> {
+        self.intents_of(ExternalTriggerScope::WorkItem).filter(move |intent| intent.record.work_item_id.as_ref() == Some(item))
+    }
+
     /// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
     pub(crate) fn end_with_item(&self, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
         let mut records = Vec::new();
-        for intent in self.intents_of(ExternalTriggerScope::WorkItem) {
-            if intent.record.work_item_id.as_ref() == Some(item) {
-                records.extend(intent::ended(&intent.record, EndedBy::Completion, at));
-            }
+        for intent in self.intents_for(item) {
+            records.extend(intent::ended(&intent.record, EndedBy::Completion, at));
         }
         for condition in self.conditions_of(item) {
             if !condition.record.is_mirror() {

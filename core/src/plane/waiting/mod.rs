@@ -4,6 +4,7 @@ mod active;
 pub(crate) mod condition;
 pub(crate) mod intent;
 mod record;
+mod recoverability;
 pub(crate) mod timer;
 
 pub use self::{
@@ -14,5 +15,6 @@ pub use self::{
         CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionKind, WaitConditionRecord,
         WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
     },
+    recoverability::Recoverability,
     timer::{TimerCreated, TimerNamed},
 };

@@ -23,6 +23,9 @@ use crate::{
     time::Timestamp,
 };
 
+/// How many completed items the state keeps whole; of older ones it knows the id (contract 3.3).
+pub const COMPLETED_KEPT: usize = 16;
+
 names! {
     /// Whether an item is still to be done.
     pub enum WorkItemState {
@@ -321,6 +324,8 @@ pub struct Work {
     pub spent: BTreeMap<WorkItemId, Spent>,
     /// Completed items, and the entry that says so.
     pub ended: BTreeMap<WorkItemId, Seq>,
+    /// The newest of them, most recently updated first: what was just done is shown, never decided on (contract 3.3).
+    pub completed: Vec<WorkItemRecord>,
     /// Delegations, and the entry that says how they stand.
     pub delegations: BTreeMap<DelegationId, (DelegationState, Seq)>,
     /// Records that completion refused (contract 3.3).
@@ -359,6 +364,7 @@ impl Work {
             self.items.remove(id);
             self.spent.remove(id);
             self.ended.insert(id.clone(), place.seq);
+            self.remember_completed(record);
             return;
         }
         if self.ended.contains_key(id) {
@@ -368,6 +374,13 @@ impl Work {
         let picked = self.items.get(id).is_some_and(|item| item.picked);
         let item = Item { seq: place.seq, record: record.clone(), moved: 0, picked };
         self.items.insert(id.clone(), item);
+    }
+
+    fn remember_completed(&mut self, record: &WorkItemRecord) {
+        self.completed.retain(|known| known.id != record.id);
+        self.completed.push(record.clone());
+        self.completed.sort_by(|a, b| (b.updated_at, &a.id).cmp(&(a.updated_at, &b.id)));
+        self.completed.truncate(COMPLETED_KEPT);
     }
 
     pub(crate) fn apply_focus(&mut self, place: &Place, set: &FocusSet) {
