@@ -194,53 +194,80 @@ fn work_signal(state: &State, current: Option<SchedulingState>) -> Option<WorkSi
     Some(WorkSignal { work_item_id: item.record.id.clone(), state: item.record.state, reactivation_mode: mode })
 }
 
-/// The closure of some facts: one order in both editions.
+/// A row of the closure table.
+#[derive(Clone, Copy, Debug)]
+pub struct Row {
+    /// Its id.
+    pub id: &'static str,
+    holds: fn(&Facts) -> bool,
+    outcome: ClosureOutcome,
+    reason: Option<WaitingReason>,
+    says: fn(&Facts) -> Vec<String>,
+}
+
+impl Row {
+    const fn new(id: &'static str, holds: fn(&Facts) -> bool, outcome: ClosureOutcome) -> Self {
+        Self { id, holds, outcome, reason: None, says: |_| Vec::new() }
+    }
+
+    const fn waits(id: &'static str, holds: fn(&Facts) -> bool, reason: WaitingReason) -> Self {
+        Self { reason: Some(reason), ..Self::new(id, holds, ClosureOutcome::Waiting) }
+    }
+
+    const fn saying(self, says: fn(&Facts) -> Vec<String>) -> Self {
+        Self { says, ..self }
+    }
+}
+
+/// The closure table (contract 6.1), one order in both editions: the first row that holds decides. The last one always does.
+pub static ROWS: [Row; 15] = [
+    Row::new("runtime_error", |facts| facts.runtime_error, ClosureOutcome::Failed),
+    Row::waits("run_open", |facts| facts.run_open, WaitingReason::AwaitingExternalChange).saying(|_| said("turn_in_progress")),
+    Row::new("turn_failed", |facts| facts.terminal.is_some_and(TurnTerminalKind::is_failure), ClosureOutcome::Failed)
+        .saying(|facts| facts.terminal.map(|kind| format!("turn_terminal_{kind}")).into_iter().collect()),
+    Row::waits("turn_unsettled", |facts| facts.turn_started && facts.terminal.is_none(), WaitingReason::AwaitingExternalChange)
+        .saying(|_| said("turn_terminal_missing")),
+    Row::new("work_signal", |facts| facts.work_signal.is_some(), ClosureOutcome::Continuable).saying(|_| said("runnable_work_present")),
+    Row::waits("operator_input", |facts| facts.awaiting_operator || facts.agent.operator, WaitingReason::AwaitingOperatorInput),
+    Row::waits("agent_external", |facts| facts.agent_intents > 0 || facts.agent.external, WaitingReason::AwaitingExternalChange),
+    Row::waits("timer", |facts| facts.timers > 0 || facts.agent.timer, WaitingReason::AwaitingTimer),
+    Row::waits("agent_task", |facts| facts.agent.task, WaitingReason::AwaitingTaskResult),
+    Row::waits("item_task", |facts| facts.current == Some(SchedulingState::WaitingTask), WaitingReason::AwaitingTaskResult),
+    Row::waits("item_external", |facts| facts.current == Some(SchedulingState::WaitingExternal), WaitingReason::AwaitingExternalChange),
+    Row::waits("item_timer", |facts| facts.current == Some(SchedulingState::WaitingTimer), WaitingReason::AwaitingTimer),
+    Row::waits("item_operator", |facts| facts.current == Some(SchedulingState::WaitingOperator), WaitingReason::AwaitingOperatorInput),
+    // contract D2: a wait for the runtime counts as external, so that something can end it.
+    Row::waits("item_system", |facts| facts.current == Some(SchedulingState::WaitingSystem), WaitingReason::AwaitingExternalChange),
+    Row::new("completed", |_| true, ClosureOutcome::Completed).saying(|facts| {
+        let settled = (facts.terminal == Some(TurnTerminalKind::Completed)).then_some("turn_terminal_completed");
+        settled.into_iter().chain(["no_waiting_condition"]).map(ToString::to_string).collect()
+    }),
+];
+
+fn said(what: &str) -> Vec<String> {
+    Vec::from([what.to_string()])
+}
+
+/// The closure of some facts.
 #[must_use]
 pub fn decide(facts: &Facts) -> Closure {
-    use ClosureOutcome as Outcome;
-    let waiting = |reason| (Outcome::Waiting, Some(reason));
-    let mut evidence = common_evidence(facts);
-    let mut work_signal = None;
-    let (outcome, waiting_reason) = if facts.runtime_error {
-        (Outcome::Failed, None)
-    } else if facts.run_open {
-        evidence.push("turn_in_progress".into());
-        waiting(WaitingReason::AwaitingExternalChange)
-    } else if let Some(kind) = facts.terminal.filter(|kind| kind.is_failure()) {
-        evidence.push(format!("turn_terminal_{kind}"));
-        (Outcome::Failed, None)
-    } else if facts.turn_started && facts.terminal.is_none() {
-        evidence.push("turn_terminal_missing".into());
-        waiting(WaitingReason::AwaitingExternalChange)
-    } else if let Some(signal) = &facts.work_signal {
-        evidence.push("runnable_work_present".into());
-        work_signal = Some(signal.clone());
-        (Outcome::Continuable, None)
-    } else if facts.awaiting_operator || facts.agent.operator {
-        waiting(WaitingReason::AwaitingOperatorInput)
-    } else if facts.agent_intents > 0 || facts.agent.external {
-        waiting(WaitingReason::AwaitingExternalChange)
-    } else if facts.timers > 0 || facts.agent.timer {
-        waiting(WaitingReason::AwaitingTimer)
-    } else if facts.agent.task {
-        waiting(WaitingReason::AwaitingTaskResult)
-    } else {
-        match facts.current {
-            Some(SchedulingState::WaitingTask) => waiting(WaitingReason::AwaitingTaskResult),
-            // contract D2: a wait for the runtime counts as external, so that something can end it.
-            Some(SchedulingState::WaitingExternal | SchedulingState::WaitingSystem) => waiting(WaitingReason::AwaitingExternalChange),
-            Some(SchedulingState::WaitingTimer) => waiting(WaitingReason::AwaitingTimer),
-            Some(SchedulingState::WaitingOperator) => waiting(WaitingReason::AwaitingOperatorInput),
-            _ => {
-                if facts.terminal == Some(TurnTerminalKind::Completed) {
-                    evidence.push("turn_terminal_completed".into());
-                }
-                evidence.push("no_waiting_condition".into());
-                (Outcome::Completed, None)
-            }
-        }
-    };
-    Closure { outcome, waiting_reason, work_signal, runtime_posture: facts.posture, evidence }
+    // INVARIANT: the last row always holds, so some row does.
+    decide_by(ROWS.iter(), facts).unwrap_or_else(|| closed_by(&ROWS[ROWS.len() - 1], facts))
+}
+
+/// The closure of some facts by some of the rows; none where none of them holds.
+pub(crate) fn decide_by<'a>(mut rows: impl Iterator<Item = &'a Row>, facts: &Facts) -> Option<Closure> {
+    rows.find(|row| (row.holds)(facts)).map(|row| closed_by(row, facts))
+}
+
+fn closed_by(row: &Row, facts: &Facts) -> Closure {
+    Closure {
+        outcome: row.outcome,
+        waiting_reason: row.reason,
+        work_signal: facts.work_signal.clone().filter(|_| row.outcome == ClosureOutcome::Continuable),
+        runtime_posture: facts.posture,
+        evidence: [common_evidence(facts), (row.says)(facts)].concat(),
+    }
 }
 
 /// The evidence that stands first, whatever the outcome.
@@ -271,4 +298,21 @@ fn common_evidence(facts: &Facts) -> Vec<String> {
         evidence.push("runtime_sleeping".into());
     }
     evidence
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_of_the_agent_itself_is_waited_for_like_one_of_its_item() {
+        let idle = Facts::of(&State::default());
+        let reason = |agent| decide(&Facts { agent, ..idle.clone() }).waiting_reason;
+        let none = AgentWaits::default();
+        assert_eq!(reason(none), None);
+        assert_eq!(reason(AgentWaits { operator: true, ..none }), Some(WaitingReason::AwaitingOperatorInput));
+        assert_eq!(reason(AgentWaits { external: true, ..none }), Some(WaitingReason::AwaitingExternalChange));
+        assert_eq!(reason(AgentWaits { timer: true, ..none }), Some(WaitingReason::AwaitingTimer));
+        assert_eq!(reason(AgentWaits { task: true, ..none }), Some(WaitingReason::AwaitingTaskResult));
+    }
 }

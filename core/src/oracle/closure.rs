@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     derive::{
-        closure::{self, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkSignal},
+        closure::{self, Closure, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkSignal},
         readiness::SchedulingState,
     },
     json::{self, JsonError},
@@ -36,7 +36,7 @@ struct GivenFacts {
 
 /// The closure with its absent parts as nulls.
 #[derive(Serialize)]
-struct Output {
+pub(super) struct Told {
     outcome: ClosureOutcome,
     waiting_reason: Option<WaitingReason>,
     work_signal: Option<WorkSignal>,
@@ -44,9 +44,21 @@ struct Output {
     evidence: Vec<String>,
 }
 
-pub(super) fn answer(input: &str) -> Result<String, JsonError> {
+impl Told {
+    pub(super) fn of(closure: Closure) -> Self {
+        Self {
+            outcome: closure.outcome,
+            waiting_reason: closure.waiting_reason,
+            work_signal: closure.work_signal,
+            runtime_posture: closure.runtime_posture,
+            evidence: closure.evidence,
+        }
+    }
+}
+
+pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonError> {
     let given = json::read::<Input>(input)?.facts;
-    let closure = closure::decide(&Facts {
+    let facts = Facts {
         runtime_error: given.runtime_error,
         blocking_tasks: given.active_blocking_tasks,
         intents: given.active_waiting_intents,
@@ -60,12 +72,8 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         run_open: given.turn_in_progress,
         terminal: given.turn_terminal_kind,
         posture: given.runtime_posture.unwrap_or(RuntimePosture::Awake),
-    });
-    Ok(json::write(&Output {
-        outcome: closure.outcome,
-        waiting_reason: closure.waiting_reason,
-        work_signal: closure.work_signal,
-        runtime_posture: closure.runtime_posture,
-        evidence: closure.evidence,
-    }))
+    };
+    let rows = closure::ROWS.iter().filter(|row| Some(row.id) != without);
+    let closure = closure::decide_by(rows, &facts).ok_or_else(|| JsonError::at_field("facts", "no row is left that holds"))?;
+    Ok(json::write(&Told::of(closure)))
 }

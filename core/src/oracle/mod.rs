@@ -29,14 +29,15 @@ pub fn answer(input: &str) -> Result<String, JsonError> {
     answer_without_rule(input, None)
 }
 
-/// The answer of a ladder that lacks one rule, for tests that no rule is idle; none is lacking where none is named.
+/// The answer of a ladder that lacks one rule, or of a closure table that lacks one row, for tests that none is idle; none is lacking
+/// where none is named.
 ///
 /// # Errors
 /// As [`answer`]; also where no rule is left that could fire.
 pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, JsonError> {
     let operation: Operation = crate::json::read(input)?;
     match operation.op.as_str() {
-        "closure" => closure::answer(input),
+        "closure" => closure::answer(input, rule),
         "continuation" => continuation::answer(input),
         "trigger" => trigger::answer(input),
         "decide" => decide::answer(input, rule),
