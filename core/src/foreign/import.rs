@@ -64,6 +64,18 @@ impl Import {
         Ok(Self { agent_id, records, torn })
     }
 
+    /// What an agent's state and some full records become, without a folder around them. Each intent is recorded with its mirror.
+    #[cfg(feature = "oracle")]
+    pub(crate) fn of_records<'a>(agent: &str, lines: impl Iterator<Item = (Class, &'a str)>) -> Result<Self, json::JsonError> {
+        let agent = agent::whole(agent)?;
+        let agent_id = agent.agent_id.clone();
+        let mut records: Vec<_> = agent.into_controls(Vec::new()).into_iter().map(Record::Control).collect();
+        for (class, text) in lines {
+            records.extend(full::records(class, text, false)?);
+        }
+        Ok(Self { agent_id, records, torn: Vec::new() })
+    }
+
     /// Whose ledger it is.
     #[must_use]
     pub fn agent_id(&self) -> &AgentId {

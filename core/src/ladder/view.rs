@@ -217,7 +217,8 @@ fn system_waits(state: &State) -> Vec<SystemWaitView> {
         .filter_map(|wait| {
             let item = wait.record.work_item_id.as_ref().map(|id| state.work.items.get(id));
             let waits = match item {
-                None => true,
+                // What calls itself the mirror of an intent is a wait of the intent's, never one of the agent's own.
+                None => !wait.record.is_mirror(),
                 Some(item) => readiness::of(state, item?).state == SchedulingState::WaitingSystem,
             };
             waits.then(|| SystemWaitView {
@@ -232,7 +233,8 @@ fn system_waits(state: &State) -> Vec<SystemWaitView> {
     waits
 }
 
-fn head_view(state: &State, held: &Held) -> HeadView {
+/// What the rules may know about a message if it goes next.
+pub(crate) fn head_view(state: &State, held: &Held) -> HeadView {
     let message = &held.record;
     let met = continuation::resolve(state, held);
     HeadView {

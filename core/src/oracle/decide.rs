@@ -12,14 +12,15 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Deserialize;
 
+use super::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS};
 use crate::{
     derive::{continuation::Resolution, readiness::SchedulingState},
-    id::{MessageId, RunId, Seq, TaskId, WorkItemId},
+    id::{RunId, Seq, WorkItemId},
     json::{self, JsonError, RawJson},
     ladder::{
-        self, Boundary, Decision, DecisionKind, Edition, View,
+        Boundary, Decision, DecisionKind, Edition, View,
         key::{Epoch, Key},
         view::{HeadView, HintView, ItemView, KeyView, RunView, SystemWaitView},
     },
@@ -93,26 +94,6 @@ struct Duplicate {
     id: String,
 }
 
-/// The decision with the keys of the reference runtime.
-#[derive(Serialize)]
-struct Output {
-    decision: DecisionKind,
-    reason: String,
-    model_reentry: bool,
-    liveness_only: bool,
-    message_id: Option<MessageId>,
-    work_item_id: Option<WorkItemId>,
-    task_id: Option<TaskId>,
-    boundary: Boundary,
-    evidence: Vec<String>,
-}
-
-/// Rows of contract 7.2 that each kind of input asks.
-const MESSAGE_ROWS: &[&str] = &["1.", "3."];
-const WAIT_ROWS: &[&str] = &["1.", "2.", "7.", "8."];
-const REST_ROW: &[&str] = &["9.sleep"];
-const IDLE_ROWS: &[&str] = &["1.", "2.", "7.", "8.", "9."];
-
 pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonError> {
     let ladder = Ladder { without };
     let Input { projection, boundary, input } = json::read(input)?;
@@ -126,34 +107,10 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         _ => ladder.asked(IDLE_ROWS, &view),
     };
     let decision = decision.ok_or_else(|| JsonError::at_field("input.type", "no rule that this input asks can fire"))?;
-    Ok(json::write(&Output {
-        decision: decision.kind,
-        reason: decision.reason,
-        model_reentry: decision.model_reentry,
-        liveness_only: decision.liveness_only,
-        message_id: decision.message_id,
-        work_item_id: decision.work_item_id,
-        task_id: decision.task_id,
-        boundary,
-        evidence: decision.evidence,
-    }))
-}
-
-/// The product's rules, all of them or all but one.
-struct Ladder<'a> {
-    without: Option<&'a str>,
+    Ok(json::write(&Said::of(decision).at(Some(&boundary.to_string()))))
 }
 
 impl Ladder<'_> {
-    /// What the rules of some rows decide; none where none of them fires.
-    fn asked(&self, rows: &[&str], view: &View) -> Option<Decision> {
-        let rules = Edition::default()
-            .rules()
-            .iter()
-            .filter(|rule| rows.iter().any(|row| rule.id.starts_with(row)) && Some(rule.id) != self.without);
-        ladder::decide_by(Edition::default(), rules, view).ok().map(|ruling| ruling.decision)
-    }
-
     fn message(&self, mut view: View, input: MessageInput) -> Option<Decision> {
         let message = input.message;
         view.turns_allowed = input.model_turn_allowed;

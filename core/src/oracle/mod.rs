@@ -3,9 +3,11 @@
 //! A vector is an input and what the reference runtime answered. Nothing is decided here: an input is read into the facts, the prior or the
 //! view that the product's function takes, and the function is called.
 
+mod asked;
 mod closure;
 mod continuation;
 mod decide;
+mod ledger;
 mod task_merge;
 mod trigger;
 
@@ -14,7 +16,7 @@ use alloc::string::String;
 use crate::json::JsonError;
 
 /// The operations that are answered, in the order of the vectors' documentation.
-pub const OPERATIONS: [&str; 5] = ["closure", "continuation", "trigger", "decide", "task_merge"];
+pub const OPERATIONS: [&str; 6] = ["closure", "continuation", "trigger", "decide", "ledger", "task_merge"];
 
 #[derive(serde::Deserialize)]
 struct Operation {
@@ -41,6 +43,7 @@ pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, Js
         "continuation" => continuation::answer(input),
         "trigger" => trigger::answer(input),
         "decide" => decide::answer(input, rule),
+        "ledger" => ledger::answer(input, rule),
         "task_merge" => task_merge::answer(input),
         other => Err(JsonError::at_field("op", format_args!("unknown operation `{other}`, expected one of {OPERATIONS:?}"))),
     }

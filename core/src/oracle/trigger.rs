@@ -46,15 +46,16 @@ struct Normalized {
     work_item_id: Option<WorkItemId>,
 }
 
+/// The task that a message carries, or why it carries none.
 #[derive(Serialize)]
 #[serde(untagged)]
-enum Payload {
+pub(super) enum Payload {
     Task(Task),
     Malformed { error: String },
 }
 
 #[derive(Serialize)]
-struct Task {
+pub(super) struct Task {
     agent_id: AgentId,
     detail: Option<RawJson>,
     effective_work_item_id: Option<WorkItemId>,
@@ -67,14 +68,28 @@ struct Task {
     work_item_id: Option<WorkItemId>,
 }
 
+/// The trigger with its absent parts as nulls.
 #[derive(Serialize)]
-struct Read {
+pub(super) struct Read {
     contentful: bool,
     kind: TriggerKind,
     task_blocking: bool,
     task_terminal: bool,
     task_wait_policy: Option<TaskWaitPolicy>,
     wake_hint_source: Option<String>,
+}
+
+impl From<Trigger> for Read {
+    fn from(trigger: Trigger) -> Self {
+        Self {
+            contentful: trigger.contentful,
+            kind: trigger.kind,
+            task_blocking: trigger.task_blocking,
+            task_terminal: trigger.task_terminal,
+            task_wait_policy: trigger.task_wait_policy,
+            wake_hint_source: trigger.wake_hint_source,
+        }
+    }
 }
 
 pub(super) fn answer(input: &str) -> Result<String, JsonError> {
@@ -90,15 +105,8 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         model_turn_allowed: status != AgentStatus::Stopped,
         operator_interjection: message.priority == Priority::Interject && message.is_operator_input(),
         resolution: resolution.map(Resolved::from),
-        task: matches!(message.kind, MessageKind::TaskStatus | MessageKind::TaskResult).then(|| payload(&message)),
-        trigger: trigger.map(|trigger| Read {
-            contentful: trigger.contentful,
-            kind: trigger.kind,
-            task_blocking: trigger.task_blocking,
-            task_terminal: trigger.task_terminal,
-            task_wait_policy: trigger.task_wait_policy,
-            wake_hint_source: trigger.wake_hint_source,
-        }),
+        task: task(&message),
+        trigger: trigger.map(Read::from),
         normalized: Normalized {
             authority_class: message.authority_class,
             source_refs: message.source_refs,
@@ -109,8 +117,12 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     }))
 }
 
-fn payload(message: &MessageRecord) -> Payload {
-    match TaskRecord::of_message(message, message.created_at) {
+/// The task of a message of a kind that carries one.
+pub(super) fn task(message: &MessageRecord) -> Option<Payload> {
+    if !matches!(message.kind, MessageKind::TaskStatus | MessageKind::TaskResult) {
+        return None;
+    }
+    Some(match TaskRecord::of_message(message, message.created_at) {
         Ok(task) => Payload::Task(Task {
             effective_work_item_id: task.effective_work_item_id(),
             wait_policy: task.wait_policy(),
@@ -124,5 +136,5 @@ fn payload(message: &MessageRecord) -> Payload {
             work_item_id: task.work_item_id,
         }),
         Err(why) => Payload::Malformed { error: why.to_string() },
-    }
+    })
 }

@@ -10,6 +10,8 @@ pub(super) fn deliberate(operation: &str, input: &Value, expected: &Value, answe
         "continuation" => &[(11, d11)],
         "trigger" => &[(11, d11_in_trigger), (21, d21)],
         "decide" => &[(2, d2_in_decide), (4, d4), (7, d7), (18, d18), (22, d22)],
+        // Its answer has many parts, each with its own.
+        "ledger" => return super::ledger::deliberate(input, expected, answer),
         _ => &[],
     };
     candidates.iter().filter(|(_, judge)| judge(input, expected, answer)).map(|(number, _)| *number).collect()

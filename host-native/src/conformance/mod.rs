@@ -4,6 +4,7 @@
 //! contract demands; [`difference`] has one narrow function for each.
 
 mod difference;
+mod ledger;
 mod oracle;
 mod vectors;
 

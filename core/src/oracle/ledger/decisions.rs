@@ -1,0 +1,138 @@
+//! What is decided, asked row by row as the reference runtime asks.
+
+use alloc::{boxed::Box, string::String, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    derive::{continuation::Trigger, recheck},
+    id::{MessageId, WorkItemId},
+    ladder::{
+        Boundary, View,
+        view::{self, KeyView},
+    },
+    oracle::{
+        asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, Said},
+        continuation::Resolved,
+        trigger::{self, Payload, Read},
+    },
+    plane::control::AgentStatus,
+    state::State,
+    time::Timestamp,
+};
+
+/// Rules that a system wait and the waits of contract 7.2 stand in.
+const WAITS: &[&str] = &["7.", "8."];
+/// Rules that offer a tick.
+const TICKS: &[&str] = &["4.", "5.", "6."];
+/// Rules that stand above every tick.
+const GATE: [&str; 2] = ["1.", "2."];
+
+pub(super) struct Asked<'a> {
+    pub(super) ladder: Ladder<'a>,
+    pub(super) state: &'a State,
+    pub(super) pending: u64,
+}
+
+/// The tick that comes first, and what is decided about it.
+#[derive(Serialize)]
+pub(super) struct IdleTick {
+    trigger: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work_item_id: Option<WorkItemId>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    work_item_ids: Vec<WorkItemId>,
+    decision: Option<Said>,
+}
+
+/// What the run loop meets first.
+#[derive(Serialize)]
+#[serde(tag = "poll", rename_all = "snake_case")]
+pub(super) enum Poll {
+    Stopped { decision: Option<Said> },
+    Message { message_id: MessageId, plan: Box<Plan>, decision: Option<Said> },
+    Idle,
+}
+
+#[derive(Serialize)]
+pub(super) struct Plan {
+    model_turn_allowed: bool,
+    trigger: Option<Read>,
+    task: Option<Payload>,
+    resolution: Option<Resolved>,
+}
+
+impl Asked<'_> {
+    /// The view at a boundary where the queue is as long as the agent's state says, and no key is spent: the reference runtime is asked
+    /// without the duplicates that spend them.
+    fn view(&self, boundary: Boundary) -> View {
+        let mut view = View { queue_len: self.pending, ..View::of(self.state, boundary) };
+        let unspend = |key: &mut KeyView| key.spent_by = None;
+        view.hint.iter_mut().for_each(|hint| unspend(&mut hint.key));
+        view.current.iter_mut().for_each(|(item, _)| unspend(&mut item.key));
+        view.queued.iter_mut().for_each(|item| unspend(&mut item.key));
+        view.system_waits.iter_mut().for_each(|wait| unspend(&mut wait.key));
+        view
+    }
+
+    fn asked(&self, rows: &[&str], view: &View) -> Option<Said> {
+        self.ladder.asked(rows, view).map(Said::of)
+    }
+
+    /// What is waited for, whatever the agent is doing.
+    pub(super) fn wait(&self) -> Option<Said> {
+        Some(self.asked(WAITS, &self.view(Boundary::RunLoopIdle))?.at(None))
+    }
+
+    pub(super) fn idle(&self) -> Option<Said> {
+        self.asked(IDLE_ROWS, &self.view(Boundary::RunLoopIdle))
+    }
+
+    /// The idle boundary asked past the gate that answers for stopped agents; it then notes the queue too.
+    pub(super) fn idle_past_the_gate(&self) -> Option<Said> {
+        let mut said = self.idle()?.at(Some("fixture"));
+        if self.view(Boundary::RunLoopIdle).status == AgentStatus::Stopped {
+            said.evidence.push(alloc::format!("queue_len={}", self.pending));
+        }
+        Some(said)
+    }
+
+    pub(super) fn tick(&self, now: Timestamp) -> IdleTick {
+        let view = self.view(Boundary::IdleTick);
+        if let Some(offered) = self.ladder.asked(TICKS, &view) {
+            let rows = [GATE[0], GATE[1], offered.rule.as_str()];
+            return IdleTick {
+                trigger: Some(offered.reason),
+                work_item_id: offered.work_item_id,
+                work_item_ids: Vec::new(),
+                decision: self.asked(&rows, &view),
+            };
+        }
+        let due: Vec<_> = recheck::due(self.state, now).into_iter().map(|item| item.record.id.clone()).collect();
+        IdleTick {
+            trigger: (!due.is_empty()).then(|| "blocked_recheck".into()),
+            work_item_id: None,
+            decision: if due.is_empty() { self.asked(WAITS, &view) } else { None },
+            work_item_ids: due,
+        }
+    }
+
+    /// The run loop asks with the queue that it recovered.
+    pub(super) fn poll(&self) -> Poll {
+        let mut view = View::of(self.state, Boundary::RunLoop);
+        if view.status == AgentStatus::Stopped {
+            return Poll::Stopped { decision: self.asked(&GATE[..1], &view) };
+        }
+        let Some(held) = self.state.queue.head(self.state.control.policy.lane_burst) else { return Poll::Idle };
+        // Ours takes no message while a run is open; the reference runtime asks about it all the same.
+        let head = view::head_view(self.state, held);
+        let plan = Box::new(Plan {
+            model_turn_allowed: view.turns_allowed,
+            trigger: Trigger::of(self.state, held).map(Read::from),
+            task: trigger::task(&held.record),
+            resolution: head.resolution.clone().map(Resolved::from),
+        });
+        view.head = Some(head);
+        Poll::Message { message_id: held.record.id.clone(), plan, decision: self.asked(MESSAGE_ROWS, &view) }
+    }
+}

@@ -1,0 +1,125 @@
+//! Operation `ledger`: the records of every class in, every reading of them out.
+//!
+//! The records become a ledger of ours by the product's own import, which observes them: nothing drives it. All parts of the answer are
+//! readings of the state that results, under the reference runtime's keys. It asks its scheduler several times where ours answers once,
+//! and takes the length of the queue from a cache in the agent's state; both are done here as it does them (`conformance` mappings).
+
+mod decisions;
+mod given;
+mod shapes;
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::Serialize;
+
+use super::{
+    asked::{Ladder, Said},
+    closure::Told,
+};
+use crate::{
+    derive::{
+        closure::{self, Facts, WorkSignal},
+        diagnostic::{self, Diagnostic},
+        posture::{self, AgentPosture},
+        recheck, status,
+        work_queue::WorkQueue,
+    },
+    fact::Fact,
+    id::{TaskId, TimerId, WorkItemId},
+    json::{self, JsonError},
+    machine::{Machine, Options, ProposeError},
+    plane::control::{AgentStatus, Marker},
+    state::State,
+    time::Timestamp,
+};
+
+#[derive(Serialize)]
+struct Output<'a> {
+    projection: shapes::Projection<'a>,
+    work_queue: shapes::Lists<'a>,
+    work_reactivation_signal: Option<WorkSignal>,
+    waiting_contract_anchor: Option<&'a WorkItemId>,
+    posture: AgentPosture,
+    closure: Told,
+    wait_decision: Option<Said>,
+    idle_boundary: Option<Said>,
+    idle_boundary_direct: Option<Said>,
+    idle_tick: decisions::IdleTick,
+    run_loop: decisions::Poll,
+    diagnostics: Vec<Diagnostic>,
+    due_rechecks: Vec<&'a WorkItemId>,
+    next_recheck_at: Option<Timestamp>,
+    recovery: Recovery<'a>,
+    events_on_disk: usize,
+}
+
+#[derive(Serialize)]
+struct Recovery<'a> {
+    replay_message_ids: Vec<&'a crate::id::MessageId>,
+    queue_order: Vec<&'a crate::id::MessageId>,
+    active_task_ids: Vec<&'a TaskId>,
+    active_timer_ids: Vec<&'a TimerId>,
+    bootstrap: Bootstrap,
+}
+
+/// What a restart makes of the agent.
+#[derive(Serialize)]
+struct Bootstrap {
+    status: AgentStatus,
+    current_run_id: Option<String>,
+    changed: bool,
+}
+
+pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonError> {
+    let given = given::read(input)?;
+    let events_on_disk = given.events_on_disk;
+    let mut machine = Machine::new(Options::new(given.import.agent_id().clone()));
+    let refused = |why: ProposeError| JsonError::at_field("records", why);
+    machine.begin(given.now).map_err(refused)?;
+    machine.committed();
+    machine.import(given.import, given.now).map_err(refused)?;
+    machine.committed();
+    let state = &machine.state().clone();
+    if status::of(state) != AgentStatus::Stopped {
+        // The reference runtime starts no loop for a stopped agent, so nothing restarts it.
+        machine.propose(Fact::RuntimeRestarted(Marker {}), given.now).map_err(refused)?;
+        machine.committed();
+    }
+
+    let queue = WorkQueue::of(state);
+    let asked = decisions::Asked { ladder: Ladder { without }, state, pending: given.pending };
+    Ok(json::write(&Output {
+        projection: shapes::Projection::of(state, given.pending),
+        work_queue: shapes::Lists::of(&queue),
+        work_reactivation_signal: Facts::of(state).work_signal,
+        waiting_contract_anchor: queue.anchor().map(|candidate| candidate.id()),
+        posture: posture::of(state),
+        closure: Told::of(closure::decide(&Facts::of(state))),
+        wait_decision: asked.wait(),
+        idle_boundary: asked.idle(),
+        idle_boundary_direct: asked.idle_past_the_gate(),
+        idle_tick: asked.tick(given.now),
+        run_loop: asked.poll(),
+        diagnostics: diagnostic::known_to_the_reference(state, given.pending),
+        due_rechecks: recheck::due(state, given.now).into_iter().map(|item| &item.record.id).collect(),
+        next_recheck_at: recheck::next(state),
+        recovery: Recovery {
+            replay_message_ids: state.queue.replayable(),
+            queue_order: state.queue.waiting().map(|held| &held.record.id).collect(),
+            active_task_ids: crate::derive::projection::active_tasks(state).into_iter().map(|task| &task.record.id).collect(),
+            active_timer_ids: state.waiting.timers.keys().collect(),
+            bootstrap: bootstrap(state, machine.state()),
+        },
+        events_on_disk,
+    }))
+}
+
+fn bootstrap(before: &State, after: &State) -> Bootstrap {
+    let run = |state: &State| state.turns.run.as_ref().map(|run| run.run_id.to_string());
+    let stands = |state: &State| (status::of(state), run(state));
+    let (status, current_run_id) = stands(after);
+    Bootstrap { status, current_run_id, changed: stands(before) != stands(after) }
+}
