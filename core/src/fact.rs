@@ -33,7 +33,7 @@ use crate::{
 
 vocabulary! {
     tag "fact";
-    /// One typed input: `{"fact": "<name>", ...}`.
+    /// One typed input: `{"fact": "<name>", ...}` (contract 2.1).
     pub enum Fact {
         /// Something came in.
         "message_queued" => MessageQueued(MessageQueued),

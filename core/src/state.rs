@@ -115,6 +115,8 @@ impl State {
                 self.control.apply(place, record, &self.waiting);
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
+                    // What an import has queued, or was told to look at, ends the rest that it came with.
+                    ControlRecord::RuntimeRestarted(_) if !place.live && self.has_imported_news() => self.control.wake(),
                     ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
                     _ => {}
                 }
@@ -212,6 +214,10 @@ impl State {
             started_at: self.at,
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
+    }
+
+    fn has_imported_news(&self) -> bool {
+        !self.queue.is_empty() || self.control.hint.is_some()
     }
 
     /// The position of the next entry.

@@ -13,8 +13,8 @@ const EQUAL_PER_MILLE: [(&str, usize); 7] = [
     ("continuation", 950),
     ("trigger", 950),
     ("decide", 850),
-    ("ledger", 160),
-    ("ledger_clean", 600),
+    ("ledger", 220),
+    ("ledger_clean", 780),
     ("task_merge", 995),
 ];
 

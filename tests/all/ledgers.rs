@@ -19,7 +19,7 @@ struct Meant {
     ours: &'static str,
 }
 
-const MEANT: [Meant; 6] = [
+const MEANT: [Meant; 5] = [
     Meant { folder: "03-two-items", field: "decision", because: "D5", theirs: r#""Noop""#, ours: r#""StayIdle""# },
     Meant {
         folder: "03-two-items",
@@ -27,13 +27,6 @@ const MEANT: [Meant; 6] = [
         because: "D5",
         theirs: r#""duplicate_queued_available""#,
         ours: r#""already_asleep""#,
-    },
-    Meant {
-        folder: "10-crash-mid-turn",
-        field: "decision_reason",
-        because: "D18",
-        theirs: r#""queue_not_empty""#,
-        ours: r#""turn_in_progress""#,
     },
     Meant { folder: "11c-needs-recovery", field: "decision", because: "D5", theirs: r#""Noop""#, ours: r#""StayIdle""# },
     Meant {

@@ -83,7 +83,8 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
         }
     }
     assert!(ways >= 100, "{ways} ways were found");
-    for kind in DecisionKind::ALL {
+    // Noop says that a run is open, and runs are opened by decisions, not by facts.
+    for kind in DecisionKind::ALL.into_iter().filter(|kind| *kind != DecisionKind::Noop) {
         assert!(reached.contains(&kind), "no fixture has a way to {kind:?}");
     }
 }

@@ -76,6 +76,7 @@ pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), 
     hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
 }
 
+/// Quiescence (contract 9.2).
 pub(super) fn i19(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     let rest = decision(batch).filter(|(decision, _)| decision.kind.rests_as().is_some());
     let Some((_, entry)) = rest else { return Ok(()) };

@@ -156,7 +156,7 @@ impl Facts {
     #[must_use]
     pub fn of(state: &State) -> Self {
         let current = state.work.current().map(|item| readiness::of(state, item).state);
-        let asleep = matches!(status::of(state), AgentStatus::Asleep | AgentStatus::AwaitingTask);
+        let asleep = status::of(state) == AgentStatus::Asleep;
         Self {
             runtime_error: state.context.runtime_error().is_some(),
             blocking_tasks: state.tasks.active.values().filter(|task| task.is_blocking()).count(),

@@ -162,6 +162,7 @@ const WAITS_FOR_TIMER: Atom = Atom {
 };
 const HAS_SYSTEM_WAIT: Atom = Atom { name: "waits_for_system", holds: |view| !view.system_waits.is_empty() };
 const QUEUE_HAS_MESSAGES: Atom = Atom { name: "messages_wait", holds: |view| view.queue_len > 0 };
+const IS_NOT_ASLEEP: Atom = Atom { name: "not_asleep", holds: |view| view.status != AgentStatus::Asleep };
 const IS_ASLEEP: Atom =
     Atom { name: "already_asleep", holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask) };
 
@@ -224,14 +225,19 @@ pub(super) const RUN_OPEN: Rule = Rule {
     kind: DecisionKind::Noop,
     guard: &[HAS_RUN],
     keys: NO_KEYS,
-    decide: |view| Verdict {
-        reason: "turn_in_progress".into(),
-        evidence: match view.boundary {
-            Boundary::IdleTick => Vec::from([active_run(view)]),
-            _ => Vec::from([status(view), queue_len(view)]),
-        },
-        because: because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.seq)),
-        ..Verdict::default()
+    decide: |view| {
+        // The reference runtime names the queue first (`observed-decisions.md` 4.4), except where it asks for a tick.
+        let (reason, evidence) = match view.boundary {
+            Boundary::IdleTick => ("turn_in_progress", Vec::from([active_run(view)])),
+            _ if view.queue_len > 0 => ("queue_not_empty", Vec::from([status(view), queue_len(view)])),
+            _ => ("turn_in_progress", Vec::from([status(view), queue_len(view)])),
+        };
+        Verdict {
+            reason: reason.into(),
+            evidence,
+            because: because(ReasonCode::RunOpen, view.run.as_ref().map(|run| run.seq)),
+            ..Verdict::default()
+        }
     },
 };
 
@@ -449,7 +455,7 @@ pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
     id: "9.queue_not_empty",
     says: "while messages wait the agent does not rest",
     kind: DecisionKind::Noop,
-    guard: &[QUEUE_HAS_MESSAGES],
+    guard: &[QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
     keys: NO_KEYS,
     decide: |view| Verdict { reason: "queue_not_empty".into(), evidence: Vec::from([status(view), queue_len(view)]), ..Verdict::default() },
 };
@@ -468,6 +474,7 @@ pub(super) const REST_STAY_IDLE: Rule = Rule {
     },
 };
 
+/// D28: work whose keys are spent does not keep the agent from its rest.
 pub(super) const REST_SLEEP: Rule = Rule {
     id: "9.sleep",
     says: "nothing is pending",

@@ -171,7 +171,7 @@ impl View {
             status: status::of(state),
             control_seq: control.stopped.or(control.closing),
             closing: control.closing.is_some(),
-            queue_len: state.queue.len() as u64,
+            queue_len: if state.turns.run.is_some() { state.queue.untaken() } else { state.queue.len() } as u64,
             turns_allowed: control.stopped.is_none() && control.closing.is_none(),
             run: state.turns.run.as_ref().map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
             head: head::of(state).map(|held| head_view(state, held)),

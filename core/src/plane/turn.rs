@@ -250,7 +250,8 @@ pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outc
     in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
 }
 
-/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its message replays (contract 4.3).
+/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its message replays (contract 4.3,
+/// D9). The agent goes on, whoever broke the run off (D25), and a failure of the host settles the message like any other (D24).
 pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcome {
     in_open_run(state, &fact.run_id, |run| {
         if state.control.closing.is_some() {
@@ -322,7 +323,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         records.push(Record::QueueEntry(QueueEntryRecord::of(&held.record, status, at)));
     }
     if let Some(binding) = &run.work_item {
-        // contract 5.7: the commit appends its event and never writes the item.
+        // contract 5.7, D8: the commit appends its event and never writes the item.
         let committed = TurnEndCommitted { turn_index: run.turn_index, work_item_id: &binding.work_item_id, terminal_kind: kind };
         records.push(Record::Event(EventRecord::of(EventKind::WorkItemTurnEndCommitted, at, &committed)));
     }

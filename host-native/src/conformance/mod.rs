@@ -35,5 +35,10 @@ pub fn judge(vector: &Vector, answer: &str) -> Judgement {
         return Judgement::Equal;
     };
     let deliberate = difference::deliberate(&vector.operation, &input, &expected, &answered);
-    if deliberate.is_empty() { Judgement::Failed(path, left, right) } else { Judgement::Deliberate(deliberate) }
+    if deliberate.is_empty() {
+        return Judgement::Failed(path, left, right);
+    }
+    // What the reference runtime is asked twice, ours answers once: the other asking must be explained, and is not counted.
+    let is_equal = vector.operation == "ledger" && ledger::is_equal_where_compared(&input, &expected, &answered);
+    if is_equal { Judgement::Equal } else { Judgement::Deliberate(deliberate) }
 }

@@ -2505,6 +2505,10 @@ export interface Explanation {
    */
   head: Head;
   /**
+   * What the agent does and why, in a sentence.
+   */
+  sentence: string;
+  /**
    * Where the agent stands.
    */
   status: AgentStatus;

@@ -36,7 +36,8 @@ pub(super) fn all(tree: &Tree) -> Vec<Citation<'_>> {
     for file in tree.files.iter().filter(|file| cites(file)) {
         let tests = test_parts::of(file);
         for (line, text) in file.lines() {
-            for number in comment(file, text).map(cited).unwrap_or_default() {
+            let listed = (file.extension() == "rs").then(|| quoted(text)).into_iter().flatten();
+            for number in comment(file, text).map(cited).unwrap_or_default().into_iter().chain(listed) {
                 citations.push(Citation { number, path: &file.path, line, is_test: tests.contains(line) });
             }
         }
@@ -56,6 +57,12 @@ fn comment<'a>(file: &File, line: &'a str) -> Option<&'a str> {
         "md" if file.path.starts_with("tests/") => Some(line),
         _ => None,
     }
+}
+
+/// Numbers of invariants and of differences that stand alone in quotes, as in a list of them.
+fn quoted(line: &str) -> impl Iterator<Item = String> {
+    let is_number = |text: &&str| text.starts_with(['I', 'D']) && text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_digit());
+    line.split('"').skip(1).step_by(2).filter(is_number).map(str::to_owned)
 }
 
 /// Every statement that a comment cites: numbers after the word `contract`, and `I<n>` and `D<n>` anywhere.
@@ -91,6 +98,11 @@ mod tests {
         for cited in ["`8.77`", "`I26`", "`D30`"] {
             assert!(found.iter().any(|finding| finding.contains(cited)), "{cited}");
         }
+    }
+
+    #[test]
+    fn a_number_in_quotes_is_a_citation_in_a_program() {
+        assert_eq!(quoted(r#"    ("I7", 3, "D12x", "I") because "D5""#).collect::<Vec<_>>(), ["I7", "D5"]);
     }
 
     #[test]

@@ -119,7 +119,7 @@ impl Asked<'_> {
 
     /// The run loop asks with the queue that it recovered.
     pub(super) fn poll(&self) -> Poll {
-        let mut view = View::of(self.state, Boundary::RunLoop);
+        let mut view = View { queue_len: self.state.queue.len() as u64, ..View::of(self.state, Boundary::RunLoop) };
         if view.status == AgentStatus::Stopped {
             return Poll::Stopped { decision: self.asked(&GATE[..1], &view) };
         }

@@ -111,15 +111,17 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
             queue_order: state.queue.waiting().map(|held| &held.record.id).collect(),
             active_task_ids: crate::derive::projection::active_tasks(state).into_iter().map(|task| &task.record.id).collect(),
             active_timer_ids: state.waiting.timers.keys().collect(),
-            bootstrap: bootstrap(state, machine.state()),
+            bootstrap: bootstrap(state, machine.state(), given.pending),
         },
         events_on_disk,
     }))
 }
 
-fn bootstrap(before: &State, after: &State) -> Bootstrap {
+/// What waits by the cache counts as queued here too, and what is queued ends the rest that an import came with.
+fn bootstrap(before: &State, after: &State, pending: u64) -> Bootstrap {
     let run = |state: &State| state.turns.run.as_ref().map(|run| run.run_id.to_string());
     let stands = |state: &State| (status::of(state), run(state));
     let (status, current_run_id) = stands(after);
-    Bootstrap { status, current_run_id, changed: stands(before) != stands(after) }
+    let status = if pending > 0 && status == AgentStatus::Asleep { AgentStatus::AwakeIdle } else { status };
+    Bootstrap { status, changed: stands(before) != (status, current_run_id.clone()), current_run_id }
 }

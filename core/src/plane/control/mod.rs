@@ -240,7 +240,8 @@ pub(crate) fn start(_: &State) -> Outcome {
     Outcome::accepted(record(ControlRecord::StartRequested(Marker {})))
 }
 
-/// The transition of `stop_requested`: breaks off the run and lets the host release what it holds (contract 4.2).
+/// The transition of `stop_requested`: breaks off the run and lets the host release what it holds; hints stay (contract 4.2,
+/// D26).
 pub(crate) fn stop(state: &State) -> Outcome {
     let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::AgentStopped });
     let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
@@ -325,7 +326,7 @@ impl Coalesced {
 }
 
 impl PendingHint {
-    /// What tells this hint from others of its scope (contract 8.4): its entry, or, recorded elsewhere, its microsecond.
+    /// What tells this hint from others of its scope (contract 8.4, D16): its entry, or, recorded elsewhere, its microsecond.
     #[must_use]
     pub fn generation(&self) -> i64 {
         match self.created_at {
@@ -440,9 +441,13 @@ impl Control {
             ControlRecord::StopRequested(_) => self.stopped = Some(place.seq),
             ControlRecord::ShutdownRequested(_) => self.closing = Some(place.seq),
             ControlRecord::RuntimeRestarted(_) => {
+                if self.live_from.is_none() {
+                    // contract 4.1: asleep in an import is a rest that its runtime recorded.
+                    self.resting = self.imported_status.filter(|status| *status == AgentStatus::Asleep);
+                    self.live_from = Some(place.seq);
+                }
                 self.booted = true;
                 self.closing = None;
-                self.live_from.get_or_insert(place.seq);
             }
             ControlRecord::PolicySet(set) => {
                 self.policy = set.policy.clone().unwrap_or_else(|| self.policy.clone());

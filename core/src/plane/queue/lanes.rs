@@ -1,7 +1,7 @@
 //! The state of the queue: which messages wait, in which order, and how the others ended.
 
 use alloc::{
-    collections::{BTreeMap, btree_map::Entry as MapEntry},
+    collections::{BTreeMap, BTreeSet, btree_map::Entry as MapEntry},
     vec::Vec,
 };
 use core::num::NonZeroU64;
@@ -66,6 +66,9 @@ pub struct Queue {
     /// The operator input among them, oldest first.
     #[serde(skip)]
     operator: BTreeMap<Position, MessageId>,
+    /// Those among them that were taken before and wait to replay.
+    #[serde(skip)]
+    replaying: BTreeSet<MessageId>,
     passed: Passed,
     ended: BTreeMap<MessageId, (QueueStatus, Seq)>,
     /// Records that a terminal status refused (contract 3.3).
@@ -79,6 +82,12 @@ impl Queue {
         self.ready.values().map(BTreeMap::len).sum()
     }
 
+    /// How many of them were never taken. An import does not say which message its open run has taken, so that one waits too, to replay.
+    #[must_use]
+    pub fn untaken(&self) -> usize {
+        self.len() - self.replaying.len()
+    }
+
     /// Whether no message waits.
     #[must_use]
     pub fn is_empty(&self) -> bool {
@@ -86,7 +95,7 @@ impl Queue {
     }
 
     /// The message that goes next: the oldest of the most urgent lane, unless more than `lane_burst` dequeues in a row would pass over
-    /// operator input or over another lane (contract 5.1).
+    /// operator input or over another lane (contract 5.1, D23).
     #[must_use]
     pub fn head(&self, lane_burst: NonZeroU64) -> Option<&Held> {
         let oldest_operator = self.operator.values().next().filter(|_| self.passed.operator >= lane_burst.get());
@@ -249,6 +258,7 @@ impl Queue {
     fn unplace(&mut self, id: &MessageId) {
         let Some((lane, position)) = self.slots.get_mut(id).and_then(|slot| slot.ready_at.take()) else { return };
         self.operator.remove(&position);
+        self.replaying.remove(id);
         if let Some(waiting) = self.ready.get_mut(&lane) {
             waiting.remove(&position);
             if waiting.is_empty() {
@@ -270,6 +280,9 @@ impl Queue {
         let position = if held.live { Position::Live(admitted) } else { Position::Imported(held.record.created_at, id.clone()) };
         if held.record.is_operator_input() {
             self.operator.insert(position.clone(), id.clone());
+        }
+        if slot.status == Some(QueueStatus::Dequeued) {
+            self.replaying.insert(id.clone());
         }
         let lane = held.record.priority;
         slot.ready_at = Some((lane, position.clone()));

@@ -131,7 +131,7 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether the item that it belongs to waits for it.
+    /// Whether the item that it belongs to waits for it; an active task alone is no wait (contract 5.12).
     #[must_use]
     pub fn is_blocking(&self) -> bool {
         self.wait_policy == TaskWaitPolicy::Blocking

@@ -107,7 +107,7 @@ impl Waiting {
         records
     }
 
-    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16).
+    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16, D20).
     pub(crate) fn intent_satisfied(&self, id: &WaitingIntentId, at: Timestamp) -> Vec<Record> {
         let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
             return Vec::new();

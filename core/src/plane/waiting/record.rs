@@ -390,7 +390,7 @@ impl TimerRecord {
         self.summary.as_ref().map_or_else(|| format!("timer {} fired", self.id), ToString::to_string)
     }
 
-    /// The record after a fire at `at`; an interval goes on at the first grid slot after it.
+    /// The record after a fire at `at`; an interval goes on at the first grid slot after it (contract 5.20, D27).
     #[must_use]
     pub fn fired_at(&self, at: Timestamp) -> Self {
         let interval = self.interval_ms.filter(|_| self.repeat);

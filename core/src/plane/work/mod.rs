@@ -206,7 +206,7 @@ pub(crate) fn updated(state: &State, fact: WorkItemUpdated, at: Timestamp) -> Ou
     })
 }
 
-/// The transition of `work_item_blocked`: the item keeps the focus (contract 5.14).
+/// The transition of `work_item_blocked`: the item keeps the focus (contract 5.14, D12).
 pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Outcome {
     on_open_item(state, &fact.work_item_id.clone(), |item| {
         let mut next = item.next_snapshot(at);

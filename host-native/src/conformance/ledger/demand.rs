@@ -66,7 +66,6 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     d2(demanded);
     closure(demanded);
     idle_boundary(demanded);
-    d7_at_bootstrap(demanded);
 }
 
 /// D14: no list is cut at five or three. The reference runtime cuts lists of a readiness that it tells uncut.
@@ -161,19 +160,15 @@ fn at(decision: &Value, boundary: &str) -> Value {
 }
 
 /// What the facts add up to by contract 6.1, where the reference runtime's closure rests on what a D changes: D2, the reason of a wait for
-/// the runtime; D3, the error; D22, whether the runtime rests.
+/// the runtime; D3, the error.
 fn closure(demanded: &mut Demanded<'_>) {
     let projection = &demanded.value["projection"];
     let told = &demanded.value["closure"];
     let error = projection["runtime_error"] == true;
     let state = projection["current_work_item_scheduling_state"].as_str();
-    let rests = matches!(demanded.status(), "asleep" | "awaiting_task");
+    let rests = demanded.status() == "asleep";
     let evidence: Vec<_> = told["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let conditions = [
-        (2, state == Some("waiting_system")),
-        (3, error != evidence.contains(&"runtime_error")),
-        (22, demanded.status() == "awaiting_task"),
-    ];
+    let conditions = [(2, state == Some("waiting_system")), (3, error != evidence.contains(&"runtime_error"))];
     let because: Vec<_> = conditions.iter().filter(|(_, holds)| *holds).map(|(number, _)| *number).collect();
     if because.is_empty() {
         return;
@@ -273,22 +268,14 @@ fn idle_boundary(demanded: &mut Demanded<'_>) {
     };
     let wait = &demanded.value["wait_decision"];
     let decision = if demanded.has_open_run() {
-        rest("Noop", "turn_in_progress")
+        rest("Noop", if demanded.pending() > 0 { "queue_not_empty" } else { "turn_in_progress" })
     } else if wait.is_object() {
         wait.clone()
-    } else if demanded.pending() > 0 {
+    } else if demanded.pending() > 0 && status != "asleep" {
         rest("Noop", "queue_not_empty")
     } else {
         rest("StayIdle", "already_asleep")
     };
     demanded.demand(&because, "/idle_boundary", at(&decision, "run_loop_idle"));
     demanded.demand(&because, "/idle_boundary_direct", at(&decision, "fixture"));
-}
-
-/// D7: a restart is a reason to look again, also for an agent that sleeps and has nothing queued; the reference runtime lets it sleep on.
-fn d7_at_bootstrap(demanded: &mut Demanded<'_>) {
-    let told = &demanded.value["recovery"]["bootstrap"];
-    if told["status"] == "asleep" {
-        demanded.demand(&[7], "/recovery/bootstrap", json!({ "status": "awake_idle", "changed": true }));
-    }
 }
