@@ -8,7 +8,7 @@ use crate::{
     derive::{
         arrival,
         continuation::{self, Met, Resolution},
-        head,
+        diagnostic, head,
     },
     effect::{Effect, TurnRequest},
     entry::{EventKind, EventRecord, Record},
@@ -118,10 +118,13 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
     }
     records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
     // contract 5.2, D15: what cannot be classified is dropped, and says why.
-    records.push(match head::malformed(state, held) {
-        Some(why) => entry(QueueStatus::Dropped, Some(format!("malformed_message: {why}"))),
-        None => entry(QueueStatus::Processed, None),
-    });
+    let Some(why) = head::malformed(state, held) else {
+        records.push(entry(QueueStatus::Processed, None));
+        return None;
+    };
+    records.push(entry(QueueStatus::Dropped, Some(format!("malformed_message: {why}"))));
+    let diagnostic = diagnostic::malformed_message(message, &why);
+    records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
     None
 }
 

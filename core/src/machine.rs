@@ -16,7 +16,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     consequence,
-    derive::{arrival, obligation},
+    derive::{arrival, obligation, summary::AgentSummary},
     effect::Effect,
     entry::{self, Entry, EntryBytes, EntryError, Head, Record},
     explain::{self, Explanation, WhyNot},
@@ -306,6 +306,12 @@ impl Machine {
     #[must_use]
     pub fn explain(&self, boundary: Boundary, now: Timestamp) -> Explanation {
         explain::explain(&self.state, boundary, now.max(self.state.at))
+    }
+
+    /// The agent's summary, assembled now (contract 6.4).
+    #[must_use]
+    pub fn summary(&self) -> AgentSummary {
+        AgentSummary::of(&self.state)
     }
 
     /// What would have to change for a decision of this kind (contract 11.2). Appends nothing.

@@ -2,14 +2,16 @@
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
+    derive::summary::{AgentListEntry, AgentSummary},
     effect::Effect,
     entry::Record,
-    explain::Explanation,
+    explain::{Explanation, WhyNot},
     fact::Fact,
     foreign::expected::Expected,
     host::{ErrorReport, Receipt, Replay, StepReport},
     ladder::Boundary,
     machine::Options,
+    snapshot::Snapshot,
 };
 
 /// Everything that crosses a boundary, so that one document defines it all.
@@ -32,6 +34,14 @@ struct Payloads {
     step_report: StepReport,
     #[allow(dead_code)]
     explanation: Explanation,
+    #[allow(dead_code)]
+    why_not: WhyNot,
+    #[allow(dead_code)]
+    agent_summary: AgentSummary,
+    #[allow(dead_code)]
+    agent_list_entry: AgentListEntry,
+    #[allow(dead_code)]
+    snapshot: Snapshot,
     #[allow(dead_code)]
     expected: Expected,
     #[allow(dead_code)]

@@ -17,7 +17,11 @@ use super::{
 use crate::{
     id::{WaitConditionId, WaitingIntentId, WorkItemId},
     ladder::{self, Boundary, View},
-    plane::waiting::{Recoverability, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource},
+    plane::{
+        queue::MessageRecord,
+        task::TaskPayloadError,
+        waiting::{Recoverability, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource},
+    },
     state::State,
     tagged::names,
 };
@@ -42,6 +46,8 @@ names! {
         WaitWithoutWaker,
         /// Work can go on, but was offered already, so that the agent rests on it.
         RunnableWorkAtRest,
+        /// A message could not be classified and was dropped.
+        MalformedMessage,
     }
 
     /// How bad it is.
@@ -83,6 +89,16 @@ impl Diagnostic {
             wait_condition_id: None,
             evidence,
         }
+    }
+}
+
+/// A message that cannot be classified, and is dropped (contract 5.2).
+#[must_use]
+pub fn malformed_message(message: &MessageRecord, why: &TaskPayloadError) -> Diagnostic {
+    let evidence = Vec::from([format!("message_id={}", message.id), format!("message_kind={:?}", message.kind), why.to_string()]);
+    Diagnostic {
+        work_item_id: message.work_item_id.clone(),
+        ..Diagnostic::new(DiagnosticKind::MalformedMessage, "a message could not be classified and was dropped", evidence)
     }
 }
 

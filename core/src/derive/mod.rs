@@ -11,4 +11,5 @@ pub mod projection;
 pub mod readiness;
 pub mod recheck;
 pub mod status;
+pub mod summary;
 pub mod work_queue;

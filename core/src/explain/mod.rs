@@ -13,6 +13,7 @@ pub use self::why_not::{Way, WhyNot};
 use crate::{
     derive::{
         closure::{self, Closure},
+        diagnostic::{self, Diagnostic},
         obligation::{self, Obligation},
         posture::{self, AgentPosture},
         projection::Projection,
@@ -45,6 +46,8 @@ pub struct Explanation {
     pub posture: AgentPosture,
     /// What is owed.
     pub obligations: Vec<Obligation>,
+    /// What looks wrong.
+    pub diagnostics: Vec<Diagnostic>,
     /// When to look again, where an instant is known.
     pub next_wake: Option<Timestamp>,
     /// The scalars of the state.
@@ -64,6 +67,7 @@ pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation
         closure: closure::decide(&closure::Facts::of(state)),
         posture: posture::of(state),
         obligations: obligation::all(state),
+        diagnostics: diagnostic::all(state),
         next_wake: obligation::next_wake(state, now),
         projection: Projection::of(state),
     }
