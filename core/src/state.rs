@@ -13,8 +13,8 @@ use crate::{
         queue::{HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, SystemWaitNote, WorkQueueNote},
         task::Tasks,
         turn::{LastTerminal, OpenRun, RunStatus, TurnRecord, TurnTerminalKind, Turns},
-        waiting::{EndedBy, Waiting},
-        work::{SpentKey, Work},
+        waiting::{EndedBy, WaitConditionStatus, Waiting},
+        work::{SpentKey, Work, WorkItemState},
     },
     time::Timestamp,
 };
@@ -94,6 +94,9 @@ impl State {
             Record::Task(record) => self.tasks.apply(place, record),
             Record::WorkItem(record) => {
                 self.context.work_changed(place);
+                if place.live && record.state == WorkItemState::Completed {
+                    self.turns.set_yields();
+                }
                 self.work.apply(place, record);
             }
             Record::WaitingIntent(record) => {
@@ -101,6 +104,9 @@ impl State {
                 self.wait_ended(place, record.ended_by, record.work_item_id.as_ref());
             }
             Record::WaitCondition(record) => {
+                if place.live && record.status == WaitConditionStatus::Active && !record.is_mirror() {
+                    self.turns.set_yields();
+                }
                 self.waiting.apply_condition(place, record);
                 // The mirror of an intent ends with it; the epoch moves once.
                 let ended_by = record.ended_by.filter(|_| !record.is_mirror());
@@ -212,6 +218,7 @@ impl State {
             message_id: "".into(),
             work_item: None,
             started_at: self.at,
+            yields: false,
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
     }

@@ -55,6 +55,30 @@ fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
 }
 
 #[test]
+fn why_says_it_in_a_sentence_with_the_entries_behind_it() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let ran = wakeful(["why", &story]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for part in ["At rest: waits for timer `look-again`. Would wake at 2026-05-27T09:20:00Z.", "entry 37  timers  {\"id\":\"look-again\""] {
+        assert!(ran.out.contains(part), "no `{part}` in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn why_not_names_the_changes_that_lead_there() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let ran = wakeful(["why", &story, "--not", "sleep"]);
+    assert!(ran.out.contains("It would be Sleep if\n    timer `look-again` is cancelled and the agent is started"), "{}", ran.out);
+    let json = wakeful(["why", &story, "--not", "Stop", "--json"]);
+    let answer: Value = serde_json::from_str(&json.out).expect("one JSON object");
+    assert_eq!(answer["why_not"]["ways"][0]["facts"][0]["fact"], "stop_requested");
+    assert_eq!(answer["explanation"]["decision"]["rule"], "8.timer");
+    let wrong = wakeful(["why", &story, "--not", "pause"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("StartModelTurn"), "the known ones are listed: {}", wrong.err);
+}
+
+#[test]
 fn explain_names_the_key_that_suppresses_a_rule() {
     let folder = tempfile::tempdir().expect("a folder");
     let story = folder.path().join("spent.json");

@@ -32,12 +32,12 @@ use crate::{
 pub struct Explanation {
     /// The history that is explained.
     pub head: Head,
-    /// What the agent does and why, in a sentence.
-    pub sentence: String,
     /// Where the agent stands.
     pub status: AgentStatus,
     /// What would be decided now.
     pub decision: Decision,
+    /// What the agent does and why, in a sentence.
+    pub sentence: String,
     /// What each rule said, in the order of the edition.
     pub rules: Vec<RuleTrace>,
     /// What the facts add up to.

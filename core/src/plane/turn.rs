@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     derive::closure,
+    effect::Effect,
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Outcome, Refusal},
     id::{AgentId, MessageId, RunId, Seq, WorkItemId},
@@ -364,6 +365,9 @@ pub struct OpenRun {
     pub work_item: Option<TurnBinding>,
     /// When it started.
     pub started_at: Timestamp,
+    /// Whether it was asked to end after its round: an effect is released once for a run (contract 3.2).
+    #[serde(default)]
+    pub yields: bool,
 }
 
 impl OpenRun {
@@ -446,6 +450,7 @@ impl Turns {
                     message_id: record.message_id.clone(),
                     work_item: record.work_item.clone(),
                     started_at: record.started_at,
+                    yields: false,
                 });
             }
             RunStatus::Terminal if is_open => {
@@ -472,6 +477,19 @@ impl Turns {
     pub fn interrupted_for(&self, message: &MessageId) -> Vec<RunId> {
         let of_message = |run: &&InterruptedRun| run.message_id == *message || run.message_id.as_str().is_empty();
         self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
+    }
+
+    /// The effect that ends the open run after its round, where it was not released already.
+    pub(crate) fn yield_once(&self) -> Option<Effect> {
+        let run = self.run.as_ref().filter(|run| !run.yields)?;
+        Some(Effect::YieldTurn { run_id: run.run_id.clone() })
+    }
+
+    /// Something asked the open run to end after its round.
+    pub(crate) fn set_yields(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.yields = true;
+        }
     }
 
     /// The message is settled: the runs that it started are owed no more.

@@ -42,7 +42,14 @@ struct Explained {
     closure: Closure,
     posture: AgentPosture,
     obligations: Vec<Owed>,
+    diagnostics: Vec<Diagnostic>,
     next_wake: Option<Timestamp>,
+}
+
+#[derive(Deserialize)]
+struct Diagnostic {
+    message: String,
+    evidence: Vec<String>,
 }
 
 #[derive(Deserialize)]
@@ -140,6 +147,9 @@ fn print(case: &str, shows: &str, explained: &Explained) {
         let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
         let when = owed.held_by.as_ref().map_or(when, |rule| format!("held back by {rule}"));
         anstream::println!("owed     {} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq]));
+    }
+    for wrong in &explained.diagnostics {
+        anstream::println!("odd      {} {}", wrong.message, painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
     }
     let wake = explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
     anstream::println!("wakes    {wake}");

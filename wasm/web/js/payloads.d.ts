@@ -2526,10 +2526,6 @@ export interface Explanation {
    */
   head: Head;
   /**
-   * What the agent does and why, in a sentence.
-   */
-  sentence: string;
-  /**
    * Where the agent stands.
    */
   status: AgentStatus;
@@ -2537,6 +2533,10 @@ export interface Explanation {
    * What would be decided now.
    */
   decision: Decision;
+  /**
+   * What the agent does and why, in a sentence.
+   */
+  sentence: string;
   /**
    * What each rule said, in the order of the edition.
    */

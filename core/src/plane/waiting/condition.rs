@@ -6,7 +6,6 @@ use serde::{Deserialize, Serialize};
 
 use super::record::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource};
 use crate::{
-    effect::Effect,
     entry::Record,
     fact::{Outcome, Refusal},
     id::{Seq, WaitConditionId, WorkItemId},
@@ -83,7 +82,7 @@ pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Times
         ended_by: None,
     }));
     let mut outcome = Outcome::accepted(records);
-    outcome.effects.extend(state.turns.run.as_ref().map(|run| Effect::YieldTurn { run_id: run.run_id.clone() }));
+    outcome.effects.extend(state.turns.yield_once());
     outcome
 }
 

@@ -8,7 +8,6 @@ use serde::{Deserialize, Serialize};
 
 pub use self::delegation::{DelegationCompleted, DelegationState, WorkItemDelegated};
 use crate::{
-    effect::Effect,
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
     id::{AgentId, DelegationId, Seq, WorkItemId},
@@ -241,8 +240,8 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
         records.extend(state.waiting.end_with_item(&fact.work_item_id, at));
         records
     });
-    if let (Answer::Accepted, Some(run)) = (&outcome.answer, &state.turns.run) {
-        outcome.effects.push(Effect::YieldTurn { run_id: run.run_id.clone() });
+    if outcome.answer == Answer::Accepted {
+        outcome.effects.extend(state.turns.yield_once());
     }
     outcome
 }
