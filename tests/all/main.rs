@@ -2,6 +2,8 @@
 
 mod bad_facts;
 mod conformance;
+mod coverage_of_fixtures;
+mod failure_classes;
 mod fixtures;
 mod invariants;
 mod ledgers;

@@ -1,0 +1,70 @@
+//! The failures that other runtimes met in practice, and where it is shown that each of them cannot happen here.
+//!
+//! A description of a fixture or a comment of a scenario names the class that it shows, as in `(F2)`.
+
+use std::fs;
+
+use wakeful::case;
+use wakeful_tests::paths;
+
+/// Where it is shown that a failure of other runtimes cannot happen here.
+enum Place {
+    /// In a fixture or a scenario whose description names the class, as in `(F2)`.
+    Told,
+    /// In this test, because it takes more than a ledger to show.
+    Test(&'static str, &'static str),
+    /// By a driver: arrivals, which no imported ledger owes.
+    Driver,
+}
+
+/// The classes of failures that were met in practice, by number.
+const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
+    (1, "work is lost or frozen over a restart", Place::Told),
+    (2, "a wake is matched by its kind, not by what it names", Place::Told),
+    (3, "two stored authorities for one fact drift apart", Place::Told),
+    (4, "a bad message at the head blocks the queue", Place::Told),
+    (5, "ticks are doubled, or spin without progress", Place::Told),
+    (6, "a transition is recorded by half", Place::Told),
+    (7, "stale waits pile up or outlive their owner", Place::Told),
+    (8, "a deadline or recheck never fires, or fires without effect", Place::Driver),
+    (9, "an error stops the loop and nobody notices", Place::Told),
+    (10, "a change that does not matter invalidates a plan", Place::Told),
+    (11, "what has ended comes back", Place::Told),
+    (12, "trouble of the storage runs the model again", Place::Test("tests/all/outbox.rs", "effects_come_out_of_committed_only_and_once")),
+    (13, "what was offered is offered for ever, or never again", Place::Told),
+    (14, "a follow-up for recovery is dropped or captured", Place::Told),
+    (15, "work is attributed to the wrong item", Place::Told),
+    (16, "completion does not end an item", Place::Told),
+    (17, "surfaces disagree about what is waited for", Place::Told),
+    (18, "timers storm, drift or are forgotten", Place::Told),
+    (19, "a shutdown races with what is started", Place::Told),
+    (20, "operator input aborts, is ignored or passes a stop", Place::Told),
+    (21, "a child's work blocks its parent or ends with it", Place::Told),
+    (22, "an upgrade changes the rules under a ledger", Place::Told),
+    (23, "what is true depends on how much history is read", Place::Told),
+    (24, "a wait is registered that nothing can end", Place::Told),
+    (25, "one lane or item keeps the others waiting", Place::Told),
+];
+
+#[test]
+fn every_failure_class_is_shown_somewhere() {
+    let fixtures = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
+    let descriptions = fixtures.iter().map(|case| case.shows().to_owned());
+    let scenarios = fs::read_dir(paths::data("scenarios")).expect("tests/scenarios");
+    let scenarios = scenarios.map(|file| fs::read_to_string(file.expect("a file").path()).expect("a scenario"));
+    let comments = scenarios.flat_map(|text| text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>());
+    let told: Vec<String> = descriptions.chain(comments).collect();
+    for (at, (number, what, place)) in FAILURE_CLASSES.iter().enumerate() {
+        assert_eq!(usize::from(*number), at + 1, "the classes are numbered without gaps");
+        let name = format!("F{number}");
+        let is_told = told.iter().any(|text| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name));
+        match place {
+            Place::Told => assert!(is_told, "no fixture or scenario names {name}: {what}"),
+            Place::Test(file, test) => {
+                let text = fs::read_to_string(paths::root().join(file)).expect("the file of the test");
+                assert!(text.contains(&format!("#[test]\nfn {test}()")), "{file} has no test `{test}`, which shows {name}: {what}");
+            }
+            Place::Driver => assert!(!is_told, "{name} is told by now: say so in its row ({what})"),
+        }
+    }
+}
