@@ -85,6 +85,11 @@ macro_rules! names {
         #[serde(rename_all = "snake_case")]
         pub enum $Name { $( $(#[$doc])* $Variant, )* }
 
+        impl $Name {
+            /// All of them, in the order in which they are declared.
+            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+        }
+
         impl core::fmt::Display for $Name {
             /// The name on the wire.
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
