@@ -11,8 +11,8 @@ use crate::{
         context::Context,
         control::{AgentImported, Control, ControlRecord},
         queue::{HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, SystemWaitNote, WorkQueueNote},
-        task::Tasks,
-        turn::{LastTerminal, OpenRun, RunStatus, TurnRecord, TurnTerminalKind, Turns},
+        task::{TaskRecord, Tasks},
+        turn::{AbortReason, LastTerminal, OpenRun, RunStatus, TurnRecord, TurnTerminalKind, Turns},
         waiting::{EndedBy, WaitConditionStatus, Waiting},
         work::{SpentKey, Work, WorkItemState},
     },
@@ -91,7 +91,7 @@ impl State {
             }
             Record::Event(record) => self.fold_event(place, record),
             Record::Transcript(_) => self.context.transcript += 1,
-            Record::Task(record) => self.tasks.apply(place, record),
+            Record::Task(record) => self.fold_task(place, record),
             Record::WorkItem(record) => {
                 self.context.work_changed(place);
                 if place.live && record.state == WorkItemState::Completed {
@@ -127,6 +127,15 @@ impl State {
                     _ => {}
                 }
             }
+        }
+    }
+
+    fn fold_task(&mut self, place: &Place, record: &TaskRecord) {
+        let blocked = self.tasks.active.get(&record.id).filter(|task| task.is_blocking()).and_then(|task| task.work_item_id.clone());
+        self.tasks.apply(place, record);
+        // contract 8.2: the end of a task that blocks it is a new reason to look at an item.
+        if let (true, Some(item)) = (place.live && record.status.is_terminal(), blocked) {
+            self.work.move_epoch(&item);
         }
     }
 
@@ -196,6 +205,10 @@ impl State {
             // contract 8.3: the settlement of a turn about an item spends its key.
             let key = Key::work(binding.offered_as, &binding.work_item_id, binding.epoch);
             self.work.spend(&binding.work_item_id, binding.offered_as, key, place.seq);
+            // contract 8.2: a turn that a stop broke off was no chance to act; the item is offered again after start.
+            if place.live && record.was_aborted_by(AbortReason::AgentStopped) {
+                self.work.move_epoch(&binding.work_item_id);
+            }
         }
     }
 

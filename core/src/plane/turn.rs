@@ -103,6 +103,14 @@ pub struct TurnRecord {
     pub completed_at: Option<Timestamp>,
 }
 
+impl TurnRecord {
+    /// Whether this run was aborted for this reason.
+    #[must_use]
+    pub fn was_aborted_by(&self, reason: AbortReason) -> bool {
+        self.kind == Some(TurnTerminalKind::Aborted) && self.reason.as_deref() == Some(reason.to_string().as_str())
+    }
+}
+
 /// The item that a turn is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
