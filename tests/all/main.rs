@@ -13,4 +13,5 @@ mod properties;
 mod round_trips;
 mod scenarios;
 mod sources;
+mod tables;
 mod why_not;

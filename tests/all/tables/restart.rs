@@ -1,0 +1,116 @@
+//! Restart replay classification: every queue status and every end of a run (contract 5.5, 5.23; I18).
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    entry::EventKind,
+    plane::{
+        queue::QueueStatus,
+        turn::{AbortReason, TurnTerminalKind},
+    },
+};
+
+use super::driven::{Driven, abort, fact, prompt};
+
+/// Where the run of the message stands when the process dies.
+#[derive(Clone, Copy, Debug, PartialEq)]
+enum Run {
+    /// It has none.
+    None,
+    /// It is open.
+    Open,
+    /// Its driver was asked to shut down and broke it off: interrupted before the restart.
+    BrokenOff,
+}
+
+/// The fact with which another runtime says this status, besides queued.
+fn said(status: QueueStatus) -> Option<Value> {
+    let name = match status {
+        QueueStatus::Queued => return None,
+        QueueStatus::Dequeued => "message_dequeued",
+        QueueStatus::Processed => "message_processed",
+        QueueStatus::Interjected => "message_interjected",
+        QueueStatus::Aborted => "message_aborted",
+        QueueStatus::Dropped => "message_dropped",
+    };
+    Some(json!({"fact": name, "message_id": "m"}))
+}
+
+#[test]
+fn restart_replay_classification() {
+    for status in QueueStatus::ALL {
+        for run in [Run::None, Run::Open, Run::BrokenOff] {
+            let case = format!("{status}, {run:?}");
+            let mut driven = Driven::observed();
+            driven.tell(&[prompt("m")]);
+            if run != Run::None {
+                driven.tell(&[json!({"fact": "turn_started", "run_id": "r", "message_id": "m"})]);
+            }
+            // A runtime that withdraws a message has not taken it.
+            if *status == QueueStatus::Dropped && run != Run::None {
+                continue;
+            }
+            driven.tell(said(*status).as_slice());
+            if run == Run::BrokenOff {
+                driven.tell(&[fact("shutdown_requested"), json!({"fact": "turn_aborted", "run_id": "r", "reason": "daemon_shutdown"})]);
+            }
+            driven.restart();
+            assert!(driven.state().turns.run.is_none(), "{case}: no run survives");
+            // contract 5.23: queued and dequeued replay; processed, aborted, dropped, interjected do not.
+            let replays = match status {
+                QueueStatus::Queued | QueueStatus::Dequeued => true,
+                QueueStatus::Processed | QueueStatus::Interjected | QueueStatus::Aborted | QueueStatus::Dropped => false,
+            };
+            let told_elsewhere = usize::from(run != Run::None);
+            driven.run();
+            assert_eq!(driven.started().len() - told_elsewhere, usize::from(replays), "{case}");
+            if let (true, Some(open)) = (replays, &driven.state().turns.run) {
+                assert_ne!(open.run_id.as_str(), "r", "{case}: a new run id");
+            }
+            assert_eq!(driven.events(EventKind::ToolRoundCompleted), 0, "{case}: no recorded tool call is run again");
+        }
+    }
+}
+
+#[test]
+fn a_message_replays_until_its_turn_reaches_a_terminal_of_any_kind() {
+    for kind in TurnTerminalKind::ALL {
+        let mut driven = Driven::told(&[prompt("m")]);
+        driven.step();
+        driven.restart();
+        driven.run();
+        assert_eq!(driven.started(), ["m", "m"], "{kind}: it replays");
+        driven.tell(&[json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})]);
+        // contract 5.5: the message settles as processed, for aborted as aborted.
+        let settled = match kind {
+            TurnTerminalKind::Aborted => QueueStatus::Aborted,
+            TurnTerminalKind::Completed
+            | TurnTerminalKind::BaselineOverBudget
+            | TurnTerminalKind::DeferredToFallback
+            | TurnTerminalKind::ProviderFailedNeedsRecovery => QueueStatus::Processed,
+        };
+        assert_eq!(driven.way_of("m"), [QueueStatus::Queued, QueueStatus::Dequeued, QueueStatus::Dequeued, settled], "{kind}");
+        driven.restart();
+        driven.run();
+        assert_eq!(driven.started(), ["m", "m"], "{kind}: and no more");
+    }
+}
+
+/// contract 4.3, 5.5: an abort settles the message, whoever asked; while closing it interrupts, so that the message replays.
+#[test]
+fn an_abort_settles_its_message_unless_the_agent_is_closing() {
+    for reason in AbortReason::ALL {
+        for closing in [false, true] {
+            let mut driven = Driven::told(&[prompt("m")]);
+            driven.step();
+            if closing {
+                driven.tell(&[fact("shutdown_requested")]);
+            }
+            driven.tell(&[abort(&reason.to_string())]);
+            driven.restart();
+            driven.run();
+            assert_eq!(driven.started().len(), 1 + usize::from(closing), "{reason}, closing: {closing}");
+            let errors = usize::from(*reason == AbortReason::RuntimeError && !closing);
+            assert_eq!(driven.events(EventKind::RuntimeError), errors, "{reason}, closing: {closing}");
+        }
+    }
+}

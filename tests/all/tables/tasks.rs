@@ -1,0 +1,140 @@
+//! Task status monotonicity: every status after every other, in the rule, in transitions and in folds (contract 3.3, 5.10; I3, I4).
+
+use serde_json::json;
+use wakeful_core::{
+    entry::{self, Record},
+    fact::{Answer, Refusal},
+    plane::task::{TaskKind, TaskRecord, TaskStatus},
+    state::State,
+};
+
+use super::driven::{Driven, NOW, of_task, task};
+
+/// The statuses in the order of the table.
+const STATUSES: [TaskStatus; 7] = [
+    TaskStatus::Queued,
+    TaskStatus::Running,
+    TaskStatus::Cancelling,
+    TaskStatus::Completed,
+    TaskStatus::Failed,
+    TaskStatus::Cancelled,
+    TaskStatus::Interrupted,
+];
+
+/// Which record is taken (columns) after which (rows): phases never fall, the first terminal stays, and the same again replaces it.
+const TAKEN: [&str; 7] = [
+    "qrcCFXI", // queued
+    ".rcCFXI", // running
+    "..cCFXI", // cancelling
+    "...C...", // completed
+    "....F..", // failed
+    ".....X.", // cancelled
+    "......I", // interrupted
+];
+
+fn taken(latest: TaskStatus, next: TaskStatus) -> bool {
+    let place = |status| STATUSES.iter().position(|known| *known == status).expect("a row per status");
+    TAKEN[place(latest)].as_bytes()[place(next)] != b'.'
+}
+
+/// Whether the row of a status is one of those that end a task.
+fn ends(status: TaskStatus) -> bool {
+    match status {
+        TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling => false,
+        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled | TaskStatus::Interrupted => true,
+    }
+}
+
+/// The fact that says this status.
+fn said(status: TaskStatus) -> &'static str {
+    match status {
+        TaskStatus::Queued => "task_created",
+        TaskStatus::Running => "task_running",
+        TaskStatus::Cancelling => "task_cancelling",
+        TaskStatus::Completed => "task_completed",
+        TaskStatus::Failed => "task_failed",
+        TaskStatus::Cancelled => "task_cancelled",
+        TaskStatus::Interrupted => "task_interrupted",
+    }
+}
+
+/// The status that the state knows, and whether the task is among the active ones.
+fn known(state: &State) -> (TaskStatus, bool) {
+    let (active, ended) = (state.tasks.active.get(&"t".into()), state.tasks.ended.get(&"t".into()));
+    match (active, ended) {
+        (Some(task), None) => (task.record.status, true),
+        (None, Some((status, _))) => (*status, false),
+        _ => panic!("a task is active or ended, never both: {:?}", state.tasks),
+    }
+}
+
+#[test]
+fn task_status_monotonicity() {
+    assert_eq!(TaskStatus::ALL, STATUSES, "a new status needs a row and a column");
+    for latest in STATUSES {
+        assert_eq!(latest.is_terminal(), ends(latest), "{latest}");
+        for next in STATUSES {
+            assert_eq!(next.may_follow(latest), taken(latest, next), "{next} after {latest}");
+        }
+    }
+}
+
+#[test]
+fn a_fact_moves_a_task_forward_only() {
+    for latest in STATUSES {
+        for next in STATUSES {
+            let mut driven = Driven::told(&[task("t", None, true)]);
+            if latest != TaskStatus::Queued {
+                driven.tell(&[of_task(said(latest), "t")]);
+            }
+            let seq = driven.state().head.seq;
+            let answer = driven.say(&of_task(said(next), "t"));
+            let expected = match (ends(latest), taken(latest, next)) {
+                // A task that has ended takes no fact any more, not even the same one.
+                (true, _) => Answer::Ignored { reason: Refusal::AlreadyTerminal, because: seq },
+                (false, true) => Answer::Accepted,
+                (false, false) => Answer::Ignored { reason: Refusal::Stale, because: seq },
+            };
+            assert_eq!(answer, expected, "{next} after {latest}");
+            let stays = if expected == Answer::Accepted { next } else { latest };
+            assert_eq!(known(driven.state()), (stays, !ends(stays)), "{next} after {latest}");
+        }
+    }
+}
+
+#[test]
+fn a_fold_keeps_the_first_terminal_and_counts_what_it_refuses() {
+    let record = |status| {
+        let record =
+            json!({"id": "t", "agent_id": "default", "kind": "command_task", "status": status, "created_at": NOW, "updated_at": NOW});
+        Record::Task(serde_json::from_value::<TaskRecord>(record).expect("a task"))
+    };
+    for latest in STATUSES {
+        for next in STATUSES {
+            let mut state = Driven::observed().state().clone();
+            let (entries, _) = entry::seal_all(state.head, NOW, vec![record(latest), record(next)]);
+            entries.iter().for_each(|entry| state.apply(entry));
+            // contract 3.3: in a fold only terminal statuses absorb; what came later in another phase is what the other runtime knows.
+            let refused = ends(latest) && latest != next;
+            let stays = if refused { latest } else { next };
+            assert_eq!(known(&state), (stays, !ends(stays)), "{next} after {latest}");
+            assert_eq!(state.tasks.refused, u64::from(refused), "{next} after {latest}");
+        }
+    }
+}
+
+/// A child never blocks, in any spelling; of the others one does where its detail says so (contract 12).
+#[test]
+fn only_a_task_that_says_so_and_is_no_child_blocks() {
+    for kind in TaskKind::ALL {
+        for (policy, says) in [("blocking", true), ("background", false)] {
+            let mut driven = Driven::new();
+            driven.tell(&[json!({"fact": "task_created", "task_id": "t", "task_kind": kind, "detail": {"wait_policy": policy}})]);
+            let child = match kind {
+                TaskKind::ChildAgentTask | TaskKind::SubagentTask | TaskKind::WorktreeSubagentTask => true,
+                TaskKind::CommandTask | TaskKind::SleepJob => false,
+            };
+            assert_eq!(driven.state().tasks.active[&"t".into()].is_blocking(), says && !child, "{kind} {policy}");
+        }
+    }
+}
