@@ -2,9 +2,13 @@
 
 mod closure;
 mod continuation;
+mod dead_ends;
 mod driven;
 mod keys;
+mod readings;
 mod readiness;
+mod repetition;
 mod restart;
+mod satisfied;
 mod stopped;
 mod tasks;

@@ -1,0 +1,264 @@
+//! Dead ends: which trigger ends which wait, for every wait and every owner, running and across a stop (contract 4.2, 5.15, 5.16, 5.21).
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    entry::{EventKind, Record},
+    plane::{queue::QueueStatus, waiting::WaitConditionKind},
+};
+
+use super::driven::{
+    Driven, NOW, callback, condition, fact, followup, hint, intent, item, message, needs_input, of_item, prompt, prompt_with, task,
+    task_message, timer, webhook,
+};
+
+/// What comes, in the order of the columns.
+const TRIGGERS: [&str; 18] = [
+    "prompt",
+    "prompt about the item",
+    "prompt of a stranger",
+    "result of t",
+    "result of x",
+    "progress of t",
+    "webhook",
+    "blank webhook",
+    "callback to e",
+    "callback to f",
+    "timer k",
+    "timer l",
+    "hint that names i",
+    "hint that names e",
+    "hint that says something",
+    "blank hint",
+    "follow-up",
+    "nothing",
+];
+
+/// Owner, wait, and what each trigger does: `E` ends it, `M` reaches the model as what was waited for and leaves it standing, `t` starts a
+/// turn that is about something else, `.` only keeps alive.
+///
+/// An item without the focus is not what the agent waits for, so what names nothing goes on there as if nothing were waited for. A timer
+/// that runs is waited for by the agent, whoever asked for it. An intent of the agent stands until it is revoked, and an item asks for
+/// input until its next snapshot.
+const TABLE: [(&str, &str, &str); 31] = [
+    ("item", "task t", "tttEt.t.tttt..t.t."),
+    ("current", "task t", "tttEt.....tt....t."),
+    ("agent", "task t", "tttEt.....tt....t."),
+    ("item", "external e", "ttttt.t.Ettt.Et.t."),
+    ("current", "external e", "ttMtt.M.E.tt.EM.t."),
+    ("agent", "external e", "ttMtt.M.E.tt.EM.t."),
+    ("item", "external", "ttEtt.E.EEtt.EE.t."),
+    ("current", "external", "ttEtt.E.EEtt.EE.t."),
+    ("agent", "external", "ttEtt.E.EEtt.EE.t."),
+    ("item", "operator", "tEttt.t.tttt..t.t."),
+    ("current", "operator", "EEttt.....tt....t."),
+    ("agent", "operator", "EEttt.....tt....t."),
+    ("item", "timer k", "ttttt.....Et....t."),
+    ("current", "timer k", "ttttt.....Et....t."),
+    ("agent", "timer k", "ttttt.....Et....t."),
+    ("item", "system", "ttttt.t.tttt..t.tE"),
+    ("current", "system", "ttMtt.M...tt..M.tE"),
+    ("agent", "system", "ttMtt.M...tt..M.tE"),
+    ("item", "intent e", "ttttt.t.EtttEEt.t."),
+    ("current", "intent e", "ttMtt.M.E.ttEEM.t."),
+    ("agent", "intent e", "ttMtt.M.M.ttMMM.t."),
+    ("item", "intent", "ttEtt.E.EEttEEE.t."),
+    ("current", "intent", "ttEtt.E.EEttEEE.t."),
+    ("agent", "intent", "ttMtt.M.MMttMMM.t."),
+    ("item", "needs_input", "tMttt.t.tttt..t.t."),
+    ("current", "needs_input", "MMttt.....tt....t."),
+    ("item", "blocking task t", "tttEt.t.tttt..t.t."),
+    ("current", "blocking task t", "tttEt.....tt....t."),
+    ("agent", "timer itself", "ttttt.....Et....t."),
+    // Two waits of two owners at once: each ends by its own.
+    ("item and agent", "external e", "ttMtt.M.E.tt.EM.t."),
+    ("item and agent", "operator", "EEttt.....tt....t."),
+];
+
+/// The facts that make the owner wait so. The tasks t and x are there always; a timer where the wait or the trigger is about one.
+fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
+    let item_of_wait = (owner != "agent").then_some("w");
+    let scope = if owner == "agent" { "agent" } else { "work_item" };
+    let mut facts = vec![item("w"), task("t", item_of_wait, wait == "blocking task t"), task("x", None, false)];
+    match owner {
+        "current" => facts.push(of_item("work_item_picked", "w")),
+        // An item that nobody waits for would be offered; this one is blocked.
+        "agent" => facts.push(json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"})),
+        _ => {}
+    }
+    let timers = ["k", "l"].into_iter().filter(|id| trigger == format!("timer {id}") || *id == "k" && wait.starts_with("timer"));
+    facts.extend(timers.map(|id| timer(id, if trigger == format!("timer {id}") { 1_000 } else { 3_600_000 })));
+    let waits_for = |id: &str, kind: &str, item, source| vec![condition(id, kind, item, source)];
+    let of_owner = |id: &str, owner| match wait {
+        "task t" => waits_for(id, "task", owner, json!({"kind": "task_result", "task_id": "t"})),
+        "external e" => waits_for(id, "external", owner, json!({"kind": "external_ingress", "external_trigger_id": "e"})),
+        "external" => waits_for(id, "external", owner, json!({"kind": "external_ingress"})),
+        "operator" => waits_for(id, "operator", owner, json!({"kind": "operator_input"})),
+        "timer k" => waits_for(id, "timer", owner, json!({"kind": "timer", "wake_at": "2030-01-01T00:00:00Z", "timer_id": "k"})),
+        "system" => waits_for(id, "system", owner, json!({"kind": "system_tick"})),
+        "intent e" => vec![intent("i", scope, owner, "e")],
+        "intent" => vec![intent("i", scope, owner, "")],
+        "needs_input" => vec![needs_input("w")],
+        "blocking task t" | "timer itself" => Vec::new(),
+        other => panic!("`{other}` is no wait"),
+    };
+    facts.extend(of_owner("c", item_of_wait));
+    if owner == "item and agent" {
+        facts.extend(of_owner("a", None));
+    }
+    facts
+}
+
+/// The fact that is the trigger; none where time or the runtime itself is.
+fn comes(trigger: &str) -> Option<Value> {
+    Some(match trigger {
+        "prompt" => prompt("m"),
+        "prompt about the item" => prompt_with("m", json!({"work_item_id": "w"})),
+        "prompt of a stranger" => {
+            message("m", "operator_prompt", json!({"kind": "channel", "channel_id": "ch"}), "untrusted_external", "hello", json!({}))
+        }
+        "result of t" => task_message("m", "task_result", "t", "completed"),
+        "result of x" => task_message("m", "task_result", "x", "completed"),
+        "progress of t" => task_message("m", "task_status", "t", "running"),
+        "webhook" => webhook("m", "it happened"),
+        "blank webhook" => webhook("m", " "),
+        "callback to e" => callback("m", "e", "it happened"),
+        "callback to f" => callback("m", "f", "it happened"),
+        "hint that names i" => hint(json!({"waiting_intent_id": "i"})),
+        "hint that names e" => hint(json!({"external_trigger_id": "e"})),
+        "hint that says something" => hint(json!({"body": {"type": "text", "text": "news"}})),
+        "blank hint" => hint(json!({})),
+        "follow-up" => followup("m", "go on"),
+        "timer k" | "timer l" | "nothing" => return None,
+        other => panic!("`{other}` is no trigger"),
+    })
+}
+
+/// How many of the waits still stand.
+fn standing(driven: &Driven, wait: &str) -> usize {
+    let state = driven.state();
+    match wait {
+        "needs_input" => usize::from(state.work.items[&"w".into()].record.plan_status.to_string() == "needs_input"),
+        "blocking task t" => usize::from(state.tasks.active.contains_key(&"t".into())),
+        "timer itself" => usize::from(state.waiting.timers.contains_key(&"k".into())),
+        "intent" | "intent e" => state.waiting.intents.len(),
+        _ => state.waiting.conditions.len(),
+    }
+}
+
+/// What the trigger does to the wait, as a cell of the table.
+fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
+    let mut driven = Driven::told(&waits(owner, wait, trigger));
+    let before = standing(&driven, wait);
+    assert!(before > 0, "{owner} {wait}");
+    if stopped {
+        driven.tell(&[fact("stop_requested")]);
+    }
+    if let Some(fact) = comes(trigger) {
+        driven.say(&fact);
+    }
+    driven.now = NOW.plus_ms(1_000);
+    if stopped {
+        // contract 4.2: nothing comes of it until the agent is started. That a task ended is a fact like any other.
+        driven.run();
+        let ended = wait == "blocking task t" && trigger == "result of t";
+        assert_eq!(standing(&driven, wait), before - usize::from(ended), "{owner} {wait}, {trigger}: while stopped");
+        driven.tell(&[fact("start_requested")]);
+    }
+    let since = driven.records.len();
+    let taken = |driven: &Driven| {
+        driven.records[since..].iter().any(|record| matches!(record, Record::QueueEntry(entry) if entry.status == QueueStatus::Dequeued))
+    };
+    while !taken(&driven) {
+        let before = driven.records.len();
+        driven.step();
+        if driven.records.len() == before {
+            break;
+        }
+    }
+    let resolved = driven.records[since..].iter().find_map(|record| match record {
+        Record::Event(event) if event.kind == EventKind::ContinuationResolved.as_str() => event.data.as_ref()?.field("resolution"),
+        _ => None,
+    });
+    let said = |key: &str| resolved.as_ref().and_then(|raw| raw.field(key)).is_some_and(|raw| raw.as_str() == "true");
+    match (standing(&driven, wait) < before, said("model_reentry"), said("matched_waiting_reason")) {
+        (true, ..) => 'E',
+        (false, true, true) => 'M',
+        (false, true, false) => 't',
+        (false, false, _) => '.',
+    }
+}
+
+/// Plays the whole table, and gives the rows that differ.
+fn differing(stopped: bool) -> Vec<String> {
+    let mut wrong = Vec::new();
+    for (owner, wait, expected) in TABLE {
+        let row: String = TRIGGERS.iter().map(|trigger| observed(owner, wait, trigger, stopped)).collect();
+        // contract 4.2: a hint to a stopped agent is answered as ignored, so it does what nothing does.
+        let expected: String = expected
+            .chars()
+            .zip(TRIGGERS)
+            .map(|(cell, trigger)| if stopped && trigger.contains("hint") { expected.chars().last().unwrap_or(cell) } else { cell })
+            .collect();
+        if row != expected {
+            wrong.push(format!("{owner:15} {wait:16} expected {expected}\n{:15} {:16} observed {row}", "", ""));
+        }
+    }
+    wrong
+}
+
+#[test]
+fn each_trigger_ends_the_waits_that_it_names_and_no_other() {
+    let wrong = differing(false);
+    assert!(wrong.is_empty(), "columns: {TRIGGERS:?}\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn what_comes_while_the_agent_is_stopped_ends_its_wait_after_start() {
+    let wrong = differing(true);
+    assert!(wrong.is_empty(), "columns: {TRIGGERS:?}\n{}", wrong.join("\n"));
+}
+
+#[test]
+fn no_wait_is_a_dead_end() {
+    for (owner, wait, row) in TABLE {
+        assert_eq!(row.len(), TRIGGERS.len(), "{owner} {wait}");
+        assert!(row.contains(['E', 'M']), "{owner} {wait}: nothing that comes is what was waited for");
+        // D26: also across a stop something is left that ends it, though hints are refused.
+        let left = row.chars().zip(TRIGGERS).any(|(cell, trigger)| matches!(cell, 'E' | 'M') && !trigger.contains("hint"));
+        assert!(left, "{owner} {wait}: only a hint ends it");
+    }
+    for kind in WaitConditionKind::ALL {
+        let kind = kind.to_string();
+        for owner in ["item", "current", "agent"] {
+            let has_row = TABLE.iter().any(|(of, wait, _)| *of == owner && wait.split(' ').next() == Some(kind.as_str()));
+            assert!(has_row, "a condition of kind {kind} has no row for {owner}");
+        }
+    }
+}
+
+/// I12: what a trigger ended is ended once; the same trigger again ends nothing.
+#[test]
+fn a_wait_that_was_ended_is_not_ended_again() {
+    for (owner, wait, row) in TABLE {
+        for (at, trigger) in TRIGGERS.iter().enumerate().filter(|(at, _)| row.as_bytes()[*at] == b'E') {
+            let mut driven = Driven::told(&waits(owner, wait, trigger));
+            driven.say(&comes(trigger).unwrap_or_else(|| fact("start_requested")));
+            driven.now = NOW.plus_ms(1_000);
+            driven.run_to_rest();
+            let records = driven.records.len();
+            let again = comes(trigger).map(|mut fact| {
+                if let Some(message) = fact.get_mut("message") {
+                    message["id"] = json!("again");
+                }
+                fact
+            });
+            if let Some(fact) = again {
+                driven.say(&fact);
+            }
+            driven.run_to_rest();
+            let ended =
+                driven.records[records..].iter().any(|record| matches!(record, Record::WaitCondition(_) | Record::WaitingIntent(_)));
+            assert!(!ended, "{owner} {wait}, {trigger} (column {at})");
+        }
+    }
+}

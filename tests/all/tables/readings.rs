@@ -1,0 +1,85 @@
+//! What people are shown beside the decision: what is owed and when, the posture and what it is about (contract 6.4, 9.1).
+
+use wakeful_core::derive::{
+    obligation::{self, ObligationKind},
+    posture::{self, AgentPosture, Posture},
+};
+
+use super::driven::{Driven, NOW, fact, hint, intent, item, needs_input, of_item, prompt, task, timer};
+use serde_json::json;
+
+/// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the instant.
+#[test]
+fn what_is_owed_says_since_when_and_from_when() {
+    let mut driven = Driven::told(&[timer("k", 1_500)]);
+    let made = |driven: &Driven| driven.state().head.seq;
+    let timer_seq = made(&driven);
+    driven.tell(&[item("w")]);
+    let item_seq = made(&driven);
+    driven.tell(&[hint(json!({}))]);
+    let hint_seq = made(&driven);
+    driven.tell(&[prompt("m")]);
+    let owed: Vec<_> = obligation::all(driven.state()).into_iter().map(|owed| (owed.kind, owed.id, owed.enabled_at)).collect();
+    let hint_key = format!("wake_hint:unknown:{hint_seq}");
+    assert_eq!(
+        owed,
+        [
+            (ObligationKind::Message, "m".to_owned(), None),
+            (ObligationKind::WakeHint, hint_key, None),
+            (ObligationKind::RunnableItem, "work_queue:queued_available:w:1".to_owned(), None),
+            (ObligationKind::Timer, "k".to_owned(), Some(NOW.plus_ms(1_500))),
+        ]
+    );
+    let seqs: Vec<_> = obligation::all(driven.state()).into_iter().skip(1).map(|owed| owed.seq).collect();
+    assert_eq!(seqs, [hint_seq, item_seq, timer_seq]);
+    assert_eq!(driven.machine().next_wake(NOW), Some(NOW.plus_ms(1_500)));
+}
+
+/// What each posture is about.
+struct About {
+    item: Option<&'static str>,
+    intent: Option<&'static str>,
+    task: Option<&'static str>,
+    run: bool,
+}
+
+const NOTHING: About = About { item: None, intent: None, task: None, run: false };
+
+#[test]
+fn each_posture_says_what_it_is_about() {
+    let blocked = json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"});
+    let waits = || intent("i", "work_item", Some("w"), "e");
+    let about_item = || About { item: Some("w"), ..NOTHING };
+    let mut seen = Vec::new();
+    for (posture, facts, step, about) in [
+        (Posture::Archived, vec![fact("stop_requested")], false, NOTHING),
+        (Posture::ActiveTurn, vec![item("w"), of_item("work_item_picked", "w"), prompt("m")], true, About { run: true, ..about_item() }),
+        (Posture::HasQueuedInput, vec![item("w"), prompt("m")], false, NOTHING),
+        (Posture::HasRunnableWork, vec![item("w")], false, about_item()),
+        // A task is waited for first; the intent that is there too is not what the posture is about.
+        (Posture::WaitingForTask, vec![item("w"), waits(), task("t", Some("w"), true)], false, About { task: Some("t"), ..about_item() }),
+        (Posture::WaitingForExternal, vec![item("w"), waits()], false, About { intent: Some("i"), ..about_item() }),
+        (Posture::WaitingForOperator, vec![item("w"), waits(), needs_input("w")], false, about_item()),
+        (Posture::Blocked, vec![item("w"), blocked], false, about_item()),
+        (Posture::Idle, vec![], false, NOTHING),
+    ] {
+        let mut driven = Driven::told(&facts);
+        if step {
+            driven.step();
+        }
+        let found = posture::of(driven.state());
+        let run_id = driven.state().turns.run.as_ref().map(|run| run.run_id.clone()).filter(|_| about.run);
+        assert_eq!(run_id.is_some(), about.run);
+        let expected = AgentPosture {
+            posture,
+            reason: found.reason.clone(),
+            work_item_id: about.item.map(Into::into),
+            waiting_intent_id: about.intent.map(Into::into),
+            task_id: about.task.map(Into::into),
+            run_id,
+        };
+        assert_eq!(found, expected);
+        seen.push(posture);
+    }
+    assert_eq!(seen, Posture::ALL, "a posture without a case");
+}

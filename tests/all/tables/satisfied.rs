@@ -1,0 +1,141 @@
+//! What exactly a trigger ends, where several waits stand beside one another (contract 5.15, 5.16; I12, I13).
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    id::Seq,
+    ladder::{Decision, ReasonCode},
+};
+
+use super::driven::{Driven, NOW, callback, condition, hint, intent, item, needs_input, of_item, prompt, prompt_with, webhook};
+
+/// The entries of the waits that the decision says its turn satisfies.
+fn satisfied(decision: &Decision) -> Vec<Seq> {
+    let of_waits = decision.because.iter().filter(|because| because.code == ReasonCode::WaitSatisfied);
+    of_waits.flat_map(|because| because.seqs.clone()).collect()
+}
+
+/// The ids of the conditions that still stand.
+fn standing(driven: &Driven) -> Vec<String> {
+    driven.state().waiting.conditions.keys().map(ToString::to_string).collect()
+}
+
+/// An external condition with these triggers; with any where there are none.
+fn external(id: &str, item: Option<&str>, triggers: &[&str]) -> Value {
+    let named = triggers.iter().map(|trigger| json!({"kind": "external_ingress", "external_trigger_id": trigger}));
+    let sources: Vec<_> = if triggers.is_empty() { vec![json!({"kind": "external_ingress"})] } else { named.collect() };
+    json!({"fact": "wait_condition_registered", "wait_condition_id": id, "work_item_id": item, "kind": "external", "waiting_for": "it",
+           "wake_sources": sources})
+}
+
+fn operator(id: &str, item: Option<&str>) -> Value {
+    condition(id, "operator", item, json!({"kind": "operator_input"}))
+}
+
+/// An interval timer.
+fn every(id: &str, ms: u64) -> Value {
+    json!({"fact": "timer_created", "timer_id": id, "duration_ms": ms, "interval_ms": ms})
+}
+
+#[test]
+fn operator_input_ends_the_operator_waits_of_its_item_and_of_the_agent() {
+    let facts = [
+        item("v"),
+        item("w"),
+        of_item("work_item_picked", "w"),
+        operator("of v", Some("v")),
+        operator("of w", Some("w")),
+        operator("of the agent", None),
+    ];
+    for (input, stays) in [(prompt("m"), "of v"), (prompt_with("m", json!({"work_item_id": "v"})), "of w")] {
+        let mut driven = Driven::told(&facts);
+        driven.tell(&[input]);
+        driven.run();
+        assert_eq!(standing(&driven), [stays]);
+    }
+}
+
+#[test]
+fn operator_input_ends_no_other_kind_of_wait() {
+    let facts = [item("w"), of_item("work_item_picked", "w"), external("of w", Some("w"), &[]), external("of the agent", None, &["e"])];
+    let mut driven = Driven::told(&facts);
+    driven.tell(&[prompt("m")]);
+    driven.run();
+    assert_eq!(standing(&driven), ["of the agent", "of w"]);
+}
+
+/// An item that asks for input is answered by input about it, and by no other (I8).
+#[test]
+fn the_question_of_an_item_is_what_input_about_it_satisfies() {
+    let mut driven = Driven::told(&[item("v"), item("w"), needs_input("v"), of_item("work_item_picked", "w")]);
+    let asked = driven.state().work.items[&"v".into()].seq;
+    driven.tell(&[prompt_with("m1", json!({"work_item_id": "v"}))]);
+    let decision = driven.step().expect("a turn");
+    assert_eq!(satisfied(&decision), [asked]);
+    driven.run_to_rest();
+    driven.tell(&[prompt("m2")]);
+    let decision = driven.run().into_iter().find(|decision| decision.message_id == Some("m2".into())).expect("a turn");
+    assert_eq!(satisfied(&decision), [], "w asks for nothing");
+}
+
+#[test]
+fn a_condition_with_several_triggers_is_ended_by_each_of_them() {
+    for (trigger, ends) in [("e", true), ("f", true), ("g", true), ("h", false)] {
+        let mut driven = Driven::told(&[external("c", None, &["e", "f", "g"])]);
+        driven.tell(&[callback("m", trigger, "it happened")]);
+        driven.run();
+        assert_eq!(standing(&driven).is_empty(), ends, "{trigger}");
+    }
+}
+
+/// A trigger with an id ends what names it and what names nothing; a hint that names an intent and no trigger ends that intent alone; one
+/// that names both ends all of these.
+#[test]
+fn a_name_ends_what_it_names_and_a_trigger_also_what_names_nothing() {
+    let facts = [
+        item("v"),
+        item("w"),
+        external("plain", None, &[]),
+        external("of e", Some("v"), &["e"]),
+        intent("i", "work_item", Some("w"), "f"),
+        intent("j", "work_item", Some("w"), ""),
+    ];
+    for (trigger, stays) in [
+        (callback("m", "e", "it happened"), &["waiting_intent:i"][..]),
+        (webhook("m", "it happened"), &["of e", "waiting_intent:i"][..]),
+        (hint(json!({"waiting_intent_id": "i"})), &["of e", "plain", "waiting_intent:j"][..]),
+        (hint(json!({"waiting_intent_id": "i", "external_trigger_id": "g"})), &["of e"][..]),
+        (hint(json!({"waiting_intent_id": "gone"})), &["of e", "plain", "waiting_intent:i", "waiting_intent:j"][..]),
+    ] {
+        let mut driven = Driven::told(&facts);
+        driven.tell(std::slice::from_ref(&trigger));
+        driven.run();
+        assert_eq!(standing(&driven), stays, "{trigger}");
+    }
+}
+
+/// contract 5.16: an intent of the agent counts its trigger and stays, and so does its mirror.
+#[test]
+fn the_mirror_of_a_standing_intent_stands_with_it() {
+    let mut driven = Driven::told(&[intent("i", "agent", None, "e"), intent("j", "agent", None, "")]);
+    driven.tell(&[callback("m", "e", "it happened")]);
+    driven.run();
+    assert_eq!(standing(&driven), ["waiting_intent:i", "waiting_intent:j"]);
+    let counts: Vec<_> = driven.state().waiting.intents.values().map(|wait| wait.record.trigger_count).collect();
+    assert_eq!(counts, [1, 1]);
+    assert!(driven.state().waiting.ended_conditions.is_empty());
+}
+
+/// An interval timer that fires is itself what was waited for, and no other timer is.
+#[test]
+fn a_timer_satisfies_itself_and_what_waits_for_it() {
+    let mut driven = Driven::told(&[item("w"), every("k", 1_000), every("l", 5_000)]);
+    let source = |timer: &str| json!({"kind": "timer", "wake_at": "2030-01-01T00:00:00Z", "timer_id": timer});
+    driven.tell(&[condition("for k", "timer", None, source("k")), condition("for l", "timer", Some("w"), source("l"))]);
+    let condition_seq = driven.state().waiting.conditions[&"for k".into()].seq;
+    driven.now = NOW.plus_ms(1_000);
+    assert_eq!(driven.step(), None, "it arrives");
+    let fired = driven.state().waiting.timers[&"k".into()].seq;
+    let decision = driven.step().expect("a turn");
+    assert_eq!(satisfied(&decision), [condition_seq, fired]);
+    assert_eq!(standing(&driven), ["for l"]);
+}
