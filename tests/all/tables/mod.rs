@@ -1,12 +1,14 @@
-//! Tables: rules that are asked for every combination of their inputs, made from the enums themselves.
+//! Tables: rules that are asked for every combination of their inputs, made from the enums themselves; and, by name, a test for each thing
+//! that the RFC wants covered.
 
 mod closure;
 mod continuation;
+mod coverage;
 mod dead_ends;
 mod driven;
 mod keys;
-mod readings;
 mod readiness;
+mod readings;
 mod repetition;
 mod restart;
 mod satisfied;
