@@ -10,7 +10,7 @@ use crate::program::{arg, source, wakeful};
 fn replay_prints_a_table_and_exits_0() {
     let ran = wakeful(["replay", &arg(&source("tests/fixtures/scheduler"))]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("16 cases, 0 differ"), "{}", ran.out);
+    assert!(ran.out.contains("101 cases, 0 differ"), "{}", ran.out);
     assert!(!ran.out.contains('\u{1b}'), "no colours outside a terminal");
 }
 
@@ -18,7 +18,7 @@ fn replay_prints_a_table_and_exits_0() {
 fn replay_gives_programs_one_json_document() {
     let ran = wakeful(["replay", "--json", &arg(&source("tests/fixtures/scheduler"))]);
     let rows: Vec<Value> = serde_json::from_str(&ran.out).expect("one JSON document");
-    assert_eq!(rows.len(), 16);
+    assert_eq!(rows.len(), 101);
     assert!(rows.iter().all(|row| row["ok"] == true && row["explanation"]["decision"]["rule"].is_string()));
 }
 
@@ -93,7 +93,7 @@ fn explain_names_the_key_that_suppresses_a_rule() {
 fn crosscheck_of_all_cases_finds_no_difference() {
     let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engine", "native,wasm,node"]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
-    assert!(ran.out.ends_with("18 cases, 3 engines, 0 differences\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("103 cases, 3 engines, 0 differences\n"), "{}", ran.out);
 }
 
 #[test]

@@ -47,7 +47,7 @@ fn folders() -> Vec<Case> {
     let mut paths: Vec<PathBuf> = below.filter(|path| path.is_dir()).collect();
     paths.sort();
     cases.extend(paths.iter().map(|path| case::load_one(path).expect("a data folder")));
-    assert!(cases.len() >= 20, "sixteen fixtures and at least four recorded folders, found {}", cases.len());
+    assert!(cases.len() >= 20, "the fixtures and at least four recorded folders, found {}", cases.len());
     cases
 }
 

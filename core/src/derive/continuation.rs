@@ -483,7 +483,9 @@ fn external_waits(state: &State, names: &Names) -> Satisfied {
 }
 
 fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<WaitConditionId> {
-    readiness::conditions(state).filter(|wait| wait.record.wake_sources.iter().any(&by)).map(|wait| wait.record.id.clone()).collect()
+    // I13: whatever a wait for the operator names as its waker, only operator input ends it.
+    let triggered = readiness::conditions(state).filter(|wait| wait.record.kind != WaitConditionKind::Operator);
+    triggered.filter(|wait| wait.record.wake_sources.iter().any(&by)).map(|wait| wait.record.id.clone()).collect()
 }
 
 /// What ends the waits that this message satisfies.

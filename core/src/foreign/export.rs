@@ -10,13 +10,13 @@ use serde::Serialize;
 use super::{FIXTURE_FORMAT, Folder, expected::Expected};
 use crate::{
     derive::status,
-    entry::{EntryBytes, EntryError, Record},
+    entry::{Class, EntryBytes, EntryError, Record},
     explain,
     id::{AgentId, RunId, WorkItemId},
     json,
     ladder::Boundary,
     plane::{
-        control::{AgentStatus, WakeHint},
+        control::{AgentStatus, ControlRecord, PolicySet, WakeHint},
         turn::TurnTerminalKind,
     },
     state::State,
@@ -65,7 +65,14 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
         state.apply(&entry);
         times.push(entry.at);
         let (class, line) = match &entry.record {
-            // What control adds up to stands in `agent.json`.
+            // What control adds up to stands in `agent.json`, but for what its layout has no word for.
+            Record::Control(ControlRecord::Genesis(genesis)) if !genesis.is_plain() => {
+                let set = PolicySet { policy: Some(genesis.policy.clone()), edition: Some(genesis.edition) };
+                (Class::Control.as_str(), json::write(&ControlRecord::PolicySet(set)))
+            }
+            Record::Control(control @ (ControlRecord::PolicySet(_) | ControlRecord::ShutdownRequested(_))) => {
+                (Class::Control.as_str(), json::write(control))
+            }
             Record::Control(_) => continue,
             Record::Carried(carried) => (carried.of_class.as_str(), String::from(carried.line.as_str())),
             record => (record.class().as_str(), json::write(record)),
@@ -73,6 +80,10 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
         let file = folder.entry(format!("ledger/{class}.jsonl")).or_default();
         file.push_str(&line);
         file.push('\n');
+    }
+    if state.control.closing.is_none() {
+        // A restart ended what these lines ask for.
+        keep_lines(&mut folder, |line| !line.contains("\"shutdown_requested\""));
     }
     // contract 8.4: for the folder's readers its hint was recorded elsewhere, so that its time tells it apart, no longer its entry.
     if let Some(pending) = &mut state.control.hint {
@@ -100,4 +111,14 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
     folder.insert("agent.json".into(), json::write_indented(&agent));
     folder.insert("expected.json".into(), json::write_indented(&Expected::of(&explanation)));
     Ok(folder)
+}
+
+/// Keeps some lines of the control file, and the file only where a line is left.
+fn keep_lines(folder: &mut Folder, keep: impl Fn(&str) -> bool) {
+    let name = format!("ledger/{}.jsonl", Class::Control.as_str());
+    let Some(text) = folder.remove(&name) else { return };
+    let kept: String = text.lines().filter(|line| keep(line)).flat_map(|line| [line, "\n"]).collect();
+    if !kept.is_empty() {
+        folder.insert(name, kept);
+    }
 }

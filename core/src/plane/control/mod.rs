@@ -73,6 +73,14 @@ pub struct Genesis {
     pub policy: Policy,
 }
 
+impl Genesis {
+    /// Whether edition and policy are the defaults.
+    #[must_use]
+    pub fn is_plain(&self) -> bool {
+        self.edition == Edition::default() && self.policy == Policy::default()
+    }
+}
+
 names! {
     /// Where an agent stands in its life (contract 4.1).
     pub enum AgentStatus {
@@ -437,6 +445,8 @@ impl Control {
                 self.booted = true;
                 self.stopped = None;
                 self.resting = None;
+                // contract 4.1: an imported status stands until then at the latest.
+                self.imported_status = None;
             }
             ControlRecord::StopRequested(_) => self.stopped = Some(place.seq),
             ControlRecord::ShutdownRequested(_) => self.closing = Some(place.seq),
