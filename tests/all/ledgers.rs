@@ -139,6 +139,7 @@ fn every_folder_below(below: &Path, mut tracer: Tracer) -> usize {
         .collect();
     let found: Vec<_> = folders.iter().flat_map(|(folder, oracle)| differences(&mut tracer, folder, oracle)).collect();
     assert_eq!(found, meant, "in {}", tracer.name());
+    println!("{} folders of {} agree with their oracle in {}", folders.len(), below.display(), tracer.name());
     folders.len()
 }
 
