@@ -185,6 +185,13 @@ fn without_any_one_row_of_the_closure_table_the_vectors_fail() {
     each_is_missed("closure", rows);
 }
 
+#[test]
+fn without_any_one_row_of_the_continuation_table_the_vectors_fail() {
+    // No trigger of a vector names a wait, and the reference runtime lets nothing override (D11); tables/continuation.rs holds these rows.
+    let rows = wakeful_core::derive::continuation::ROWS.iter().map(|row| row.id).filter(|row| !["named", "overriding"].contains(row));
+    each_is_missed("continuation", rows);
+}
+
 /// Each of these, taken away, makes a vector fail that holds with it.
 fn each_is_missed<'a>(set: &str, ids: impl Iterator<Item = &'a str>) {
     let vectors = kept(set);

@@ -8,7 +8,10 @@ use alloc::{
 
 use serde::{Deserialize, Serialize};
 
-use super::readiness::{self, SchedulingState};
+use super::{
+    readiness::{self, SchedulingState},
+    table::{self, Row},
+};
 use crate::{
     derive::status,
     id::WorkItemId,
@@ -184,6 +187,28 @@ impl Facts {
         self.runtime_error &= kind != TurnTerminalKind::Completed;
         self
     }
+
+    /// Whether the newest turn failed.
+    fn has_failed(&self) -> bool {
+        self.terminal.is_some_and(TurnTerminalKind::is_failure)
+    }
+
+    /// Whether the newest turn has no terminal.
+    fn is_unsettled(&self) -> bool {
+        self.turn_started && self.terminal.is_none()
+    }
+
+    fn awaits_operator(&self) -> bool {
+        self.awaiting_operator || self.agent.operator
+    }
+
+    fn agent_awaits_external(&self) -> bool {
+        self.agent_intents > 0 || self.agent.external
+    }
+
+    fn item_is(&self, state: SchedulingState) -> bool {
+        self.current == Some(state)
+    }
 }
 
 fn work_signal(state: &State, current: Option<SchedulingState>) -> Option<WorkSignal> {
@@ -194,79 +219,73 @@ fn work_signal(state: &State, current: Option<SchedulingState>) -> Option<WorkSi
     Some(WorkSignal { work_item_id: item.record.id.clone(), state: item.record.state, reactivation_mode: mode })
 }
 
-/// A row of the closure table.
-#[derive(Clone, Copy, Debug)]
-pub struct Row {
-    /// Its id.
-    pub id: &'static str,
-    holds: fn(&Facts) -> bool,
+/// What a row makes of the facts for which it holds.
+#[derive(Debug)]
+pub struct Verdict {
     outcome: ClosureOutcome,
     reason: Option<WaitingReason>,
-    says: fn(&Facts) -> Vec<String>,
+    evidence: Vec<String>,
 }
 
-impl Row {
-    const fn new(id: &'static str, holds: fn(&Facts) -> bool, outcome: ClosureOutcome) -> Self {
-        Self { id, holds, outcome, reason: None, says: |_| Vec::new() }
+impl Verdict {
+    fn saying(mut self, what: &str) -> Self {
+        self.evidence.push(what.to_string());
+        self
     }
 
-    const fn waits(id: &'static str, holds: fn(&Facts) -> bool, reason: WaitingReason) -> Self {
-        Self { reason: Some(reason), ..Self::new(id, holds, ClosureOutcome::Waiting) }
+    fn after(mut self, terminal: Option<TurnTerminalKind>) -> Self {
+        self.evidence.extend(terminal.map(|kind| format!("turn_terminal_{kind}")));
+        self
     }
+}
 
-    const fn saying(self, says: fn(&Facts) -> Vec<String>) -> Self {
-        Self { says, ..self }
-    }
+fn closed(outcome: ClosureOutcome) -> Verdict {
+    Verdict { outcome, reason: None, evidence: Vec::new() }
+}
+
+fn waits(reason: WaitingReason) -> Verdict {
+    Verdict { reason: Some(reason), ..closed(ClosureOutcome::Waiting) }
 }
 
 /// The closure table (contract 6.1), one order in both editions: the first row that holds decides. The last one always does.
-pub static ROWS: [Row; 15] = [
-    Row::new("runtime_error", |facts| facts.runtime_error, ClosureOutcome::Failed),
-    Row::waits("run_open", |facts| facts.run_open, WaitingReason::AwaitingExternalChange).saying(|_| said("turn_in_progress")),
-    Row::new("turn_failed", |facts| facts.terminal.is_some_and(TurnTerminalKind::is_failure), ClosureOutcome::Failed)
-        .saying(|facts| facts.terminal.map(|kind| format!("turn_terminal_{kind}")).into_iter().collect()),
-    Row::waits("turn_unsettled", |facts| facts.turn_started && facts.terminal.is_none(), WaitingReason::AwaitingExternalChange)
-        .saying(|_| said("turn_terminal_missing")),
-    Row::new("work_signal", |facts| facts.work_signal.is_some(), ClosureOutcome::Continuable).saying(|_| said("runnable_work_present")),
-    Row::waits("operator_input", |facts| facts.awaiting_operator || facts.agent.operator, WaitingReason::AwaitingOperatorInput),
-    Row::waits("agent_external", |facts| facts.agent_intents > 0 || facts.agent.external, WaitingReason::AwaitingExternalChange),
-    Row::waits("timer", |facts| facts.timers > 0 || facts.agent.timer, WaitingReason::AwaitingTimer),
-    Row::waits("agent_task", |facts| facts.agent.task, WaitingReason::AwaitingTaskResult),
-    Row::waits("item_task", |facts| facts.current == Some(SchedulingState::WaitingTask), WaitingReason::AwaitingTaskResult),
-    Row::waits("item_external", |facts| facts.current == Some(SchedulingState::WaitingExternal), WaitingReason::AwaitingExternalChange),
-    Row::waits("item_timer", |facts| facts.current == Some(SchedulingState::WaitingTimer), WaitingReason::AwaitingTimer),
-    Row::waits("item_operator", |facts| facts.current == Some(SchedulingState::WaitingOperator), WaitingReason::AwaitingOperatorInput),
+pub static ROWS: [Row<Facts, Verdict>; 15] = [
+    Row::new("runtime_error", |facts| facts.runtime_error, |_| closed(ClosureOutcome::Failed)),
+    Row::new("run_open", |facts| facts.run_open, |_| waits(WaitingReason::AwaitingExternalChange).saying("turn_in_progress")),
+    Row::new("turn_failed", Facts::has_failed, |facts| closed(ClosureOutcome::Failed).after(facts.terminal)),
+    Row::new("turn_unsettled", Facts::is_unsettled, |_| waits(WaitingReason::AwaitingExternalChange).saying("turn_terminal_missing")),
+    Row::new("work_signal", |facts| facts.work_signal.is_some(), |_| closed(ClosureOutcome::Continuable).saying("runnable_work_present")),
+    Row::new("operator_input", Facts::awaits_operator, |_| waits(WaitingReason::AwaitingOperatorInput)),
+    Row::new("agent_external", Facts::agent_awaits_external, |_| waits(WaitingReason::AwaitingExternalChange)),
+    Row::new("timer", |facts| facts.timers > 0 || facts.agent.timer, |_| waits(WaitingReason::AwaitingTimer)),
+    Row::new("agent_task", |facts| facts.agent.task, |_| waits(WaitingReason::AwaitingTaskResult)),
+    Row::new("item_task", |facts| facts.item_is(SchedulingState::WaitingTask), |_| waits(WaitingReason::AwaitingTaskResult)),
+    Row::new("item_external", |facts| facts.item_is(SchedulingState::WaitingExternal), |_| waits(WaitingReason::AwaitingExternalChange)),
+    Row::new("item_timer", |facts| facts.item_is(SchedulingState::WaitingTimer), |_| waits(WaitingReason::AwaitingTimer)),
+    Row::new("item_operator", |facts| facts.item_is(SchedulingState::WaitingOperator), |_| waits(WaitingReason::AwaitingOperatorInput)),
     // contract D2: a wait for the runtime counts as external, so that something can end it.
-    Row::waits("item_system", |facts| facts.current == Some(SchedulingState::WaitingSystem), WaitingReason::AwaitingExternalChange),
-    Row::new("completed", |_| true, ClosureOutcome::Completed).saying(|facts| {
-        let settled = (facts.terminal == Some(TurnTerminalKind::Completed)).then_some("turn_terminal_completed");
-        settled.into_iter().chain(["no_waiting_condition"]).map(ToString::to_string).collect()
-    }),
+    Row::new("item_system", |facts| facts.item_is(SchedulingState::WaitingSystem), |_| waits(WaitingReason::AwaitingExternalChange)),
+    Row::new("completed", |_| true, |facts| closed(ClosureOutcome::Completed).after(facts.terminal).saying("no_waiting_condition")),
 ];
-
-fn said(what: &str) -> Vec<String> {
-    Vec::from([what.to_string()])
-}
 
 /// The closure of some facts.
 #[must_use]
 pub fn decide(facts: &Facts) -> Closure {
     // INVARIANT: the last row always holds, so some row does.
-    decide_by(ROWS.iter(), facts).unwrap_or_else(|| closed_by(&ROWS[ROWS.len() - 1], facts))
+    decide_by(ROWS.iter(), facts).unwrap_or_else(|| closed_with(closed(ClosureOutcome::Completed), facts))
 }
 
 /// The closure of some facts by some of the rows; none where none of them holds.
-pub(crate) fn decide_by<'a>(mut rows: impl Iterator<Item = &'a Row>, facts: &Facts) -> Option<Closure> {
-    rows.find(|row| (row.holds)(facts)).map(|row| closed_by(row, facts))
+pub(crate) fn decide_by<'a>(rows: impl Iterator<Item = &'a Row<Facts, Verdict>>, facts: &Facts) -> Option<Closure> {
+    table::first(rows, facts).map(|verdict| closed_with(verdict, facts))
 }
 
-fn closed_by(row: &Row, facts: &Facts) -> Closure {
+fn closed_with(Verdict { outcome, reason, evidence }: Verdict, facts: &Facts) -> Closure {
     Closure {
-        outcome: row.outcome,
-        waiting_reason: row.reason,
-        work_signal: facts.work_signal.clone().filter(|_| row.outcome == ClosureOutcome::Continuable),
+        outcome,
+        waiting_reason: reason,
+        work_signal: facts.work_signal.clone().filter(|_| outcome == ClosureOutcome::Continuable),
         runtime_posture: facts.posture,
-        evidence: [common_evidence(facts), (row.says)(facts)].concat(),
+        evidence: [common_evidence(facts), evidence].concat(),
     }
 }
 

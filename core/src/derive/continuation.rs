@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 use super::{
     closure::{self, Closure, ClosureOutcome, WaitingReason},
     head, readiness,
+    table::{self, Row},
 };
 use crate::{
     entry::Record,
@@ -300,10 +301,27 @@ impl Prior {
     }
 }
 
-/// The table of `observed-decisions.md` section 6, with matching by contract 5.15 and the overrides of 6.3.
+/// How a trigger meets the closure before it: the table's cell, and what is said about every trigger.
 #[must_use]
 pub fn classify(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Resolution {
-    let cell = cell(trigger, prior, found, overrides);
+    // INVARIANT: the last row always holds, so some row does.
+    let nothing = || resolution_of(mismatch(), trigger, prior);
+    classify_by(ROWS.iter(), trigger, prior, found, overrides).unwrap_or_else(nothing)
+}
+
+/// The resolution by some of the rows; none where none of them holds.
+pub(crate) fn classify_by<'a>(
+    rows: impl Iterator<Item = &'a Row<Meeting, Cell>>,
+    trigger: &Trigger,
+    prior: Prior,
+    found: &Found,
+    overrides: bool,
+) -> Option<Resolution> {
+    let meeting = Meeting::of(trigger, prior, found, overrides);
+    table::first(rows, &meeting).map(|cell| resolution_of(cell, trigger, prior))
+}
+
+fn resolution_of(cell: Cell, trigger: &Trigger, prior: Prior) -> Resolution {
     let mut evidence = common_evidence(trigger);
     evidence.extend(cell.marker.map(ToString::to_string));
     Resolution {
@@ -333,8 +351,48 @@ fn common_evidence(trigger: &Trigger) -> Vec<String> {
     evidence
 }
 
+/// What the table is about: a trigger, what it was found to be about, and the closure before it.
+#[derive(Clone, Copy, Debug)]
+pub struct Meeting {
+    kind: TriggerKind,
+    /// It carries what its kind must carry to re-enter the model.
+    says_enough: bool,
+    /// It names waits that are active.
+    names_a_wait: bool,
+    /// The agent waits, for the reason that a trigger of this kind ends, and the trigger names nothing.
+    is_expected: bool,
+    /// It carries what the kind as which it meets waits must carry.
+    meets_enough: bool,
+    /// It is not operator input that came as a prompt of somebody else.
+    meets_as_itself: bool,
+    waiting: bool,
+    overrides: bool,
+}
+
+impl Meeting {
+    fn of(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Self {
+        let waiting = prior.outcome == ClosureOutcome::Waiting;
+        let reason = expected_reason(trigger.meets_as);
+        Self {
+            kind: trigger.kind,
+            says_enough: trigger.says_enough_as(trigger.kind),
+            names_a_wait: matches!(found, Found::ById(_)),
+            is_expected: waiting && matches!(found, Found::Nameless(_)) && reason.is_some() && prior.waiting_reason == reason,
+            meets_enough: trigger.says_enough_as(trigger.meets_as),
+            meets_as_itself: trigger.kind == trigger.meets_as,
+            waiting,
+            overrides,
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        !self.waiting && self.says_enough
+    }
+}
+
 /// One cell of the continuation table.
-struct Cell {
+#[derive(Debug)]
+pub struct Cell {
     class: Class,
     reenters: bool,
     matched: bool,
@@ -342,35 +400,55 @@ struct Cell {
 }
 
 impl Cell {
-    fn resumes(class: Class, marker: &'static str) -> Self {
-        Self { class, reenters: true, matched: class == Class::ResumeExpectedWait, marker: Some(marker) }
+    fn expected() -> Self {
+        Self { class: Class::ResumeExpectedWait, reenters: true, matched: true, marker: Some("matches_waiting_reason") }
     }
 
-    fn keeps_alive(matched: bool, marker: &'static str) -> Self {
-        Self { class: Class::LivenessOnly, reenters: false, matched, marker: Some(marker) }
+    fn overriding(marker: &'static str) -> Self {
+        Self { class: Class::ResumeOverride, reenters: true, matched: false, marker: Some(marker) }
+    }
+
+    fn local() -> Self {
+        Self { class: Class::LocalContinuation, reenters: true, matched: false, marker: None }
+    }
+
+    fn keeps_alive(marker: impl Into<Option<&'static str>>) -> Self {
+        Self { class: Class::LivenessOnly, reenters: false, matched: false, marker: marker.into() }
+    }
+
+    fn matching(self) -> Self {
+        Self { matched: true, ..self }
     }
 }
 
-fn cell(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Cell {
-    if matches!(found, Found::ById(_)) {
-        return Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason");
-    }
-    let says_enough = trigger.says_enough_as(trigger.kind);
-    if prior.outcome != ClosureOutcome::Waiting {
-        let class = if says_enough { Class::LocalContinuation } else { Class::LivenessOnly };
-        return Cell { class, reenters: says_enough, matched: false, marker: None };
-    }
-    let reason = expected_reason(trigger.meets_as);
-    let by_class = matches!(found, Found::Nameless(_)) && reason.is_some() && prior.waiting_reason == reason;
-    match trigger.kind {
-        _ if by_class && trigger.says_enough_as(trigger.meets_as) => Cell::resumes(Class::ResumeExpectedWait, "matches_waiting_reason"),
-        kind if by_class && kind == trigger.meets_as => Cell::keeps_alive(true, "matches_waiting_reason"),
-        TriggerKind::OperatorInput => Cell::resumes(Class::ResumeOverride, "override_waiting_reason"),
-        TriggerKind::TaskResult if says_enough => Cell::resumes(Class::ResumeOverride, "terminal_task_result"),
-        _ if overrides => Cell::resumes(Class::ResumeOverride, "override_waiting_reason"),
-        TriggerKind::SystemTick if says_enough => Cell::keeps_alive(false, "contentful_system_tick_expected_external_recheck"),
-        _ => Cell::keeps_alive(false, "does_not_satisfy_waiting_reason"),
-    }
+/// The continuation table (contract 5.15, 6.3; `observed-decisions.md` section 6): the first row that holds decides. The last one always does.
+pub static ROWS: [Row<Meeting, Cell>; 10] = [
+    Row::new("named", |meeting| meeting.names_a_wait, |_| Cell::expected()),
+    Row::new("local", Meeting::goes_on, |_| Cell::local()),
+    Row::new("local_empty", |meeting| !meeting.waiting, |_| Cell::keeps_alive(None)),
+    Row::new("expected", |meeting| meeting.is_expected && meeting.meets_enough, |_| Cell::expected()),
+    Row::new(
+        "expected_empty",
+        |meeting| meeting.is_expected && meeting.meets_as_itself,
+        |_| Cell::keeps_alive("matches_waiting_reason").matching(),
+    ),
+    Row::new("operator", |meeting| meeting.kind == TriggerKind::OperatorInput, |_| Cell::overriding("override_waiting_reason")),
+    Row::new(
+        "task_result",
+        |meeting| meeting.kind == TriggerKind::TaskResult && meeting.says_enough,
+        |_| Cell::overriding("terminal_task_result"),
+    ),
+    Row::new("overriding", |meeting| meeting.overrides, |_| Cell::overriding("override_waiting_reason")),
+    Row::new(
+        "tick",
+        |meeting| meeting.kind == TriggerKind::SystemTick && meeting.says_enough,
+        |_| Cell::keeps_alive("contentful_system_tick_expected_external_recheck"),
+    ),
+    Row::new("mismatch", |_| true, |_| mismatch()),
+];
+
+fn mismatch() -> Cell {
+    Cell::keeps_alive("does_not_satisfy_waiting_reason")
 }
 
 /// The reason for which a kind of trigger is waited for.

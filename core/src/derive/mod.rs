@@ -12,4 +12,5 @@ pub mod readiness;
 pub mod recheck;
 pub mod status;
 pub mod summary;
+pub mod table;
 pub mod work_queue;

@@ -55,7 +55,7 @@ impl From<Resolution> for Resolved {
     }
 }
 
-pub(super) fn answer(input: &str) -> Result<String, JsonError> {
+pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonError> {
     let Input { prior, trigger: given } = json::read(input)?;
     let trigger = Trigger {
         kind: given.kind,
@@ -68,6 +68,8 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         names: Names::default(),
     };
     let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
-    let resolution = continuation::classify(&trigger, prior, &Found::Nameless(Satisfied::default()), overrides);
+    let rows = continuation::ROWS.iter().filter(|row| Some(row.id) != without);
+    let resolution = continuation::classify_by(rows, &trigger, prior, &Found::Nameless(Satisfied::default()), overrides)
+        .ok_or_else(|| JsonError::at_field("trigger", "no row is left that holds"))?;
     Ok(json::write(&Resolved::from(resolution)))
 }

@@ -31,7 +31,7 @@ pub fn answer(input: &str) -> Result<String, JsonError> {
     answer_without_rule(input, None)
 }
 
-/// The answer of a ladder that lacks one rule, or of a closure table that lacks one row, for tests that none is idle; none is lacking
+/// The answer of a ladder that lacks one rule, or of a closure or continuation table that lacks one row, for tests that none is idle; none is lacking
 /// where none is named.
 ///
 /// # Errors
@@ -40,7 +40,7 @@ pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, Js
     let operation: Operation = crate::json::read(input)?;
     match operation.op.as_str() {
         "closure" => closure::answer(input, rule),
-        "continuation" => continuation::answer(input),
+        "continuation" => continuation::answer(input, rule),
         "trigger" => trigger::answer(input),
         "decide" => decide::answer(input, rule),
         "ledger" => ledger::answer(input, rule),

@@ -1,12 +1,13 @@
 //! What people are shown beside the decision: what is owed and when, the posture and what it is about (contract 6.4, 9.1).
 
+use serde_json::{Value, json};
 use wakeful_core::derive::{
     obligation::{self, ObligationKind},
     posture::{self, AgentPosture, Posture},
+    summary::AgentListEntry,
 };
 
-use super::driven::{Driven, NOW, fact, hint, intent, item, needs_input, of_item, prompt, task, timer};
-use serde_json::json;
+use super::driven::{Driven, NOW, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, task, timer};
 
 /// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the instant.
 #[test]
@@ -82,4 +83,49 @@ fn each_posture_says_what_it_is_about() {
         seen.push(posture);
     }
     assert_eq!(seen, Posture::ALL, "a posture without a case");
+}
+
+/// contract 6.4: the summary and the line in a list are read from the state when they are asked for.
+#[test]
+fn an_agent_in_short() {
+    let mut driven = Driven::told(&[
+        item("w"),
+        of_item("work_item_picked", "w"),
+        intent("i1", "work_item", Some("w"), "e1"),
+        intent("i2", "agent", None, "e2"),
+        task("t", Some("w"), true),
+        condition("c", "task", Some("w"), json!({"kind": "task_result", "task_id": "t"})),
+        prompt("m"),
+    ]);
+    driven.step();
+    driven.tell(&[end("completed"), prompt("n")]);
+    let told = serde_json::to_value(driven.machine().summary()).expect("JSON");
+    let at = |path: &str| told.pointer(path).unwrap_or_else(|| panic!("{path} in {told:#}")).clone();
+    assert_eq!(at("/agent_id"), "default");
+    assert_eq!(at("/status"), "awake_idle");
+    assert_eq!(at("/scheduling_posture/posture"), "has_queued_input");
+    assert_eq!(at("/lifecycle"), json!({"resume_required": false, "accepts_external_messages": true, "wake_requires_resume": false}));
+    assert_eq!(at("/closure/waiting_reason"), "awaiting_external_change");
+    assert_eq!((at("/current_work_item_id"), at("/current_run_id")), ("w".into(), Value::Null));
+    assert_eq!((at("/turn_index"), at("/last_turn_terminal")), (1.into(), "completed".into()));
+    assert_eq!((at("/pending"), at("/active_task_count")), (1.into(), 1.into()));
+    let ids = |path: &str| at(path).as_array().expect("a list").iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
+    assert_eq!(ids("/active_waiting_intents"), ["i1", "i2"], "of one instant, so by id");
+    assert_eq!(at("/active_waiting_intents/0/work_item_id"), "w");
+    assert_eq!(ids("/active_wait_conditions").last(), Some(&"waiting_intent:i2".into()));
+    assert_eq!(at("/active_wait_conditions/0/wake_sources"), json!([{"kind": "task_result", "task_id": "t"}]));
+    assert_eq!(
+        at("/set_aside"),
+        json!({"foreign_records": 0, "carried_records": 0, "refused_records": 0, "queue_entries_without_message": 0})
+    );
+
+    let listed = |driven: &Driven| serde_json::to_value(AgentListEntry::of(driven.state())).expect("JSON");
+    let entry = listed(&driven);
+    for field in ["agent_id", "status", "scheduling_posture", "lifecycle", "pending", "current_run_id"] {
+        assert_eq!(entry[field], told[field], "{field}");
+    }
+    assert_eq!(entry["waiting_reason"], Value::Null);
+    driven.tell(&[fact("stop_requested")]);
+    let stopped = json!({"resume_required": true, "accepts_external_messages": false, "wake_requires_resume": true});
+    assert_eq!(listed(&driven)["lifecycle"], stopped);
 }

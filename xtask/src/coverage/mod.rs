@@ -127,7 +127,7 @@ fn of_rows(derivation: &rows::Derivation, rows: &[Row]) -> Vec<String> {
         return vec![format!("{} has no rows; tell xtask/src/coverage/rows.rs where {} is now", derivation.place(), derivation.name)];
     }
     let unreached = rows.iter().filter(|row| row.reached.is_none_or(|count| count == 0));
-    unreached.map(|row| format!("a row of {} is never reached, line {}: {}; test it", derivation.name, row.line, row.says)).collect()
+    unreached.map(|row| format!("a row of {} is never reached, line {}: {}; test it", derivation.name, row.line, row.id)).collect()
 }
 
 #[cfg(test)]
@@ -145,11 +145,11 @@ mod tests {
         assert!(found[2].contains("no test names the rule 8.task"), "{found:?}");
         assert!(of_rules(&[], &named)[0].contains("no rule was found"));
 
-        let row = |says: &str, reached| Row { says: says.to_owned(), line: 7, reached };
-        let found = of_rows(&DERIVATIONS[0], &[row("a: Failed", Some(1)), row("b: Failed", Some(0)), row("c: Failed", None)]);
+        let row = |id: &str, reached| Row { id: id.to_owned(), line: 7, reached };
+        let found = of_rows(&DERIVATIONS[0], &[row("a", Some(1)), row("b", Some(0)), row("c", None)]);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].contains("closure is never reached, line 7: b: Failed"), "{}", found[0]);
-        assert!(of_rows(&DERIVATIONS[1], &[])[0].contains("`cell` of core/src/derive/continuation.rs has no rows"));
+        assert!(found[0].contains("closure is never reached, line 7: b"), "{}", found[0]);
+        assert!(of_rows(&DERIVATIONS[1], &[])[0].contains("`ROWS` of core/src/derive/continuation.rs has no rows"));
     }
 
     #[test]

@@ -141,7 +141,7 @@ pub(super) fn of_rules(rules: &[Rule], named: &BTreeMap<String, Vec<String>>) ->
 pub(super) fn of_rows(name: &str, rows: &[Row]) -> String {
     let mut text = format!("{}\n", bold(format!("{:>8}  {name}", "reached")));
     for row in rows {
-        let _ = writeln!(text, "{:>8}  {}", count(row.reached), row.says);
+        let _ = writeln!(text, "{:>8}  {}", count(row.reached), row.id);
     }
     text
 }
