@@ -233,7 +233,7 @@ impl fmt::Debug for Chain {
 
 impl Serialize for Chain {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.collect_str(self)
+        serializer.serialize_newtype_struct("Chain", &crate::json::Printed(self))
     }
 }
 

@@ -17,7 +17,6 @@ pub const MAX_BYTES: usize = 256;
 /// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(transparent)]
 pub struct Seq(pub u64);
 
 impl Seq {
@@ -41,11 +40,14 @@ impl fmt::Display for Seq {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {$(
+    ($($(#[$doc:meta])* $name:ident;)*) => {
+        /// The names of the types of ids.
+        pub(crate) const KINDS: &[&str] = &[$(stringify!($name)),*];
+
+        $(
         $(#[$doc])*
         #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(transparent)]
         pub struct $name(String);
 
         impl $name {
@@ -79,7 +81,8 @@ macro_rules! ids {
                 within_limit(String::deserialize(deserializer)?).map(Self)
             }
         }
-    )*};
+        )*
+    };
 }
 
 ids! {

@@ -55,7 +55,8 @@ impl fmt::Debug for RawJson {
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // `RawValue` is serde_json's own way to write text through; its construction checks the text once more.
-        RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?.serialize(serializer)
+        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
+        serializer.serialize_newtype_struct("RawJson", &raw)
     }
 }
 
@@ -74,6 +75,15 @@ impl schemars::JsonSchema for RawJson {
 
     fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
         schemars::json_schema!({ "description": "any JSON value, carried byte for byte" })
+    }
+}
+
+/// A value that serializes as it is printed.
+pub(crate) struct Printed<'a, T>(pub(crate) &'a T);
+
+impl<T: fmt::Display> Serialize for Printed<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
     }
 }
 

@@ -23,6 +23,7 @@ pub mod fact;
 pub mod plane;
 
 pub mod entry;
+pub mod shape;
 pub mod snapshot;
 pub mod state;
 

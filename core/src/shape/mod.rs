@@ -1,0 +1,239 @@
+//! The shape of a state: what is left of it when the names of things and the place in the history are taken away, so that states that
+//! will decide alike compare equal (contract 14; what a model checker counts).
+//!
+//! - Every id is a number, wherever it occurs: in records, in keys, in metadata. Numbers go by age: an id is older than another where the
+//!   oldest entry that is known of it is.
+//! - `seq`s and the chain are gone.
+//! - An instant that is past is just past; one to come is how far off it is, counted from the state's own time.
+//! - Everything else stands as it is, so equal shapes differ in nothing else that a rule could read.
+
+mod tree;
+
+use alloc::{
+    boxed::Box,
+    collections::{BTreeMap, BTreeSet},
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt::{self, Write};
+
+use self::tree::Node;
+use crate::{id::Seq, state::State, time::Timestamp};
+
+/// The shape of a state. Equal shapes decide alike under equal names.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub struct Shape(Box<str>);
+
+impl Shape {
+    /// The shape of a state.
+    #[must_use]
+    pub fn of(state: &State) -> Self {
+        let tree = tree::of(state);
+        let mut writer = Writer { numbers: numbered(&tree), now: state.at, out: String::new() };
+        // INVARIANT: writing to a text does not fail.
+        let _ = writer.node(&tree);
+        Self(writer.out.into_boxed_str())
+    }
+
+    /// The shape as text: JSON but for the numbers of ids.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+}
+
+impl State {
+    /// What is left of this state without names and history; see [`Shape`].
+    #[must_use]
+    pub fn shape(&self) -> Shape {
+        Shape::of(self)
+    }
+}
+
+/// Ids by age: by the oldest entry that is known of each, then by where it first stands.
+fn numbered(tree: &Node) -> BTreeMap<String, usize> {
+    let mut ids = Ids::default();
+    ids.read(tree);
+    let mut by_age: Vec<_> = ids.first_at.iter().map(|(id, at)| (ids.oldest.get(id).copied().unwrap_or(Seq(u64::MAX)), *at, *id)).collect();
+    by_age.sort_unstable();
+    by_age.into_iter().enumerate().map(|(number, (.., id))| (id.to_string(), number)).collect()
+}
+
+#[derive(Default)]
+struct Ids<'a> {
+    first_at: BTreeMap<&'a str, usize>,
+    oldest: BTreeMap<&'a str, Seq>,
+}
+
+impl<'a> Ids<'a> {
+    /// Reads a part; the oldest entry that it names.
+    fn read(&mut self, node: &'a Node) -> Option<Seq> {
+        match node {
+            Node::Id(id) => {
+                let next = self.first_at.len();
+                self.first_at.entry(id).or_insert(next);
+                None
+            }
+            Node::Seq(seq) => Some(*seq),
+            Node::List(nodes) => nodes.iter().filter_map(|node| self.read(node)).min(),
+            Node::Map(fields) => fields.iter().filter_map(|(key, value)| self.field(key, value)).min(),
+            Node::At(_) | Node::Chain | Node::Text(_) | Node::Plain(_) => None,
+        }
+    }
+
+    fn field(&mut self, key: &'a Node, value: &'a Node) -> Option<Seq> {
+        self.read(key);
+        let oldest = self.read(value);
+        if let (Node::Id(id), Some(seq)) = (key, oldest) {
+            let known = self.oldest.entry(id).or_insert(seq);
+            *known = seq.min(*known);
+        }
+        oldest
+    }
+}
+
+struct Writer {
+    numbers: BTreeMap<String, usize>,
+    now: Timestamp,
+    out: String,
+}
+
+impl Writer {
+    fn node(&mut self, node: &Node) -> fmt::Result {
+        match node {
+            Node::Id(id) => self.id(id),
+            Node::Seq(_) | Node::Chain => self.out.write_char('_'),
+            Node::At(at) if *at <= self.now => self.out.write_str("past"),
+            Node::At(at) => write!(self.out, "+{}", at.as_nanos().saturating_sub(self.now.as_nanos())),
+            Node::Text(text) => self.text(text),
+            Node::Plain(text) => self.out.write_str(text),
+            Node::List(nodes) => {
+                self.out.write_char('[')?;
+                for node in nodes {
+                    self.node(node)?;
+                    self.out.write_char(',')?;
+                }
+                self.out.write_char(']')
+            }
+            Node::Map(fields) => {
+                // Names are gone, so is their order: what an id leads to stands by its number.
+                let number = |node: &Node| if let Node::Id(id) = node { self.numbers.get(id).copied() } else { None };
+                let mut fields: Vec<_> = fields.iter().map(|(key, value)| (number(key), key, value)).collect();
+                fields.sort_by_key(|(number, ..)| *number);
+                self.out.write_char('{')?;
+                for (_, key, value) in fields {
+                    self.node(key)?;
+                    self.out.write_char(':')?;
+                    self.node(value)?;
+                    self.out.write_char(',')?;
+                }
+                self.out.write_char('}')
+            }
+        }
+    }
+
+    fn id(&mut self, id: &str) -> fmt::Result {
+        match self.numbers.get(id) {
+            Some(number) => write!(self.out, "#{number}"),
+            None => write!(self.out, "{id:?}"),
+        }
+    }
+
+    /// A text in which ids may stand, between colons: a key, or what metadata says. The generation of a hint is a seq.
+    fn text(&mut self, text: &str) -> fmt::Result {
+        let (text, is_hint) = match text.strip_prefix("wake_hint:").and_then(|rest| rest.rsplit_once(':')) {
+            Some((scope, _)) => (scope, true),
+            None => (text, false),
+        };
+        if is_hint {
+            self.out.write_str("wake_hint:")?;
+        }
+        let ends: BTreeSet<usize> = text.match_indices(':').map(|(at, _)| at).chain([text.len()]).collect();
+        let mut from = 0;
+        while from <= text.len() {
+            let longest = ends.range(from..).rev().find(|end| self.numbers.contains_key(&text[from..**end]));
+            let end = longest.or_else(|| ends.range(from..).next()).copied().unwrap_or(text.len());
+            if longest.is_some() {
+                self.id(&text[from..end])?
+            } else {
+                write!(self.out, "{:?}", &text[from..end])?
+            }
+            from = end + 1;
+        }
+        Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::format;
+
+    use super::*;
+    use crate::machine::{Machine, Options};
+
+    /// A driver of the agent `owner` that is told facts about these things, from `at` on.
+    fn told(owner: &str, at: i64, names: [&str; 4]) -> State {
+        let mut machine = Machine::new(Options::new(owner.into()));
+        let mut now = Timestamp::from_nanos(at);
+        machine.begin(now).expect("a fresh ledger");
+        machine.committed();
+        let [item, intent, trigger, message] = names;
+        let facts = [
+            r#"{"fact":"runtime_restarted"}"#.to_string(),
+            format!(r#"{{"fact":"work_item_created","work_item_id":"{item}","objective":"ship it"}}"#),
+            format!(
+                r#"{{"fact":"waiting_intent_created","waiting_intent_id":"{intent}","scope":"agent","description":"d","source":"ci",
+                    "delivery_mode":"wake_hint","external_trigger_id":"{trigger}"}}"#
+            ),
+            r#"{"fact":"timer_created","timer_id":"k","duration_ms":60000}"#.to_string(),
+            format!(
+                r#"{{"fact":"message_queued","message":{{"id":"{message}","kind":"callback_event","origin":{{"kind":"callback","descriptor_id":"{trigger}"}},
+                    "trust":"trusted_integration","body":{{"type":"text","text":"t"}},"metadata":{{"external_trigger_id":"{trigger}"}}}}}}"#
+            ),
+            format!(r#"{{"fact":"wake_hint_submitted","reason":"look","waiting_intent_id":"{intent}"}}"#),
+        ];
+        let mut tell = |fact: &str| {
+            now = now.plus_ms(10);
+            machine.propose_json(fact, now).expect("a fact");
+            machine.committed();
+        };
+        for fact in facts {
+            tell(&fact);
+        }
+        machine.state().clone()
+    }
+
+    const START: i64 = 1_780_000_000_000_000_000;
+    const NAMES: [&str; 4] = ["w", "i", "e", "m"];
+
+    #[test]
+    fn names_and_the_place_in_time_make_no_other_shape() {
+        let shape = told("default", START, NAMES).shape();
+        for (owner, at, names) in [
+            ("default", START, ["z", "a", "q", "b"]),
+            ("other", START, NAMES),
+            ("default", START + 86_400_000_000_000, NAMES),
+            ("other", START + 1, ["long:with:colons", "a", "long", "with"]),
+        ] {
+            assert_eq!(told(owner, at, names).shape(), shape, "{owner} {at} {names:?}");
+        }
+        let names_that_stand_nowhere = ["\"w\"", "\"i\"", "\"e\"", "\"m\"", "default"];
+        assert!(names_that_stand_nowhere.iter().all(|name| !shape.as_str().contains(name)), "{}", shape.as_str());
+    }
+
+    #[test]
+    fn what_a_rule_could_read_makes_another_shape() {
+        let state = told("default", START, NAMES);
+        let other = |change: fn(&mut State)| {
+            let mut other = state.clone();
+            change(&mut other);
+            other.shape()
+        };
+        assert_eq!(other(|state| state.head.seq = Seq(99)), state.shape());
+        assert_ne!(other(|state| state.at = state.at.plus_ms(1)), state.shape(), "the timer is nearer");
+        assert_ne!(other(|state| state.turns.turn_index = 7), state.shape());
+        assert_ne!(other(|state| state.control.hint = None), state.shape());
+        assert_ne!(other(|state| state.waiting.intents.clear()), state.shape());
+        assert_ne!(other(|state| state.work.items.clear()), state.shape());
+    }
+}
