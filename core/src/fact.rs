@@ -13,7 +13,7 @@ use crate::{
             self, AssistantRoundRecorded, BriefRecorded, CheckpointRecorded, ContextCompacted, RuntimeFailed, ToolExecutionRecorded,
             TranscriptAppended,
         },
-        control::{self, Marker, PolicySet, WakeHint},
+        control::{self, Marker, PolicySet, Restarted, WakeHint},
         queue::{self, MessageBody, MessageNamed, MessageQueued, QueueStatus},
         task::{self, TaskChanged, TaskResultMoved, TaskStatus},
         turn::{self, RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
@@ -130,7 +130,7 @@ vocabulary! {
         /// The runtime goes down.
         "shutdown_requested" => ShutdownRequested(Marker),
         /// A driver took the ledger over.
-        "runtime_restarted" => RuntimeRestarted(Marker),
+        "runtime_restarted" => RuntimeRestarted(Restarted),
         /// Policy or edition changes.
         "policy_set" => PolicySet(PolicySet),
         /// Something was said.
@@ -309,9 +309,9 @@ impl Fact {
             Self::WakeHintCoalesced(fact) => control::hint_coalesced(state, fact, at),
             Self::WakeHintIgnored(fact) => control::hint_ignored(&fact, at),
             Self::StartRequested(_) => control::start(state),
-            Self::StopRequested(_) => control::stop(state),
+            Self::StopRequested(_) => control::stop(state, at),
             Self::ShutdownRequested(_) => control::shutdown(state),
-            Self::RuntimeRestarted(_) => control::restarted(state, at),
+            Self::RuntimeRestarted(fact) => control::restarted(state, &fact, at),
             Self::PolicySet(fact) => control::policy_set(fact),
             Self::TranscriptAppended(fact) => context::transcript(state, fact, at),
             Self::ToolExecutionRecorded(fact) => context::tool_execution(state, fact, at),

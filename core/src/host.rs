@@ -15,13 +15,13 @@ use crate::{
     explain::{Explanation, WhyNot},
     fact::{Answer, Fact},
     foreign::{Folder, ForeignError, Import, expected::Expected},
-    id::{MessageId, RunId, Seq},
+    id::{MessageId, RunId, Seq, TaskId},
     json::JsonError,
     ladder::{Boundary, Decision, DecisionKind},
     machine::{Machine, OpenError, Options, Proposal, ProposeError},
     plane::{
         context::RuntimeFailed,
-        control::Marker,
+        control::Restarted,
         turn::{AbortReason, TurnAborted},
     },
     state::State,
@@ -93,6 +93,13 @@ pub trait Provider {
     /// # Errors
     /// Where it cannot be told.
     fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError>;
+
+    /// Which of the active tasks are proved alive after a restart; the others become interrupted (contract 5.23). None, where nothing is
+    /// said: a task in another process ends with the process that started it.
+    fn alive(&mut self, active: Vec<TaskId>) -> Vec<TaskId> {
+        drop(active);
+        Vec::new()
+    }
 
     /// The agent was stopped: lets go of what is held for it.
     ///
@@ -286,7 +293,9 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// As [`Scheduler::observe`].
     pub fn drive(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
         let mut scheduler = Self::observe(options, ledger, clock, provider)?;
-        scheduler.propose_fact(Fact::RuntimeRestarted(Marker {}))?;
+        let active = scheduler.state().tasks.active.keys().cloned().collect();
+        let alive_task_ids = scheduler.provider.alive(active);
+        scheduler.propose_fact(Fact::RuntimeRestarted(Restarted { alive_task_ids }))?;
         Ok(scheduler)
     }
 

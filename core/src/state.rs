@@ -141,6 +141,7 @@ impl State {
 
     fn fold_message(&mut self, place: &Place, record: &MessageRecord) {
         self.queue.apply_message(place, record);
+        self.tasks.apply_message(place, record);
         let is_tick =
             record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
         if !is_tick {

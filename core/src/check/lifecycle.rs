@@ -8,7 +8,7 @@ use crate::{
     entry::{Entry, Record},
     fact::Fact,
     plane::{
-        control::{ControlRecord, Marker},
+        control::{ControlRecord, Restarted},
         queue::{MessageKind, QueueStatus},
         turn::RunStatus,
     },
@@ -20,6 +20,8 @@ pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let may_run = state.control.stopped.is_none() && state.control.closing.is_none();
         let moves = match &entry.record {
             Record::QueueEntry(record) => record.status == QueueStatus::Dequeued,
+            // contract 5.11: what a stop interrupts is told in its own batch, and read once the agent may run.
+            Record::Message(record) if record.noted("interrupted_tasks").is_some() => false,
             Record::Message(record) => record.kind == MessageKind::SystemTick && record.is_runtime_owned(),
             Record::Turn(record) => record.status == RunStatus::Started,
             _ => false,
@@ -56,7 +58,7 @@ pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     if after.control.live_from.is_none() {
         return Ok(());
     }
-    let restart = Fact::RuntimeRestarted(Marker {}).transition(after, after.at);
+    let restart = Fact::RuntimeRestarted(Restarted::default()).transition(after, after.at);
     let (entries, _) = crate::entry::seal_all(after.head, after.at, restart.records);
     let mut restarted = after.clone();
     entries.iter().for_each(|entry| restarted.apply(entry));

@@ -5,10 +5,11 @@ use alloc::format;
 use super::{Breach, driven, hold};
 use crate::{
     entry::{Entry, EventKind, Record},
+    id::TaskId,
     plane::{
         control::{ControlRecord, FocusCause},
         queue::{MessageKind, TrustLevel},
-        task::TaskRecord,
+        task::{self, InterruptedTasksNote, TaskRecord},
         turn::RunStatus,
         work::WorkItemState,
     },
@@ -44,6 +45,12 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             let early = task.filter(|task| is_result && !state.tasks.ended.contains_key(&task.id));
             hold("I5", early.is_none(), Some(entry.seq), || format!("message `{}` is a result of a task that has not ended", message.id))?;
         }
+        if let Record::Task(task) = &entry.record {
+            let ends = task.status.is_terminal() && state.tasks.active.contains_key(&task.id);
+            hold("I5", !ends || batch.iter().any(|entry| tells_end(&entry.record, &task.id)), Some(entry.seq), || {
+                format!("task `{}` ended and nothing in its batch tells the model", task.id)
+            })?;
+        }
         let Record::Event(event) = &entry.record else { continue };
         let of_result = event.kind == EventKind::TaskResultQueued.as_str() || event.kind == EventKind::TaskResultDelivered.as_str();
         let task = event.data.as_ref().and_then(|data| data.field("task_id")).and_then(|raw| raw.read().ok());
@@ -53,6 +60,14 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         })?;
     }
     Ok(())
+}
+
+/// Whether this record is the message that tells how the task ended (contract 5.11).
+fn tells_end(record: &Record, task: &TaskId) -> bool {
+    let Record::Message(message) = record else { return false };
+    let interrupted = || message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
+    task::result::task_of(message).as_ref() == Some(task)
+        || interrupted().is_some_and(|note| note.items.iter().any(|one| one.task_id == *task))
 }
 
 pub(super) fn i06(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {

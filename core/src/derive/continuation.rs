@@ -18,7 +18,7 @@ use crate::{
     id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
     plane::{
         queue::{Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
-        task::{TaskRecord, TaskWaitPolicy},
+        task::{InterruptedTasksNote, TaskRecord, TaskWaitPolicy},
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
         work::WorkItemPlanStatus,
     },
@@ -78,8 +78,8 @@ pub struct Trigger {
 /// What a trigger names (contract 5.15).
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Names {
-    /// A task.
-    pub task: Option<TaskId>,
+    /// Tasks.
+    pub tasks: Vec<TaskId>,
     /// A timer.
     pub timer: Option<String>,
     /// Intents.
@@ -98,11 +98,13 @@ impl Trigger {
     pub fn of(state: &State, held: &Held) -> Option<Self> {
         let mut trigger = Self::read(held)?;
         if trigger.kind == TriggerKind::TaskResult {
-            let task = trigger.names.task.clone().or_else(|| held.record.task_id.clone());
-            let has_ended = task.as_ref().is_some_and(|id| state.tasks.ended.contains_key(id));
+            let task = trigger.names.tasks.first().cloned().or_else(|| held.record.task_id.clone());
+            let ended = task.filter(|id| state.tasks.ended.contains_key(id));
             // I5: what a driver recorded is a result only of a task whose end stands in the ledger.
-            trigger.task_terminal = has_ended || trigger.task_terminal && !held.live;
-            trigger.names.task = if has_ended { task } else { trigger.names.task };
+            trigger.task_terminal = ended.is_some() || trigger.task_terminal && !held.live;
+            if let Some(task) = ended {
+                trigger.names.tasks = Vec::from([task]);
+            }
         }
         Some(trigger)
     }
@@ -140,6 +142,12 @@ impl Trigger {
         Some(trigger)
     }
 
+    /// Whether the core itself tells it, and not because there is work or a hint: that re-enters under any wait (contract 6.3).
+    fn is_told_by_core(&self, held: &Held) -> bool {
+        let is_offer = || held.record.noted("work_queue").or_else(|| held.record.noted("wake_hint")).is_some();
+        head::is_core_made(held) && self.kind != TriggerKind::TaskResult && !is_offer()
+    }
+
     /// Whether it carries what a trigger of this kind must carry to re-enter the model.
     fn says_enough_as(&self, kind: TriggerKind) -> bool {
         match kind {
@@ -153,6 +161,8 @@ impl Trigger {
         self.names.no_wait = message.noted("work_queue").is_some();
         let system_wait = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok());
         self.names.condition = system_wait.map(|note| note.wait_condition_id);
+        let interrupted = message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
+        self.names.tasks.extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
         let Some(hint) = message.noted("wake_hint") else { return };
         let text = |key: &str| hint.field(key).and_then(|raw| raw.read::<String>().ok());
         self.contentful = hint.field("body").and_then(|raw| raw.read::<MessageBody>().ok()).is_some_and(|body| body.is_contentful());
@@ -171,7 +181,7 @@ impl Trigger {
         self.task_terminal = task.status.is_terminal();
         self.task_blocking = policy == TaskWaitPolicy::Blocking;
         self.task_wait_policy = Some(policy);
-        self.names.task = Some(task.id);
+        self.names.tasks = Vec::from([task.id]);
     }
 }
 
@@ -274,8 +284,8 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     }
     let trigger = Trigger::of(state, held)?;
     let prior = Prior::of(&closure::decide(&closure::Facts::of(state)));
-    let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind))
-        || (head::is_core_made(held) && trigger.kind == TriggerKind::TimerFire);
+    let overrides =
+        (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind)) || trigger.is_told_by_core(held);
     let found = find(state, message, &trigger);
     let resolution = classify(&trigger, prior, &found, overrides);
     let by_reason_class = resolution.matched_waiting_reason && matches!(found, Found::Nameless(_));
@@ -467,14 +477,9 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
     let is_hint = trigger.kind == TriggerKind::SystemTick && !names.no_wait;
     let satisfied = match trigger.meets_as {
         TriggerKind::OperatorInput => operator_waits(state, message),
-        TriggerKind::TaskResult if trigger.task_terminal => Satisfied {
-            conditions: conditions_woken(
-                state,
-                |source| matches!(source, WakeSource::TaskResult { task_id } if Some(task_id) == names.task.as_ref()),
-            ),
-            ..Satisfied::default()
-        },
+        TriggerKind::TaskResult if trigger.task_terminal => task_waits(state, names),
         TriggerKind::TimerFire => timer_waits(state, names),
+        TriggerKind::SystemTick if !names.tasks.is_empty() => task_waits(state, names),
         TriggerKind::SystemTick if names.condition.is_some() => Satisfied {
             conditions: names.condition.iter().filter(|id| state.waiting.conditions.contains_key(*id)).cloned().collect(),
             ..Satisfied::default()
@@ -483,7 +488,7 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
         _ => Satisfied::default(),
     };
     let names_something = names.no_wait
-        || names.task.is_some()
+        || !names.tasks.is_empty()
         || names.condition.is_some()
         || names.timer.is_some()
         || !names.intents.is_empty()
@@ -516,6 +521,11 @@ fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
 #[must_use]
 pub fn about(state: &State, message: &MessageRecord) -> Option<WorkItemId> {
     message.work_item_id.clone().or_else(|| state.work.current().map(|item| item.record.id.clone()))
+}
+
+fn task_waits(state: &State, names: &Names) -> Satisfied {
+    let is_named = |source: &WakeSource| matches!(source, WakeSource::TaskResult { task_id } if names.tasks.contains(task_id));
+    Satisfied { conditions: conditions_woken(state, is_named), ..Satisfied::default() }
 }
 
 fn timer_waits(state: &State, names: &Names) -> Satisfied {

@@ -8,7 +8,7 @@ use crate::{
     id::{MessageId, WorkItemId},
     ladder::View,
     plane::{
-        control::{Marker, WakeHint},
+        control::{Marker, Restarted, WakeHint},
         queue::{MessageBody, MessageKind, MessageNamed, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel},
         task::TaskChanged,
         turn::{TurnTerminal, TurnTerminalKind},
@@ -41,7 +41,7 @@ pub(super) fn flipping(atom: &str, to: Flip, state: &State, view: &View) -> Vec<
             Vec::from([change("the agent is started", Fact::StartRequested(Marker {}))])
         }
         ("closing", Flip::On) => Vec::from([change("the runtime shuts down", Fact::ShutdownRequested(Marker {}))]),
-        ("closing", Flip::Off) => Vec::from([change("the runtime restarts", Fact::RuntimeRestarted(Marker {}))]),
+        ("closing", Flip::Off) => Vec::from([change("the runtime restarts", Fact::RuntimeRestarted(Restarted::default()))]),
         ("run_open", Flip::Off) => run_ends(state),
         ("queue_has_head" | "messages_wait" | "head_reenters_model" | "head_is_operator_interjection", Flip::On) => {
             Vec::from([prompt(state)])

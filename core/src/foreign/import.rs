@@ -110,7 +110,7 @@ mod tests {
         ladder::{Boundary, DecisionKind},
         machine::{Machine, Options, ProposeError},
         plane::{
-            control::{AgentStatus, Marker},
+            control::{AgentStatus, Restarted},
             turn::RunStatus,
         },
     };
@@ -145,7 +145,7 @@ mod tests {
         let (mut machine, _) = opened(&data_folder(&[("messages", MESSAGE), ("queue_entries", DEQUEUED)]));
         let observed = machine.explain(Boundary::RunLoopIdle, NOW);
         assert_eq!((observed.status, observed.decision.rule.as_str()), (AgentStatus::AwakeRunning, "2.run_open"));
-        let restart = machine.propose(Fact::RuntimeRestarted(Marker {}), NOW).expect("a proposal");
+        let restart = machine.propose(Fact::RuntimeRestarted(Restarted::default()), NOW).expect("a proposal");
         machine.committed();
         let turn = restart.batch.last().expect("an interruption").as_str();
         assert!(
@@ -160,7 +160,7 @@ mod tests {
     #[test]
     fn a_hint_recorded_elsewhere_keeps_its_key() {
         let (mut machine, entries) = opened(&data_folder(&[]));
-        machine.propose(Fact::RuntimeRestarted(Marker {}), NOW).expect("a proposal");
+        machine.propose(Fact::RuntimeRestarted(Restarted::default()), NOW).expect("a proposal");
         machine.committed();
         let key = "idempotency_key=wake_hint:ci:1779872401000002";
         let evidence = machine.explain(Boundary::RunLoopIdle, NOW).decision.evidence;

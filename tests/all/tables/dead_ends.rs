@@ -3,7 +3,8 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     entry::{EventKind, Record},
-    plane::{queue::QueueStatus, waiting::WaitConditionKind},
+    ladder::DecisionKind,
+    plane::{queue::QueueStatus, task::InterruptedTasksNote, waiting::WaitConditionKind},
 };
 
 use super::driven::{
@@ -74,11 +75,19 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("item and agent", "operator", "EEttt.....tt....t."),
 ];
 
-/// The facts that make the owner wait so. The tasks t and x are there always; a timer where the wait or the trigger is about one.
+/// Whether a task is in it: a stop ends tasks, so what it does to waits for them is another table's.
+fn is_about_tasks(wait: &str, trigger: &str) -> bool {
+    wait.contains("task") || ["result", "progress"].iter().any(|what| trigger.starts_with(what))
+}
+
+/// The facts that make the owner wait so. The tasks t and x, or a timer, are there where the wait or the trigger is about one.
 fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
     let item_of_wait = (owner != "agent").then_some("w");
     let scope = if owner == "agent" { "agent" } else { "work_item" };
-    let mut facts = vec![item("w"), task("t", item_of_wait, wait == "blocking task t"), task("x", None, false)];
+    let mut facts = vec![item("w")];
+    if is_about_tasks(wait, trigger) {
+        facts.extend([task("t", item_of_wait, wait == "blocking task t"), task("x", None, false)]);
+    }
     match owner {
         "current" => facts.push(of_item("work_item_picked", "w")),
         // An item that nobody waits for would be offered; this one is blocked.
@@ -158,10 +167,9 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
     }
     driven.now = NOW.plus_ms(1_000);
     if stopped {
-        // contract 4.2: nothing comes of it until the agent is started. That a task ended is a fact like any other.
+        // contract 4.2: nothing comes of it until the agent is started.
         driven.run();
-        let ended = wait == "blocking task t" && trigger == "result of t";
-        assert_eq!(standing(&driven, wait), before - usize::from(ended), "{owner} {wait}, {trigger}: while stopped");
+        assert_eq!(standing(&driven, wait), before, "{owner} {wait}, {trigger}: while stopped");
         driven.tell(&[fact("start_requested")]);
     }
     let since = driven.records.len();
@@ -191,14 +199,13 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
 /// Plays the whole table, and gives the rows that differ.
 fn differing(stopped: bool) -> Vec<String> {
     let mut wrong = Vec::new();
-    for (owner, wait, expected) in TABLE {
-        let row: String = TRIGGERS.iter().map(|trigger| observed(owner, wait, trigger, stopped)).collect();
+    for (owner, wait, row) in TABLE {
+        let cells = || row.chars().zip(TRIGGERS).filter(|(_, trigger)| !stopped || !is_about_tasks(wait, trigger));
+        let nothing = row.chars().last();
         // contract 4.2: a hint to a stopped agent is answered as ignored, so it does what nothing does.
-        let expected: String = expected
-            .chars()
-            .zip(TRIGGERS)
-            .map(|(cell, trigger)| if stopped && trigger.contains("hint") { expected.chars().last().unwrap_or(cell) } else { cell })
-            .collect();
+        let expected: String =
+            cells().map(|(cell, trigger)| nothing.filter(|_| stopped && trigger.contains("hint")).unwrap_or(cell)).collect();
+        let row: String = cells().map(|(_, trigger)| observed(owner, wait, trigger, stopped)).collect();
         if row != expected {
             wrong.push(format!("{owner:15} {wait:16} expected {expected}\n{:15} {:16} observed {row}", "", ""));
         }
@@ -216,6 +223,29 @@ fn each_trigger_ends_the_waits_that_it_names_and_no_other() {
 fn what_comes_while_the_agent_is_stopped_ends_its_wait_after_start() {
     let wrong = differing(true);
     assert!(wrong.is_empty(), "columns: {TRIGGERS:?}\n{}", wrong.join("\n"));
+}
+
+/// contract 5.11: a stop or a restart that interrupts a task ends the waits for it, by the one tick that names all of them.
+#[test]
+fn a_task_that_a_stop_or_a_restart_interrupts_is_no_dead_end() {
+    for (owner, wait, _) in TABLE.iter().filter(|(_, wait, _)| wait.contains("task")) {
+        for halt in [&["stop_requested", "start_requested"][..], &["runtime_restarted"], &["shutdown_requested", "runtime_restarted"]] {
+            let mut driven = Driven::told(&waits(owner, wait, "nothing"));
+            driven.tell(&halt.iter().map(|name| fact(name)).collect::<Vec<_>>());
+            let told = driven.step().expect("a turn");
+            assert_eq!((told.kind, driven.state().tasks.active.len()), (DecisionKind::StartModelTurn, 0), "{owner} {wait} {halt:?}");
+            assert_eq!(standing(&driven, wait), 0, "{owner} {wait} {halt:?}");
+            let named: Vec<_> = driven.records.iter().filter_map(interrupted).collect();
+            assert_eq!(named, [["t", "x"]], "{owner} {wait} {halt:?}: one tick for all");
+        }
+    }
+}
+
+/// The tasks that a tick tells the interruption of.
+fn interrupted(record: &Record) -> Option<Vec<String>> {
+    let Record::Message(message) = record else { return None };
+    let note: InterruptedTasksNote = message.noted("interrupted_tasks")?.read().ok()?;
+    Some(note.items.into_iter().map(|task| task.task_id.to_string()).collect())
 }
 
 #[test]

@@ -226,7 +226,6 @@ fn a_wait_that_ends_without_a_turn_gives_one_tick() {
     for (what, waits, ends) in [
         ("a condition", waits("external"), ended(EndedBy::Trigger)),
         ("a deadline", waits("timer"), json!({"fact": "wait_condition_expired", "wait_condition_id": "c"})),
-        ("a blocking task", task("t", Some("w"), true), of_task("task_completed", "t")),
     ] {
         let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w")]);
         driven.run_to_rest();

@@ -84,6 +84,8 @@ fn busy(run: bool) -> Driven {
 fn acts(record: &Record) -> bool {
     match record {
         Record::QueueEntry(entry) => matches!(entry.status, QueueStatus::Dequeued | QueueStatus::Interjected),
+        // What a stop interrupted is told in its own batch (contract 5.11).
+        Record::Message(message) if message.noted("interrupted_tasks").is_some() => false,
         Record::Message(message) => matches!(message.kind, MessageKind::SystemTick | MessageKind::TimerTick),
         Record::Turn(turn) => turn.status == RunStatus::Started,
         _ => false,
@@ -112,13 +114,18 @@ fn gated(control: &str, lifts: &str, refuses_hints: bool) {
             let case = format!("{name} after {control}, run open: {run}");
             let mut held = busy(run);
             held.tell(&[json!({ "fact": control })]);
-            let since = held.state().head.seq;
+            let since = held.state().control.stopped.unwrap_or(held.state().head.seq);
             let (records, effects) = (held.records.len(), held.effects.len());
             let answer = held.say(&example(name));
             assert!(held.records.len() > records, "{case}: every fact is recorded, or that it was ignored");
 
             // The answer is the one that it would have got, but for hints while stopped.
-            let free = busy(run).say(&example(name));
+            let mut free = busy(run);
+            if control == "stop_requested" {
+                // contract 4.2: a stop interrupts the tasks.
+                free.tell(&[of_task("task_interrupted", "t")]);
+            }
+            let free = free.say(&example(name));
             if refuses_hints && matches!(*name, "wake_hint_submitted" | "wake_hint_coalesced") {
                 assert_eq!(answer, Answer::Ignored { reason: Refusal::Stopped, because: since }, "{case}");
             } else {

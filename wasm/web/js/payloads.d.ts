@@ -145,7 +145,7 @@ export type Fact =
   | (Marker & {
       fact: "shutdown_requested";
     })
-  | (Marker & {
+  | (Restarted & {
       fact: "runtime_restarted";
     })
   | (PolicySet & {
@@ -1439,6 +1439,15 @@ export interface WakeHint {
  * A record or fact that says all with its name.
  */
 export interface Marker {}
+/**
+ * Fact `runtime_restarted`: a driver takes the ledger over.
+ */
+export interface Restarted {
+  /**
+   * The active tasks that the host proves alive; the others are interrupted (contract 5.23).
+   */
+  alive_task_ids?: TaskId[];
+}
 /**
  * Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What is absent stays.
  */

@@ -31,7 +31,7 @@ use crate::{
     id::{TaskId, TimerId, WorkItemId},
     json::{self, JsonError},
     machine::{Machine, Options, ProposeError},
-    plane::control::{AgentStatus, Marker},
+    plane::control::{AgentStatus, Restarted},
     state::State,
     time::Timestamp,
 };
@@ -84,8 +84,9 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     machine.committed();
     let state = &machine.state().clone();
     if status::of(state) != AgentStatus::Stopped {
-        // The reference runtime starts no loop for a stopped agent, so nothing restarts it.
-        machine.propose(Fact::RuntimeRestarted(Marker {}), given.now).map_err(refused)?;
+        // The reference runtime starts no loop for a stopped agent, so nothing restarts it. What becomes of its tasks is asked elsewhere.
+        let alive_task_ids = state.tasks.active.keys().cloned().collect();
+        machine.propose(Fact::RuntimeRestarted(Restarted { alive_task_ids }), given.now).map_err(refused)?;
         machine.committed();
     }
 

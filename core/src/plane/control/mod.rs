@@ -11,10 +11,11 @@ use crate::{
     effect::Effect,
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
-    id::{AgentId, ExternalTriggerId, RunId, Seq, WaitingIntentId, WorkItemId},
+    id::{AgentId, ExternalTriggerId, RunId, Seq, TaskId, WaitingIntentId, WorkItemId},
     ladder::{decision::Decision, edition::Edition},
     plane::{
         queue::MessageBody,
+        task,
         turn::{AbortReason, TurnTerminalKind},
         waiting::{ExternalTriggerScope, Waiting},
         work::SpentKey,
@@ -248,11 +249,14 @@ pub(crate) fn start(_: &State) -> Outcome {
     Outcome::accepted(record(ControlRecord::StartRequested(Marker {})))
 }
 
-/// The transition of `stop_requested`: breaks off the run and lets the host release what it holds; hints stay (contract 4.2,
-/// D26).
-pub(crate) fn stop(state: &State) -> Outcome {
+/// The transition of `stop_requested`: breaks off the run, interrupts the tasks and lets the host release what it holds; hints stay
+/// (contract 4.2, 5.11, D26).
+pub(crate) fn stop(state: &State, at: Timestamp) -> Outcome {
     let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::AgentStopped });
     let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
+    if state.control.live_from.is_some() {
+        outcome.records.extend(task::result::interrupt(state, &[], "agent stopped", state.head.seq.plus(2), at));
+    }
     outcome.effects.extend(aborted);
     outcome.effects.push(Effect::Release);
     outcome
@@ -266,12 +270,24 @@ pub(crate) fn shutdown(state: &State) -> Outcome {
     outcome
 }
 
-/// The transition of `runtime_restarted`: an open run becomes interrupted, its message replays (contract 5.23).
-pub(crate) fn restarted(state: &State, at: Timestamp) -> Outcome {
+/// Fact `runtime_restarted`: a driver takes the ledger over.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Restarted {
+    /// The active tasks that the host proves alive; the others are interrupted (contract 5.23).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub alive_task_ids: Vec<TaskId>,
+}
+
+/// The transition of `runtime_restarted`: an open run becomes interrupted, its message replays; tasks that nobody proves alive become
+/// interrupted too (contract 5.11, 5.23).
+pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outcome {
     let mut records = record(ControlRecord::RuntimeRestarted(Marker {}));
     if let Some(run) = &state.turns.run {
         records.push(Record::Turn(run.interrupted(state, at)));
     }
+    let first = state.head.seq.plus(records.len() + 1);
+    records.extend(task::result::interrupt(state, &fact.alive_task_ids, "runtime restarted", first, at));
     Outcome::accepted(records)
 }
 

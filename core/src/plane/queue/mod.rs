@@ -114,6 +114,11 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         correlation_id: new.correlation_id,
         causation_id: new.causation_id,
     };
-    let reported = task::reported(state, &message, at).map(Record::Task);
+    // contract 5.11: a second result of a task is a duplicate.
+    let told = task::result::task_of(&message).filter(|_| message.trust == TrustLevel::TrustedSystem);
+    if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {
+        return Outcome::ignored(Refusal::Duplicate, *seq);
+    }
+    let reported = task::reported(state, &message, at);
     Outcome::accepted(reported.into_iter().chain(admission(message, at)).collect())
 }

@@ -3,6 +3,7 @@
 mod message;
 mod record;
 mod recovery;
+pub(crate) mod result;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
@@ -12,6 +13,7 @@ pub use self::{
     message::TaskPayloadError,
     record::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
     recovery::{ChildWorkspaceMode, CommandTaskSpec, TaskRecovery},
+    result::{InterruptedTask, InterruptedTasksNote},
 };
 use crate::{
     entry::{EventKind, EventRecord, Place, Record},
@@ -75,12 +77,27 @@ pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: 
         detail: fact.detail.or_else(|| before?.detail.clone()),
         recovery: fact.recovery,
     };
-    Outcome::accepted([Record::Task(record)].into())
+    let result = owes_result(state, &record).then(|| result::queued(state, &record, state.head.seq.plus(2), at));
+    Outcome::accepted([Record::Task(record)].into_iter().chain(result.into_iter().flatten()).collect())
 }
 
-/// The record that a task message of the runtime brings with it, where it says more than the ledger knows: so no result is ever queued
-/// before its task has ended (I5).
-pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRecord> {
+/// Whether the batch of this record also queues the task's one result (contract 5.11): a driver's ledger does.
+fn owes_result(state: &State, record: &TaskRecord) -> bool {
+    record.status.is_terminal() && state.control.live_from.is_some()
+}
+
+/// The records that a task message of the runtime brings with it, where it says more than the ledger knows: so no result is ever queued
+/// before its task has ended (I5). A result is its own; a status that ends the task is followed by the result.
+pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) -> Vec<Record> {
+    let Some(task) = news(state, message, at) else {
+        return Vec::new();
+    };
+    let follows = message.kind == MessageKind::TaskStatus && owes_result(state, &task);
+    let result = follows.then(|| result::queued(state, &task, state.head.seq.plus(2), at));
+    [Record::Task(task)].into_iter().chain(result.into_iter().flatten()).collect()
+}
+
+fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRecord> {
     let is_task_message = matches!(message.kind, MessageKind::TaskResult | MessageKind::TaskStatus);
     if !is_task_message || message.trust != TrustLevel::TrustedSystem || state.control.live_from.is_none() {
         return None;
@@ -145,6 +162,8 @@ pub struct Tasks {
     pub active: BTreeMap<TaskId, Task>,
     /// How the others ended, and the entry that says so.
     pub ended: BTreeMap<TaskId, (TaskStatus, Seq)>,
+    /// The messages that told their results, by the entry of the message: a task has one (contract 5.11).
+    pub told: BTreeMap<TaskId, Seq>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
@@ -167,6 +186,12 @@ impl Tasks {
         let record = record.clone().inheriting(before.as_ref().map(|task| &task.record));
         let task = Task { seq: place.seq, wait_policy: record.wait_policy(), work_item_id: record.effective_work_item_id(), record };
         self.active.insert(task.record.id.clone(), task);
+    }
+
+    pub(crate) fn apply_message(&mut self, place: &Place, message: &MessageRecord) {
+        if let Some(task) = result::task_of(message) {
+            self.told.entry(task).or_insert(place.seq);
+        }
     }
 
     /// The active blocking tasks of `item`, most recently updated first.

@@ -94,7 +94,7 @@ fn stale_non_terminal_task_updates_do_not_reopen_terminal_tasks() {
         for kind in ["task_status", "task_result"] {
             let mut driven = Driven::told(&[task("t", None, true), of_task("task_completed", "t")]);
             let ended = driven.state().tasks.ended.clone();
-            driven.tell(&[task_message("m", kind, "t", status)]);
+            driven.say(&task_message("m", kind, "t", status));
             driven.run_to_rest();
             assert_eq!((driven.state().tasks.active.len(), &driven.state().tasks.ended), (0, &ended), "{kind} {status}");
         }
