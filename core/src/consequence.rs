@@ -18,10 +18,10 @@ use crate::{
     plane::{
         control::{ControlRecord, Marker, PendingHint, WakeHint},
         queue::{
-            self, Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, SystemWaitNote,
-            TickReason, WorkQueueNote,
+            self, Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, RecheckNote,
+            SystemWaitNote, TickReason, WorkQueueNote,
         },
-        turn::{RunStatus, TurnBinding, TurnRecord},
+        turn::{TurnBinding, TurnRecord},
         work::Item,
     },
     state::State,
@@ -67,31 +67,24 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         records.push(resolved(state, message, met, at));
         records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
     }
+    // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
+    let recheck = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok());
+    if let Some(note) = recheck.filter(|_| head::is_core_made(held)) {
+        records.push(Record::Event(EventRecord::of(EventKind::WorkItemRecheckConsumed, at, &note)));
+    }
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
     let work_item = TurnBinding::of(state, message, &ended);
-    let turn_index = state.turns.turn_index + 1;
-    records.push(Record::Turn(TurnRecord {
-        run_id: run_id.clone(),
-        agent_id: state.control.agent_id.clone(),
-        turn_index,
-        message_id: message.id.clone(),
-        status: RunStatus::Started,
-        work_item: work_item.clone(),
-        started_at: at,
-        kind: None,
-        reason: None,
-        last_assistant_message: None,
-        checkpoint: None,
-        completed_at: None,
-    }));
-    Effect::StartTurn(TurnRequest {
-        run_id,
-        turn_index,
+    let started = TurnRecord::started(state, run_id, &message.id, work_item, at);
+    let request = TurnRequest {
+        run_id: started.run_id.clone(),
+        turn_index: started.turn_index,
         message: message.clone(),
-        work_item,
+        work_item: started.work_item.clone(),
         interrupted_runs: state.turns.interrupted_for(&message.id),
-    })
+    };
+    records.push(Record::Turn(started));
+    Effect::StartTurn(request)
 }
 
 /// The item whose epoch the end of a wait moves, where this record is one.
@@ -176,36 +169,22 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
 }
 
 fn system_wait_note(id: &WaitConditionId) -> RawJson {
-    #[derive(Serialize)]
-    struct Metadata {
-        system_wait: SystemWaitNote,
-    }
-    RawJson::of(&Metadata {
-        system_wait: SystemWaitNote { idempotency_key: Key::system_wait(id).to_string(), wait_condition_id: id.clone() },
-    })
+    let note = SystemWaitNote { idempotency_key: Key::system_wait(id).to_string(), wait_condition_id: id.clone() };
+    RawJson::noting("system_wait", &note)
 }
 
 fn work_note(reason: TickReason, item: &Item) -> RawJson {
-    #[derive(Serialize)]
-    struct Metadata {
-        work_queue: WorkQueueNote,
-    }
-    RawJson::of(&Metadata {
-        work_queue: WorkQueueNote {
-            reason,
-            idempotency_key: Key::work(reason, &item.record.id, item.epoch()).to_string(),
-            work_item_id: item.record.id.clone(),
-            work_item_revision: item.record.revision,
-            objective: item.record.objective.clone(),
-        },
-    })
+    let note = WorkQueueNote {
+        reason,
+        idempotency_key: Key::work(reason, &item.record.id, item.epoch()).to_string(),
+        work_item_id: item.record.id.clone(),
+        work_item_revision: item.record.revision,
+        objective: item.record.objective.clone(),
+    };
+    RawJson::noting("work_queue", &note)
 }
 
 fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> MessageRecord {
-    #[derive(Serialize)]
-    struct Metadata<'a> {
-        wake_hint: Note<'a>,
-    }
     #[derive(Serialize)]
     struct Note<'a> {
         idempotency_key: Key,
@@ -228,7 +207,7 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
         work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
         correlation_id: hint.correlation_id.clone(),
         causation_id: hint.causation_id.clone(),
-        metadata: Some(RawJson::of(&Metadata { wake_hint: note })),
+        metadata: Some(RawJson::noting("wake_hint", &note)),
         ..tick
     }
 }

@@ -123,6 +123,8 @@ event_kinds! {
     ClosureDecided = "closure_decided";
     /// The turn-end commit (contract 5.7).
     WorkItemTurnEndCommitted = "work_item_turn_end_committed";
+    /// A turn was told of a recheck (contract 5.17).
+    WorkItemRecheckConsumed = "work_item_recheck_consumed";
     /// What looks wrong, for operators (contract 11.3).
     SchedulerDiagnostic = "scheduler_diagnostic";
     /// The host or the provider failed (contract 6.2).

@@ -31,6 +31,12 @@ impl RawJson {
         Self(write(value).into_boxed_str())
     }
 
+    /// An object with one key.
+    #[must_use]
+    pub fn noting<T: Serialize>(key: &str, value: &T) -> Self {
+        Self::of(&BTreeMap::from([(key, value)]))
+    }
+
     /// The value of a key, where this is an object that has it; null is a value.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<Self> {

@@ -10,9 +10,12 @@ use crate::{
     plane::{
         context::Context,
         control::{AgentImported, Control, ControlRecord},
-        queue::{HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, SystemWaitNote, WorkQueueNote},
+        queue::{
+            DeadlineNote, HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, RecheckNote, SystemWaitNote,
+            WorkQueueNote,
+        },
         task::{TaskRecord, Tasks},
-        turn::{AbortReason, LastTerminal, OpenRun, RunStatus, TurnRecord, TurnTerminalKind, Turns},
+        turn::{self, AbortReason, LastTerminal, OpenRun, Owed, RunStatus, TurnRecord, TurnTerminalKind, Turns},
         waiting::{EndedBy, WaitConditionStatus, Waiting},
         work::{SpentKey, Work, WorkItemState},
     },
@@ -142,6 +145,9 @@ impl State {
     fn fold_message(&mut self, place: &Place, record: &MessageRecord) {
         self.queue.apply_message(place, record);
         self.tasks.apply_message(place, record);
+        if place.live {
+            self.turns.message_queued(record);
+        }
         let is_tick =
             record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
         if !is_tick {
@@ -155,8 +161,21 @@ impl State {
         if let Some(note) = record.noted("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
             self.control.hint_ticked = Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
         }
+        if place.live {
+            self.fold_arrival(record);
+        }
         if let Some(note) = record.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
             self.waiting.ticked.insert(note.wait_condition_id, place.seq);
+        }
+    }
+
+    /// contract 5.17: that a deadline or a recheck is due was told.
+    fn fold_arrival(&mut self, record: &MessageRecord) {
+        if let Some(note) = record.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok()) {
+            self.waiting.deadlines_told.insert(note.wait_condition_id, record.id.clone());
+        }
+        if let Some(note) = record.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok()) {
+            self.work.recheck_told(&note, &record.id);
         }
     }
 
@@ -171,6 +190,9 @@ impl State {
             if let (Some(id), Some(resolution)) = (id, resolution) {
                 self.queue.set_resolution(&id, resolution);
             }
+        }
+        if place.live && record.kind == EventKind::WorkItemRecheckConsumed.as_str() {
+            data.and_then(|raw| raw.read::<RecheckNote>().ok()).iter().for_each(|note| self.work.recheck_consumed(note));
         }
         if !place.live || record.kind != EventKind::SchedulerDecision.as_str() {
             return;
@@ -192,6 +214,10 @@ impl State {
             RunStatus::Terminal => {
                 if record.kind == Some(TurnTerminalKind::Completed) {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
+                }
+                if was_open && place.live {
+                    let retry = (turn::owed(self, record) == Owed::Retry).then(|| turn::retry_of(self, record, place.seq));
+                    self.turns.set_owed(record, retry);
                 }
             }
         }
@@ -233,6 +259,8 @@ impl State {
             work_item: None,
             started_at: self.at,
             yields: false,
+            retry_of: None,
+            attempt: 0,
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
     }

@@ -1,37 +1,122 @@
 //! Arrivals: what is due and must become a message before anything is decided (contract 7.2).
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 
+use super::{obligation::ObligationKind, recheck};
 use crate::{
     entry::Record,
     id::{MessageId, Seq},
+    json::RawJson,
     plane::{
-        queue::{self, AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, TrustLevel},
-        waiting::{Active, TimerRecord},
+        queue::{
+            self, AdmissionContext, DeadlineNote, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority,
+            RecheckNote, TrustLevel,
+        },
+        turn::Retry,
+        waiting::{Active, TimerRecord, WaitConditionRecord},
+        work::Item,
     },
     state::State,
     time::Timestamp,
 };
 
-/// The timers that are due, earliest first: a timer whose last tick still waits is not (contract 5.20).
+/// Something that becomes a message at an instant.
+#[derive(Clone, Copy, Debug)]
+pub enum Arrival<'a> {
+    /// A timer fires (contract 5.20).
+    Timer(&'a Active<TimerRecord>),
+    /// A condition reaches its deadline (contract 5.17).
+    Deadline(&'a Active<WaitConditionRecord>),
+    /// A failed turn is tried again (contract 5.6).
+    Retry(&'a Retry),
+    /// What blocks an item is looked at again (contract 5.17).
+    Recheck(&'a Item),
+}
+
+impl<'a> Arrival<'a> {
+    /// When it is due.
+    #[must_use]
+    pub fn at(&self) -> Timestamp {
+        match self {
+            Self::Timer(timer) => timer.record.due_at(),
+            Self::Deadline(wait) => wait.record.deadline().unwrap_or_default(),
+            Self::Retry(retry) => retry.due_at,
+            Self::Recheck(item) => recheck::pending_at(item).unwrap_or_default(),
+        }
+    }
+
+    /// What it is about: a timer, a condition, the first message of a lineage, an item.
+    #[must_use]
+    pub fn id(&self) -> &'a str {
+        match self {
+            Self::Timer(timer) => timer.record.id.as_str(),
+            Self::Deadline(wait) => wait.record.id.as_str(),
+            Self::Retry(retry) => retry.retry_of.as_str(),
+            Self::Recheck(item) => item.record.id.as_str(),
+        }
+    }
+
+    /// The entry that made it.
+    #[must_use]
+    pub fn seq(&self) -> Seq {
+        match self {
+            Self::Timer(timer) => timer.seq,
+            Self::Deadline(wait) => wait.seq,
+            Self::Retry(retry) => retry.seq,
+            Self::Recheck(item) => item.seq,
+        }
+    }
+
+    /// What kind of obligation it is until it arrives (contract 9.1).
+    #[must_use]
+    pub fn kind(&self) -> ObligationKind {
+        match self {
+            Self::Timer(_) => ObligationKind::Timer,
+            Self::Deadline(_) => ObligationKind::Deadline,
+            Self::Retry(_) => ObligationKind::Retry,
+            Self::Recheck(_) => ObligationKind::Recheck,
+        }
+    }
+
+    /// The records that turn it into a queued message; the entry at `seq` records the message.
+    fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
+        match self {
+            Self::Timer(timer) => {
+                let message = timer_tick(state, &timer.record, seq, at);
+                let fired = timer.record.fired(message.id.clone(), at);
+                queue::admission(message, at).into_iter().chain([Record::Timer(fired)]).collect()
+            }
+            Self::Deadline(wait) => queue::admission(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
+            Self::Retry(retry) => queue::admission(retry_of(state, retry, seq, at), at).into(),
+            Self::Recheck(item) => queue::admission(recheck_tick(state, item, self.at(), seq, at), at).into(),
+        }
+    }
+}
+
+/// What will arrive and has no message that waits already, in no order.
+pub fn pending(state: &State) -> impl Iterator<Item = Arrival<'_>> {
+    let waits = |message: Option<&MessageId>| message.is_some_and(|message| state.queue.is_queued(message));
+    let timers = state.waiting.timers.values().filter(move |timer| !waits(timer.record.tick_message_id.as_ref())).map(Arrival::Timer);
+    let with_deadline = state.waiting.conditions.values().filter(|wait| wait.record.deadline().is_some());
+    let deadlines = with_deadline.filter(move |wait| !waits(state.waiting.deadlines_told.get(&wait.record.id))).map(Arrival::Deadline);
+    let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none()).map(Arrival::Retry);
+    let with_recheck = state.work.items.values().filter(|item| recheck::pending_at(item).is_some());
+    let rechecks = with_recheck.filter(move |item| !waits(item.recheck.as_ref().map(|told| &told.message_id))).map(Arrival::Recheck);
+    timers.chain(deadlines).chain(retries).chain(rechecks)
+}
+
+/// What is due, earliest first.
 #[must_use]
-pub fn due_timers(state: &State, now: Timestamp) -> Vec<&Active<TimerRecord>> {
-    let mut due: Vec<_> = pending_timers(state).filter(|timer| timer.record.due_at() <= now).collect();
-    due.sort_by_key(|timer| (timer.record.due_at(), &timer.record.id));
+pub fn due(state: &State, now: Timestamp) -> Vec<Arrival<'_>> {
+    let mut due: Vec<_> = pending(state).filter(|arrival| arrival.at() <= now).collect();
+    due.sort_by_key(|arrival| (arrival.at(), arrival.kind(), arrival.id()));
     due
 }
 
-/// The earliest instant at which a timer becomes due.
+/// The earliest instant at which something becomes due.
 #[must_use]
 pub fn next(state: &State) -> Option<Timestamp> {
-    pending_timers(state).map(|timer| timer.record.due_at()).min()
-}
-
-fn pending_timers(state: &State) -> impl Iterator<Item = &Active<TimerRecord>> {
-    state.waiting.timers.values().filter(|timer| {
-        let tick = timer.record.tick_message_id.as_ref();
-        tick.is_none_or(|message| !state.queue.is_queued(message))
-    })
+    pending(state).map(|arrival| arrival.at()).min()
 }
 
 /// The records that turn everything that has arrived into queued messages; empty where nothing has, or nothing may arrive.
@@ -44,12 +129,9 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let mut records = Vec::new();
     // contract 10: what one batch cannot hold arrives with the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
-    for timer in due_timers(state, now).into_iter().take(room) {
+    for arrival in due(state, now).into_iter().take(room) {
         let seq = state.head.seq.plus(records.len() + 1);
-        let message = timer_tick(state, &timer.record, seq, now);
-        let fired = timer.record.fired(message.id.clone(), now);
-        records.extend(queue::admission(message, now));
-        records.push(Record::Timer(fired));
+        records.extend(arrival.records(state, seq, now));
     }
     records
 }
@@ -59,6 +141,55 @@ fn timer_tick(state: &State, timer: &TimerRecord, seq: Seq, at: Timestamp) -> Me
         origin: MessageOrigin::Timer { timer_id: timer.id.clone() },
         delivery_surface: Some(DeliverySurface::TimerScheduler),
         ..core_message(state, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
+    }
+}
+
+fn deadline_tick(state: &State, wait: &WaitConditionRecord, deadline: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
+    let note = DeadlineNote { wait_condition_id: wait.id.clone(), deadline };
+    let text = format!("Deadline reached, still waiting for: {}", wait.waiting_for);
+    MessageRecord { work_item_id: wait.work_item_id.clone(), ..tick(state, seq, "wait_deadline", (Priority::Next, &text), &note, at) }
+}
+
+fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
+    let record = &item.record;
+    let note = RecheckNote {
+        work_item_id: record.id.clone(),
+        work_item_revision: record.revision,
+        objective: record.objective.clone(),
+        blocked_by: record.blocked_by.clone().unwrap_or_default(),
+        recheck_at,
+    };
+    let text = format!("Recheck is due, inspect the blocker and refresh or clear it: {}", record.objective);
+    MessageRecord {
+        work_item_id: Some(record.id.clone()),
+        ..tick(state, seq, "work_item_recheck", (Priority::Background, &text), &note, at)
+    }
+}
+
+fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRecord {
+    let text = format!("The turn failed ({}). Try again, attempt {}.", retry.failure, retry.attempt);
+    MessageRecord {
+        origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
+        work_item_id: retry.work_item_id.clone(),
+        causation_id: Some(retry.failed_message_id.to_string()),
+        metadata: Some(RawJson::noting("turn_retry", &retry.note())),
+        ..core_message(state, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
+    }
+}
+
+/// A tick of the core whose metadata says under the subsystem's name what it is about.
+pub(crate) fn tick(
+    state: &State,
+    seq: Seq,
+    subsystem: &'static str,
+    (priority, text): (Priority, &str),
+    note: &impl serde::Serialize,
+    at: Timestamp,
+) -> MessageRecord {
+    MessageRecord {
+        origin: MessageOrigin::System { subsystem: subsystem.to_string() },
+        metadata: Some(RawJson::noting(subsystem, note)),
+        ..core_message(state, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     }
 }
 

@@ -17,7 +17,7 @@ use crate::{
     entry::Record,
     id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
     plane::{
-        queue::{Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
+        queue::{DeadlineNote, Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
         task::{InterruptedTasksNote, TaskRecord, TaskWaitPolicy},
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
         work::WorkItemPlanStatus,
@@ -158,9 +158,11 @@ impl Trigger {
     }
 
     fn read_tick(&mut self, message: &MessageRecord) {
-        self.names.no_wait = message.noted("work_queue").is_some();
+        // What is about work names no wait (contract 5.15).
+        self.names.no_wait = ["work_queue", "work_item_recheck"].iter().any(|key| message.noted(key).is_some());
         let system_wait = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok());
-        self.names.condition = system_wait.map(|note| note.wait_condition_id);
+        let deadline = message.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok());
+        self.names.condition = system_wait.map(|note| note.wait_condition_id).or(deadline.map(|note| note.wait_condition_id));
         let interrupted = message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
         self.names.tasks.extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
         let Some(hint) = message.noted("wake_hint") else { return };
@@ -284,8 +286,7 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     }
     let trigger = Trigger::of(state, held)?;
     let prior = Prior::of(&closure::decide(&closure::Facts::of(state)));
-    let overrides =
-        (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind)) || trigger.is_told_by_core(held);
+    let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind)) || trigger.is_told_by_core(held);
     let found = find(state, message, &trigger);
     let resolution = classify(&trigger, prior, &found, overrides);
     let by_reason_class = resolution.matched_waiting_reason && matches!(found, Found::Nameless(_));
@@ -474,8 +475,9 @@ fn expected_reason(kind: TriggerKind) -> Option<WaitingReason> {
 
 fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
     let names = &trigger.names;
-    let is_hint = trigger.kind == TriggerKind::SystemTick && !names.no_wait;
+    let is_hint = trigger.kind == TriggerKind::SystemTick;
     let satisfied = match trigger.meets_as {
+        _ if names.no_wait => Satisfied::default(),
         TriggerKind::OperatorInput => operator_waits(state, message),
         TriggerKind::TaskResult if trigger.task_terminal => task_waits(state, names),
         TriggerKind::TimerFire => timer_waits(state, names),
@@ -579,5 +581,11 @@ fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<Wait
 /// What ends the waits that this message satisfies.
 #[must_use]
 pub fn ended_by(message: &MessageRecord) -> EndedBy {
-    if message.is_operator_input() { EndedBy::Operator } else { EndedBy::Trigger }
+    if message.is_operator_input() {
+        EndedBy::Operator
+    } else if message.is_runtime_owned() && message.noted("wait_deadline").is_some() {
+        EndedBy::Deadline
+    } else {
+        EndedBy::Trigger
+    }
 }

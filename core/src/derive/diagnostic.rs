@@ -48,6 +48,8 @@ names! {
         RunnableWorkAtRest,
         /// A message could not be classified and was dropped.
         MalformedMessage,
+        /// A turn failed at every try.
+        RetriesExhausted,
     }
 
     /// How bad it is.
@@ -79,7 +81,7 @@ pub struct Diagnostic {
 }
 
 impl Diagnostic {
-    fn new(kind: DiagnosticKind, message: &str, evidence: Vec<String>) -> Self {
+    pub(crate) fn new(kind: DiagnosticKind, message: &str, evidence: Vec<String>) -> Self {
         Self {
             kind,
             severity: Severity::Warning,
@@ -259,7 +261,7 @@ mod tests {
         for more in items {
             let text = format!(r#"{{"id":"w","agent_id":"a","objective":"o","state":"open","plan_status":"ready",{AT}{more}}}"#);
             let record: WorkItemRecord = json::read(&text).expect("an item");
-            state.work.items.insert(record.id.clone(), Item { seq: Seq(1), record, moved: 0, picked: false });
+            state.work.items.insert(record.id.clone(), Item { seq: Seq(1), record, moved: 0, picked: false, recheck: None });
         }
         for fields in conditions {
             let text = format!(r#"{{"agent_id":"a","status":"active","waiting_for":"x",{AT},{fields}}}"#);

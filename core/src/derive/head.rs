@@ -1,11 +1,15 @@
 //! Which message a boundary is about, and whether it still has a subject (contract 5.1, 5.2, 5.9).
 
 use crate::{
-    derive::readiness::{self, SchedulingState},
-    id::MessageId,
+    derive::{
+        readiness::{self, SchedulingState},
+        recheck,
+    },
+    id::{MessageId, TimerId, WorkItemId},
     plane::{
-        queue::{Held, MessageKind, MessageOrigin, SystemWaitNote, TickReason, WorkQueueNote},
+        queue::{DeadlineNote, Held, MessageKind, MessageOrigin, MessageRecord, RecheckNote, SystemWaitNote, TickReason, WorkQueueNote},
         task::{TaskPayloadError, TaskRecord},
+        turn::{RetryNote, Subject},
         waiting::TimerStatus,
     },
     state::State,
@@ -35,20 +39,47 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
     }
     let message = &held.record;
     if let Some(note) = message.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
-        let Some(item) = state.work.items.get(&note.work_item_id) else { return true };
-        let is_current = state.work.current().is_some_and(|current| current.record.id == note.work_item_id);
-        let is_runnable = readiness::of(state, item).state == SchedulingState::Runnable;
-        return !is_runnable || is_current != (note.reason == TickReason::ContinueActive);
+        return !is_offered(state, &note.work_item_id, note.reason);
+    }
+    if let Some(note) = message.noted("turn_retry").and_then(|raw| raw.read::<RetryNote>().ok()) {
+        return is_stale_retry(state, message, &note.subject);
+    }
+    // A wait that ended with the turn that was told of it had its subject; a message that replays keeps it (contract 6.3).
+    if state.queue.resolution(&message.id).is_some() {
+        return false;
     }
     if let Some(note) = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
         return !state.waiting.conditions.contains_key(&note.wait_condition_id);
     }
+    if let Some(note) = message.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok()) {
+        return !state.waiting.conditions.contains_key(&note.wait_condition_id);
+    }
+    if let Some(note) = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok()) {
+        let item = state.work.items.get(&note.work_item_id);
+        return item.and_then(recheck::pending_at) != Some(note.recheck_at);
+    }
     match &message.origin {
-        MessageOrigin::Timer { timer_id } => {
-            matches!(state.waiting.ended_timers.get(timer_id), Some((TimerStatus::Cancelled, _)))
-        }
+        MessageOrigin::Timer { timer_id } => is_cancelled(state, timer_id),
         _ => false,
     }
+}
+
+fn is_offered(state: &State, id: &WorkItemId, reason: TickReason) -> bool {
+    let Some(item) = state.work.items.get(id) else { return false };
+    let is_current = state.work.current().is_some_and(|current| current.record.id == *id);
+    readiness::of(state, item).state == SchedulingState::Runnable && is_current == (reason == TickReason::ContinueActive)
+}
+
+/// A retry has the subject of what it tries again; one about an item also ends with the item.
+fn is_stale_retry(state: &State, message: &MessageRecord, subject: &Subject) -> bool {
+    let item = message.work_item_id.as_ref();
+    item.is_some_and(|item| {
+        state.work.ended.contains_key(item) || subject.offered_as.is_some_and(|reason| !is_offered(state, item, reason))
+    }) || subject.timer_id.as_ref().is_some_and(|timer| is_cancelled(state, timer))
+}
+
+fn is_cancelled(state: &State, timer: &TimerId) -> bool {
+    matches!(state.waiting.ended_timers.get(timer), Some((TimerStatus::Cancelled, _)))
 }
 
 /// Why this message cannot be classified, if it cannot (contract 5.2, D15): a task message that carries no task and is about none that is

@@ -23,6 +23,12 @@ names! {
         Message,
         /// A timer is due, or will be.
         Timer,
+        /// The deadline of a condition is reached, or will be.
+        Deadline,
+        /// A failed turn is to be tried again.
+        Retry,
+        /// The blocker of an item is to be looked at again.
+        Recheck,
         /// A wake hint is pending.
         WakeHint,
         /// A runnable item was not yet offered.
@@ -80,11 +86,12 @@ pub fn all(state: &State) -> Vec<Obligation> {
     }
     view.queued.iter().for_each(|item| owe(Kind::RunnableItem, "6.", &item.key, item.seq));
     view.system_waits.iter().for_each(|wait| owe(Kind::SystemWait, "7.", &wait.key, wait.seq));
+    let mut arrivals: Vec<_> = arrival::pending(state).collect();
+    arrivals.sort_by_key(|arrival| (arrival.kind(), arrival.id()));
     all.extend(
-        state.waiting.timers.values().map(|timer| Obligation {
-            enabled_at: Some(timer.record.due_at()),
-            ..Obligation::new(Kind::Timer, &timer.record.id, timer.seq)
-        }),
+        arrivals
+            .into_iter()
+            .map(|arrival| Obligation { enabled_at: Some(arrival.at()), ..Obligation::new(arrival.kind(), arrival.id(), arrival.seq()) }),
     );
     all
 }

@@ -10,6 +10,9 @@ use crate::{plane::work::Item, state::State, time::Timestamp};
 pub fn pending_at(item: &Item) -> Option<Timestamp> {
     let record = &item.record;
     let at = record.recheck_at.filter(|_| record.blocked_by.is_some())?;
+    if item.recheck.as_ref().is_some_and(|told| told.consumed && told.recheck_at == at) {
+        return None;
+    }
     record.recheck_consumed_at.is_none_or(|told| told < at).then_some(at)
 }
 
@@ -41,7 +44,7 @@ mod tests {
             "created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"{more}}}"#
         ))
         .expect("an item");
-        Item { seq: crate::id::Seq(1), record, moved: 0, picked: false }
+        Item { seq: crate::id::Seq(1), record, moved: 0, picked: false, recheck: None }
     }
 
     fn blocked(id: &str, recheck: &str, consumed: &str) -> Item {

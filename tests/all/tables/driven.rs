@@ -10,7 +10,7 @@ use wakeful_core::{
     machine::{Machine, Options},
     plane::{
         control::Policy,
-        queue::{MessageKind, QueueStatus},
+        queue::{MessageKind, MessageOrigin, QueueStatus},
         turn::RunStatus,
     },
     state::State,
@@ -186,6 +186,24 @@ impl Driven {
     /// How many events of this kind were recorded.
     pub(crate) fn events(&self, kind: EventKind) -> usize {
         self.records.iter().filter(|record| matches!(record, Record::Event(event) if event.kind == kind.as_str())).count()
+    }
+
+    /// How many messages this subsystem of the core queued.
+    pub(crate) fn events_of_subsystem(&self, name: &str) -> usize {
+        let is_its = |record: &&Record| {
+            matches!(record, Record::Message(message)
+                if matches!(&message.origin, MessageOrigin::System { subsystem } if subsystem == name))
+        };
+        self.records.iter().filter(is_its).count()
+    }
+
+    /// How many diagnostics of this kind were recorded.
+    pub(crate) fn diagnostics(&self, kind: &str) -> usize {
+        let events = self.records.iter().filter_map(|record| match record {
+            Record::Event(event) if event.kind == EventKind::SchedulerDiagnostic.as_str() => event.data.as_ref()?.field("kind"),
+            _ => None,
+        });
+        events.filter(|raw| raw.read::<String>().is_ok_and(|found| found == kind)).count()
     }
 
     fn keep(&mut self, batch: &[EntryBytes]) {

@@ -1,6 +1,7 @@
 //! Tables: rules that are asked for every combination of their inputs, made from the enums themselves; and, by name, a test for each thing
 //! that the RFC wants covered.
 
+mod arrivals;
 mod closure;
 mod continuation;
 mod coverage;

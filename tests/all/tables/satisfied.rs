@@ -36,6 +36,17 @@ fn every(id: &str, ms: u64) -> Value {
     json!({"fact": "timer_created", "timer_id": id, "duration_ms": ms, "interval_ms": ms})
 }
 
+/// contract 5.15: a tick about work ends no wait, not even one that names no trigger.
+#[test]
+fn a_work_queue_tick_ends_no_wait() {
+    for (owner, ticks) in [(None, 2), (Some("v"), 1)] {
+        let waits = condition("c", "external", owner, json!({"kind": "external_ingress"}));
+        let mut driven = Driven::told(&[item("v"), waits, item("w"), of_item("work_item_picked", "w")]);
+        driven.run_to_rest();
+        assert_eq!((driven.tick_keys().len(), driven.state().waiting.conditions.len()), (ticks, 1), "{owner:?}");
+    }
+}
+
 #[test]
 fn operator_input_ends_the_operator_waits_of_its_item_and_of_the_agent() {
     let facts = [

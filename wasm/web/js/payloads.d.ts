@@ -850,7 +850,16 @@ export type Posture =
 /**
  * What kind of reason it is.
  */
-export type ObligationKind = "message" | "timer" | "wake_hint" | "runnable_item" | "system_wait" | "interrupted_run";
+export type ObligationKind =
+  | "message"
+  | "timer"
+  | "deadline"
+  | "retry"
+  | "recheck"
+  | "wake_hint"
+  | "runnable_item"
+  | "system_wait"
+  | "interrupted_run";
 /**
  * What looks wrong. More kinds will follow (contract 11.3).
  */
@@ -863,7 +872,8 @@ export type DiagnosticKind =
   | "waiting_intent_without_external_trigger"
   | "wait_without_waker"
   | "runnable_work_at_rest"
-  | "malformed_message";
+  | "malformed_message"
+  | "retries_exhausted";
 /**
  * How bad it is.
  */
@@ -2235,6 +2245,14 @@ export interface TurnRecord {
    * When it ended.
    */
   completed_at?: Timestamp | null;
+  /**
+   * The first message of the lineage that it tries again (contract 5.6).
+   */
+  retry_of?: MessageId | null;
+  /**
+   * Which try it is; 0 where it is the first.
+   */
+  attempt?: number;
 }
 /**
  * The item that a turn is about.

@@ -1,6 +1,4 @@
 //! Every numbered statement of the contract has code or a test that cites it.
-//!
-//! Statements that hold only live may have none; of the others those of one list may, and that list can only shrink.
 
 use std::fmt::Write;
 
@@ -10,12 +8,6 @@ use super::{
     statements::{self, Statement},
     tree::Tree,
 };
-
-/// Statements that neither code nor a test cites yet. One that is cited meanwhile is a finding until it is off this list.
-const STILL_UNCITED: &[&str] = &["D6", "D29"];
-
-/// This file, for findings about its list.
-const HERE: &str = "xtask/src/tidy/gaps.rs";
 
 /// One statement with the first code and the first test that cite it.
 struct Cited<'a> {
@@ -31,34 +23,15 @@ impl Cited<'_> {
 }
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    compare(tree, STILL_UNCITED)
-}
-
-/// The findings for a list of gaps that are allowed.
-fn compare(tree: &Tree, allowed: &[&str]) -> Vec<Finding> {
-    let all = cited(tree);
-    let mut findings = Vec::new();
-    for one in all.iter().filter(|one| one.is_uncited() && !one.statement.is_live && !allowed.contains(&one.statement.number)) {
-        let number = one.statement.number;
-        let text = format!("neither code nor a test cites `{number}` of the contract; cite it in a comment where it is done and tested");
-        findings.push(Finding::new(statements::LIST, one.statement.line, text));
-    }
-    for number in allowed {
-        let why = match all.iter().find(|one| one.statement.number == *number) {
-            None => "is no statement that is asked for",
-            Some(one) if one.statement.is_live => "holds only live and may be uncited anyway",
-            Some(one) if !one.is_uncited() => "is cited now",
-            Some(_) => continue,
-        };
-        findings.push(Finding::new(HERE, line_of(tree, number), format!("`{number}` {why}; take it off the list STILL_UNCITED")));
-    }
-    findings
-}
-
-/// The line of a number in the list above; 0 where the tree does not hold this file.
-fn line_of(tree: &Tree, number: &str) -> usize {
-    let quoted = format!("\"{number}\"");
-    tree.file(HERE).and_then(|file| file.lines().find(|(_, line)| line.contains(&quoted))).map_or(0, |(line, _)| line)
+    let uncited = cited(tree).into_iter().filter(Cited::is_uncited);
+    uncited
+        .map(|one| {
+            let number = one.statement.number;
+            let text =
+                format!("neither code nor a test cites `{number}` of the contract; cite it in a comment where it is done and tested");
+            Finding::new(statements::LIST, one.statement.line, text)
+        })
+        .collect()
 }
 
 fn cited(tree: &Tree) -> Vec<Cited<'_>> {
@@ -116,33 +89,13 @@ mod tests {
         cited.map(|statement| format!("// contract {}\n", statement.number)).collect()
     }
 
-    fn found(text: &str, allowed: &[&str]) -> Vec<String> {
-        compare(&Tree::of(&[("core/src/a.rs", text)]), allowed).iter().map(ToString::to_string).collect()
-    }
-
     #[test]
-    fn an_uncited_statement_is_found_unless_it_is_listed_or_live() {
-        assert_eq!(found(&all_but(&[]), &[]), [""; 0]);
-        let missing = found(&all_but(&["5.4", "5.3", "D7"]), &["D7"]);
-        assert_eq!(missing.len(), 1, "{missing:?}");
-        assert!(missing[0].contains("contract.txt:") && missing[0].contains("cites `5.4`"), "{}", missing[0]);
-    }
-
-    #[test]
-    fn the_list_can_only_shrink() {
-        let stale = found(&all_but(&["5.3", "D7"]), &["D7", "5.4", "5.3", "5.99"]);
-        assert_eq!(stale.len(), 3, "{stale:?}");
-        assert!(stale[0].contains("`5.4` is cited now; take it off"), "{}", stale[0]);
-        assert!(stale[1].contains("`5.3` holds only live"), "{}", stale[1]);
-        assert!(stale[2].contains("`5.99` is no statement"), "{}", stale[2]);
-    }
-
-    #[test]
-    fn a_finding_about_the_list_names_the_line_of_the_list() {
-        let tree = Tree::of(&[("core/src/a.rs", "// D7\n"), (HERE, "//! Here.\nconst STILL_UNCITED: &[&str] = &[\n    \"D7\",\n];\n")]);
-        let findings = compare(&tree, &["D7"]);
-        let of_list: Vec<usize> = findings.iter().filter(|finding| finding.path == HERE).map(|finding| finding.line).collect();
-        assert_eq!(of_list, [3]);
+    fn a_statement_that_nothing_cites_is_found() {
+        let found = |text: &str| check(&Tree::of(&[("core/src/a.rs", text)])).iter().map(ToString::to_string).collect::<Vec<_>>();
+        assert_eq!(found(&all_but(&[])), [""; 0]);
+        let missing = found(&all_but(&["5.4", "5.3"]));
+        assert_eq!(missing.len(), 2, "{missing:?}");
+        assert!(missing[0].contains("contract.txt:") && missing[0].contains("cites `5.3`"), "{}", missing[0]);
     }
 
     #[test]

@@ -16,14 +16,16 @@ pub use self::{
     },
     lanes::{Held, Queue},
     observed::MessageNamed,
-    record::{HintTickNote, MessageRecord, QueueEntryRecord, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote},
+    record::{
+        DeadlineNote, HintTickNote, MessageRecord, QueueEntryRecord, RecheckNote, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote,
+    },
 };
 use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
     json::RawJson,
-    plane::task,
+    plane::{task, turn},
     state::State,
     time::Timestamp,
 };
@@ -118,6 +120,11 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
     let told = task::result::task_of(&message).filter(|_| message.trust == TrustLevel::TrustedSystem);
     if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {
         return Outcome::ignored(Refusal::Duplicate, *seq);
+    }
+    // contract 5.6: of the follow-ups that go on after a failed message the first one queued counts.
+    let retry = turn::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
+    if let Some(seq) = retry.and_then(|retry| state.queue.seen(retry.message_id.as_ref()?)) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
     }
     let reported = task::reported(state, &message, at);
     Outcome::accepted(reported.into_iter().chain(admission(message, at)).collect())

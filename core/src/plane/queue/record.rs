@@ -121,6 +121,30 @@ pub struct SystemWaitNote {
     pub wait_condition_id: WaitConditionId,
 }
 
+/// The metadata of a deadline that was reached (contract 5.17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DeadlineNote {
+    /// The condition.
+    pub wait_condition_id: WaitConditionId,
+    /// The deadline.
+    pub deadline: Timestamp,
+}
+
+/// The metadata of a recheck that is due (contract 5.17; `observed-decisions.md` 4.9.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecheckNote {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// Its revision.
+    pub work_item_revision: u64,
+    /// Its objective.
+    pub objective: String,
+    /// What blocks it.
+    pub blocked_by: String,
+    /// When the blocker was to be looked at again.
+    pub recheck_at: Timestamp,
+}
+
 /// The metadata of a work-queue tick (`observed-decisions.md` 4.9.6).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WorkQueueNote {

@@ -94,17 +94,13 @@ pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, 
     });
     let text = format!("{who} and interrupted {} task{}", lost.len(), if lost.len() == 1 { "" } else { "s" });
     let seq = first.plus(lost.len());
+    let note = InterruptedTasksNote { count: lost.len(), items: items.collect() };
     let tick = MessageRecord {
         origin: MessageOrigin::System { subsystem: "task_restart".to_string() },
-        metadata: Some(RawJson::of(&Metadata { interrupted_tasks: InterruptedTasksNote { count: lost.len(), items: items.collect() } })),
+        metadata: Some(RawJson::noting("interrupted_tasks", &note)),
         ..arrival::core_message(state, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
     };
     ended.map(Record::Task).chain(queue::admission(tick, at)).collect()
-}
-
-#[derive(Serialize)]
-struct Metadata {
-    interrupted_tasks: InterruptedTasksNote,
 }
 
 /// The task whose end this message tells, if it tells one.

@@ -13,7 +13,7 @@ use super::{
 };
 use crate::{
     entry::{Place, Record},
-    id::{ExternalTriggerId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     time::Timestamp,
 };
 
@@ -43,6 +43,9 @@ pub struct Waiting {
     pub ended_timers: BTreeMap<TimerId, (TimerStatus, Seq)>,
     /// Active conditions whose system-wait key is spent, and the entry that spent it (contract 8.3).
     pub ticked: BTreeMap<WaitConditionId, Seq>,
+    /// Active conditions whose deadline was told, and the newest message that tells it (contract 5.17).
+    #[serde(default)]
+    pub deadlines_told: BTreeMap<WaitConditionId, MessageId>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
@@ -122,6 +125,9 @@ impl Waiting {
     /// The record with which the turn that a trigger starts consumes a condition (contract 5.16).
     pub(crate) fn condition_satisfied(&self, id: &WaitConditionId, by: EndedBy, at: Timestamp) -> Option<Record> {
         let condition = self.conditions.get(id)?;
+        if by == EndedBy::Deadline {
+            return Some(condition.record.ended_by_deadline(at));
+        }
         Some(condition.record.ended(WaitConditionStatus::Resolved, by, at))
     }
 
@@ -154,6 +160,7 @@ impl Waiting {
         } else {
             self.conditions.remove(id);
             self.ticked.remove(id);
+            self.deadlines_told.remove(id);
             self.ended_conditions.insert(id.clone(), (record.status, place.seq));
         }
     }

@@ -279,6 +279,30 @@ impl WaitConditionRecord {
         self.id.as_str().starts_with("waiting_intent:")
     }
 
+    /// When it ends if nothing else ends it: at the earliest of its own instants. An instant that a timer stands for is the timer's, and a
+    /// mirror follows its intent (contract 5.16, 5.17).
+    #[must_use]
+    pub fn deadline(&self) -> Option<Timestamp> {
+        self.expires_at.into_iter().chain(self.wake_at()).min().filter(|_| !self.is_mirror())
+    }
+
+    /// The instant that it waits for, where no timer stands for it.
+    fn wake_at(&self) -> Option<Timestamp> {
+        let instants = self.wake_sources.iter().filter_map(|source| match source {
+            WakeSource::Timer { wake_at, timer_id: None } => Some(*wake_at),
+            _ => None,
+        });
+        instants.min()
+    }
+
+    /// The record with which a deadline that was reached ends it: what it waited for came, or it expired.
+    #[must_use]
+    pub(crate) fn ended_by_deadline(&self, at: Timestamp) -> Record {
+        let came = self.wake_at().is_some_and(|wake_at| wake_at <= at);
+        let status = if came { WaitConditionStatus::Resolved } else { WaitConditionStatus::Expired };
+        self.ended(status, EndedBy::Deadline, at)
+    }
+
     /// The record with which it ends.
     #[must_use]
     pub(crate) fn ended(&self, status: WaitConditionStatus, by: EndedBy, at: Timestamp) -> Record {

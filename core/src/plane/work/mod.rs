@@ -10,12 +10,12 @@ pub use self::delegation::{DelegationCompleted, DelegationState, WorkItemDelegat
 use crate::{
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
-    id::{AgentId, DelegationId, Seq, WorkItemId},
+    id::{AgentId, DelegationId, MessageId, Seq, WorkItemId},
     json::RawJson,
     ladder::key::{Epoch, Key},
     plane::{
         control::{ControlRecord, FocusCause, FocusSet},
-        queue::TickReason,
+        queue::{RecheckNote, TickReason},
     },
     state::State,
     tagged::names,
@@ -271,6 +271,20 @@ pub struct Item {
     pub moved: u64,
     /// Whether it was ever picked.
     pub picked: bool,
+    /// The newest recheck that was told.
+    #[serde(default)]
+    pub recheck: Option<RecheckTold>,
+}
+
+/// A recheck that became a message (contract 5.17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RecheckTold {
+    /// When it was due.
+    pub recheck_at: Timestamp,
+    /// The message.
+    pub message_id: MessageId,
+    /// Whether a turn was told.
+    pub consumed: bool,
 }
 
 impl Item {
@@ -370,8 +384,10 @@ impl Work {
             self.refused += 1;
             return;
         }
-        let picked = self.items.get(id).is_some_and(|item| item.picked);
-        let item = Item { seq: place.seq, record: record.clone(), moved: 0, picked };
+        let before = self.items.get(id);
+        let picked = before.is_some_and(|item| item.picked);
+        let recheck = before.and_then(|item| item.recheck.clone());
+        let item = Item { seq: place.seq, record: record.clone(), moved: 0, picked, recheck };
         self.items.insert(id.clone(), item);
     }
 
@@ -391,6 +407,19 @@ impl Work {
             item.picked = true;
             // contract 8.2: its first pick moves an item's epoch.
             item.moved += u64::from(place.live);
+        }
+    }
+
+    pub(crate) fn recheck_told(&mut self, note: &RecheckNote, message: &MessageId) {
+        if let Some(item) = self.items.get_mut(&note.work_item_id) {
+            item.recheck = Some(RecheckTold { recheck_at: note.recheck_at, message_id: message.clone(), consumed: false });
+        }
+    }
+
+    pub(crate) fn recheck_consumed(&mut self, note: &RecheckNote) {
+        let told = self.items.get_mut(&note.work_item_id).and_then(|item| item.recheck.as_mut());
+        if let Some(told) = told.filter(|told| told.recheck_at == note.recheck_at) {
+            told.consumed = true;
         }
     }
 

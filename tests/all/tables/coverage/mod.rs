@@ -89,15 +89,8 @@ const LAYERS: [(&str, &[&str], &[&str]); 5] = [
 
 /// Cells that the tables leave out because the contract makes them hold only live, and what is missing for them; a row goes when its test
 /// comes.
-const LATER: [(&str, &str, &str); 8] = [
+const LATER: [(&str, &str, &str); 5] = [
     ("5.3", "a_reduced_message_with_content_is_listed_by_the_next_turn", "deferral"),
-    ("5.6", "a_failed_turn_owes_its_retries", "retries as arrivals"),
-    ("5.11", "a_terminal_task_queues_its_one_result", "results that the core itself queues; hosts queue them so far"),
-    (
-        "5.17",
-        "a_reached_deadline_ends_its_condition",
-        "deadlines as arrivals: a condition with an instant and no timer ends by a fact only",
-    ),
     ("5.24", "a_message_that_was_interrupted_too_often_is_dropped", "the replay budget"),
     ("8.4", "a_system_wait_ticks_after_its_delay", "the delay; a system wait ticks at once so far"),
     ("9.4", "an_item_without_progress_is_offered_again", "offers, so nothing but the list of 8.2 moves an epoch"),

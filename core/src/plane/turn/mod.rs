@@ -1,12 +1,17 @@
 //! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
 
+mod retry;
+
 use alloc::{
+    collections::BTreeMap,
     string::{String, ToString},
     vec::Vec,
 };
 
 use serde::{Deserialize, Serialize};
 
+pub(crate) use self::retry::{Owed, continues, of as retry_of, owed};
+pub use self::retry::{Retry, RetryNote, Subject};
 use crate::{
     derive::closure,
     effect::Effect,
@@ -101,9 +106,42 @@ pub struct TurnRecord {
     /// When it ended.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub completed_at: Option<Timestamp>,
+    /// The first message of the lineage that it tries again (contract 5.6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub retry_of: Option<MessageId>,
+    /// Which try it is; 0 where it is the first.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub attempt: u64,
+}
+
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+fn is_zero(attempt: &u64) -> bool {
+    *attempt == 0
 }
 
 impl TurnRecord {
+    /// The record that opens a run of the next turn, for a message; a message that tries a failed turn again says so.
+    #[must_use]
+    pub(crate) fn started(state: &State, run_id: RunId, message_id: &MessageId, work_item: Option<TurnBinding>, at: Timestamp) -> Self {
+        let retry = state.turns.retry_by(message_id);
+        Self {
+            run_id,
+            agent_id: state.control.agent_id.clone(),
+            turn_index: state.turns.turn_index + 1,
+            message_id: message_id.clone(),
+            status: RunStatus::Started,
+            work_item,
+            started_at: at,
+            kind: None,
+            reason: None,
+            last_assistant_message: None,
+            checkpoint: None,
+            completed_at: None,
+            retry_of: retry.map(|retry| retry.retry_of.clone()),
+            attempt: retry.map_or(0, |retry| retry.attempt),
+        }
+    }
+
     /// Whether this run was aborted for this reason.
     #[must_use]
     pub fn was_aborted_by(&self, reason: AbortReason) -> bool {
@@ -226,20 +264,9 @@ pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outco
     let Some(held) = state.queue.message(&fact.message_id) else {
         return Outcome::ignored(Refusal::Unknown, state.head.seq);
     };
-    Outcome::accepted(Vec::from([Record::Turn(TurnRecord {
-        run_id: fact.run_id.clone(),
-        agent_id: state.control.agent_id.clone(),
-        turn_index: fact.turn_index.unwrap_or(state.turns.turn_index + 1),
-        message_id: fact.message_id.clone(),
-        status: RunStatus::Started,
-        work_item: TurnBinding::of(state, &held.record, &[]),
-        started_at: at,
-        kind: None,
-        reason: None,
-        last_assistant_message: None,
-        checkpoint: None,
-        completed_at: None,
-    })]))
+    let binding = TurnBinding::of(state, &held.record, &[]);
+    let started = TurnRecord::started(state, fact.run_id.clone(), &fact.message_id, binding, at);
+    Outcome::accepted(Vec::from([Record::Turn(TurnRecord { turn_index: fact.turn_index.unwrap_or(started.turn_index), ..started })]))
 }
 
 /// The transition of `turn_baseline_over_budget`.
@@ -323,6 +350,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         completed_at: Some(at),
         ..run.record(state)
     };
+    let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| retry::exhausted(&turn));
     let mut records = Vec::from([Record::Turn(turn)]);
     if let Some(held) = state.queue.message(&run.message_id) {
         let status = match kind {
@@ -342,6 +370,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         at,
         &ClosureDecided { agent_id: &state.control.agent_id, closure },
     )));
+    records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))));
     records
 }
 
@@ -376,6 +405,12 @@ pub struct OpenRun {
     /// Whether it was asked to end after its round: an effect is released once for a run (contract 3.2).
     #[serde(default)]
     pub yields: bool,
+    /// The first message of the lineage that it tries again (contract 5.6).
+    #[serde(default)]
+    pub retry_of: Option<MessageId>,
+    /// Which try it is; 0 where it is the first.
+    #[serde(default)]
+    pub attempt: u64,
 }
 
 impl OpenRun {
@@ -393,6 +428,8 @@ impl OpenRun {
             last_assistant_message: None,
             checkpoint: None,
             completed_at: None,
+            retry_of: self.retry_of.clone(),
+            attempt: self.attempt,
         }
     }
 
@@ -430,6 +467,9 @@ pub struct Turns {
     pub interrupted: Vec<InterruptedRun>,
     /// Whether the newest turn was interrupted: it has no terminal and will get none (D10).
     pub newest_interrupted: bool,
+    /// Failed turns that are to be tried again, by the first message of their lineage (contract 5.6).
+    #[serde(default)]
+    pub retries: BTreeMap<MessageId, Retry>,
 }
 
 /// A run that a restart ended.
@@ -459,6 +499,8 @@ impl Turns {
                     work_item: record.work_item.clone(),
                     started_at: record.started_at,
                     yields: false,
+                    retry_of: record.retry_of.clone(),
+                    attempt: record.attempt,
                 });
             }
             RunStatus::Terminal if is_open => {
@@ -500,9 +542,39 @@ impl Turns {
         }
     }
 
-    /// The message is settled: the runs that it started are owed no more.
+    /// The message is settled: the runs that it started are owed no more, and it tries nothing again.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
+        self.retries.retain(|_, retry| retry.message_id.as_ref() != Some(id));
+    }
+
+    /// The retry whose message this is.
+    #[must_use]
+    pub fn retry_by(&self, message: &MessageId) -> Option<&Retry> {
+        self.retries.values().find(|retry| retry.message_id.as_ref() == Some(message))
+    }
+
+    /// The retry that goes on after the failure of this message.
+    #[must_use]
+    pub fn retry_after(&self, failed: &MessageId) -> Option<&Retry> {
+        self.retries.values().find(|retry| retry.failed_message_id == *failed)
+    }
+
+    /// A message was queued: where it goes on after a failed one, it is the retry.
+    pub(crate) fn message_queued(&mut self, message: &MessageRecord) {
+        let Some(failed) = retry::continues(message) else { return };
+        let retry = self.retries.values_mut().find(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
+        if let Some(retry) = retry {
+            retry.message_id = Some(message.id.clone());
+        }
+    }
+
+    /// A turn settled: its lineage owes what it owes now.
+    pub(crate) fn set_owed(&mut self, turn: &TurnRecord, retry: Option<Retry>) {
+        self.retries.remove(turn.retry_of.as_ref().unwrap_or(&turn.message_id));
+        if let Some(retry) = retry {
+            self.retries.insert(retry.retry_of.clone(), retry);
+        }
     }
 
     /// The item that the open run is about, if it is about one.

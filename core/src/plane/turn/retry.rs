@@ -1,0 +1,153 @@
+//! Retries: what a failed turn owes (contract 5.6).
+
+use alloc::string::{String, ToString};
+
+use serde::{Deserialize, Serialize};
+
+use super::{AbortReason, TurnRecord, TurnTerminalKind};
+use crate::{
+    derive::diagnostic::{Diagnostic, DiagnosticKind},
+    id::{MessageId, RunId, Seq, TimerId, WorkItemId},
+    plane::queue::{MessageKind, MessageOrigin, MessageRecord, TickReason, WorkQueueNote},
+    state::State,
+    time::Timestamp,
+};
+
+/// A failed turn that is to be tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Retry {
+    /// The first message of the lineage.
+    pub retry_of: MessageId,
+    /// Which try it will be, from 1.
+    pub attempt: u64,
+    /// The run that failed.
+    pub failed_run_id: RunId,
+    /// The message that started it.
+    pub failed_message_id: MessageId,
+    /// How it failed, in words.
+    pub failure: String,
+    /// The item that it was about.
+    pub work_item_id: Option<WorkItemId>,
+    /// What the lineage is for, where it began with a message of the core.
+    pub subject: Subject,
+    /// When the core makes the message itself.
+    pub due_at: Timestamp,
+    /// The entry of the failure.
+    pub seq: Seq,
+    /// The message that tries again, once there is one: the core's own, or a follow-up of the host.
+    pub message_id: Option<MessageId>,
+}
+
+/// What a message of the core is for, beyond its item: a retry of it has the same subject (contract 5.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Subject {
+    /// As what a tick offered the item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_as: Option<TickReason>,
+    /// The timer that fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_id: Option<TimerId>,
+}
+
+/// The metadata of a retry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct RetryNote {
+    /// The first message of the lineage.
+    pub retry_of: MessageId,
+    /// Which try it is, from 1.
+    pub attempt: u64,
+    /// The run that failed.
+    pub failed_run_id: RunId,
+    /// What the lineage is for.
+    #[serde(flatten)]
+    pub subject: Subject,
+}
+
+impl Retry {
+    /// What its message says about it.
+    #[must_use]
+    pub fn note(&self) -> RetryNote {
+        RetryNote {
+            retry_of: self.retry_of.clone(),
+            attempt: self.attempt,
+            failed_run_id: self.failed_run_id.clone(),
+            subject: self.subject.clone(),
+        }
+    }
+}
+
+impl Subject {
+    fn of(message: &MessageRecord) -> Self {
+        if let Some(note) = message.noted("turn_retry").and_then(|raw| raw.read::<RetryNote>().ok()) {
+            return note.subject;
+        }
+        let offered = message.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok());
+        let timer_id = match &message.origin {
+            MessageOrigin::Timer { timer_id } => Some(timer_id.clone()),
+            _ => None,
+        };
+        Self { offered_as: offered.map(|note| note.reason), timer_id }
+    }
+}
+
+/// What is owed for a turn that ended so.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Owed {
+    /// Nothing: it completed, or nobody wants it tried again.
+    Nothing,
+    /// One more try.
+    Retry,
+    /// Nothing any more: the lineage was tried as often as the policy says.
+    Exhausted,
+}
+
+/// What a driver owes for this terminal record.
+pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
+    let wanted = turn.kind.is_some_and(|kind| kind.is_failure() && kind != TurnTerminalKind::BaselineOverBudget);
+    let ended_on_purpose = turn.was_aborted_by(AbortReason::OperatorAborted) || turn.was_aborted_by(AbortReason::AgentStopped);
+    if state.control.live_from.is_none() || !wanted || ended_on_purpose {
+        Owed::Nothing
+    } else if turn.attempt < state.control.policy.failed_turn_retries.get() {
+        Owed::Retry
+    } else {
+        Owed::Exhausted
+    }
+}
+
+/// The retry that a failed turn owes, which the entry at `seq` says failed. A follow-up of the host that waits already takes its place.
+pub(crate) fn of(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
+    let policy = &state.control.policy;
+    let failed = state.queue.message(&turn.message_id).map(|held| &held.record);
+    let is_followup = |message: &MessageRecord| continues(message).is_some_and(|failed| failed == turn.message_id);
+    let followup = state.queue.waiting().find(|held| held.live && is_followup(&held.record));
+    Retry {
+        retry_of: turn.retry_of.clone().unwrap_or_else(|| turn.message_id.clone()),
+        attempt: turn.attempt + 1,
+        failed_run_id: turn.run_id.clone(),
+        failed_message_id: turn.message_id.clone(),
+        failure: turn.reason.clone().or_else(|| turn.kind.map(|kind| kind.to_string())).unwrap_or_default(),
+        work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        subject: failed.map(Subject::of).unwrap_or_default(),
+        due_at: turn.completed_at.unwrap_or(state.at).plus_ms(policy.failed_turn_backoff_ms.nth_ms(turn.attempt)),
+        seq,
+        message_id: followup.map(|held| held.record.id.clone()),
+    }
+}
+
+/// The message after whose failure this one goes on, where it is a follow-up.
+pub(crate) fn continues(message: &MessageRecord) -> Option<MessageId> {
+    message.causation_id.as_deref().filter(|_| message.kind == MessageKind::InternalFollowup).map(MessageId::from)
+}
+
+/// A lineage that was tried as often as the policy says.
+pub(crate) fn exhausted(turn: &TurnRecord) -> Diagnostic {
+    let evidence = [
+        alloc::format!("message_id={}", turn.retry_of.as_ref().unwrap_or(&turn.message_id)),
+        alloc::format!("attempts={}", turn.attempt + 1),
+        alloc::format!("reason={}", turn.reason.as_deref().unwrap_or("none")),
+    ];
+    Diagnostic {
+        work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        ..Diagnostic::new(DiagnosticKind::RetriesExhausted, "a turn failed at every try and is not tried again", evidence.into())
+    }
+}
