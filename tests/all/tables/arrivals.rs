@@ -41,11 +41,7 @@ fn a_terminal_task_queues_its_one_result() {
         driven.run_to_rest();
         driven.restart();
         driven.run_to_rest();
-        assert_eq!(
-            (queued(&driven, MessageKind::TaskResult), driven.started().len()),
-            (1, 1),
-            "{ends}: one turn, about the item"
-        );
+        assert_eq!((queued(&driven, MessageKind::TaskResult), driven.started().len()), (1, 1), "{ends}: one turn, about the item");
     }
     // A status message that ends the task is followed by its result too.
     let mut driven = Driven::told(&[task("t", None, false), task_message("m", "task_status", "t", "failed")]);
