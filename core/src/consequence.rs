@@ -14,7 +14,11 @@ use crate::{
     entry::{EventKind, EventRecord, Record},
     id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
-    ladder::{Decision, DecisionKind, Ruling, Tick, key::Key, rule},
+    ladder::{
+        Decision, DecisionKind, Ruling, Tick,
+        key::{Epoch, Key},
+        rule,
+    },
     plane::{
         control::{ControlRecord, Marker, PendingHint, WakeHint},
         queue::{
@@ -22,7 +26,7 @@ use crate::{
             SystemWaitNote, TickReason, WorkQueueNote,
         },
         turn::{TurnBinding, TurnRecord},
-        work::Item,
+        work::{Item, ParkCause, progress},
     },
     state::State,
     time::Timestamp,
@@ -82,9 +86,16 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         message: message.clone(),
         work_item: started.work_item.clone(),
         interrupted_runs: state.turns.interrupted_for(&message.id),
+        work_item_rests: rests(state, started.work_item.as_ref()),
     };
     records.push(Record::Turn(started));
     Effect::StartTurn(request)
+}
+
+/// Whether the item of a turn rested until now: nothing moved it since its last turn (contract 9.4).
+fn rests(state: &State, binding: Option<&TurnBinding>) -> bool {
+    let item = binding.and_then(|binding| Some((binding.epoch, state.work.items.get(&binding.work_item_id)?)));
+    item.is_some_and(|(epoch, item)| epoch == item.epoch() && (item.progress.rest.is_some() || item.progress.offer > 0))
 }
 
 /// The item whose epoch the end of a wait moves, where this record is one.
@@ -107,6 +118,14 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
     records.push(entry(QueueStatus::Dequeued, None));
     if decision.rule == rule::STALE_TICK.id {
         records.push(entry(QueueStatus::Processed, Some(decision.reason.clone())));
+        return None;
+    }
+    if decision.rule == rule::REPLAY_BUDGET.id {
+        records.push(entry(QueueStatus::Dropped, Some(decision.reason.clone())));
+        let diagnostic = diagnostic::replay_budget(message, state.queue.interruptions(&message.id));
+        records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
+        let item = TurnBinding::of(state, message, &[]).map(|binding| binding.work_item_id);
+        records.extend(item.into_iter().flat_map(|item| progress::park(item, ParkCause::ReplayBudget, at)));
         return None;
     }
     records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
@@ -137,7 +156,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
             queue::admission(tick, at).into_iter().chain([cleared]).collect()
         }
-        Tick::WorkItem(id, reason) => {
+        Tick::WorkItem(id, reason, offer) => {
             let Some(item) = state.work.items.get(id) else {
                 return Vec::new();
             };
@@ -148,7 +167,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let text = format!("{lead}: {}", item.record.objective);
             let tick = MessageRecord {
                 work_item_id: Some(id.clone()),
-                metadata: Some(work_note(*reason, item)),
+                metadata: Some(work_note(*reason, item, *offer)),
                 ..message("work_queue", Priority::Normal, text)
             };
             queue::admission(tick, at).into()
@@ -173,10 +192,13 @@ fn system_wait_note(id: &WaitConditionId) -> RawJson {
     RawJson::noting("system_wait", &note)
 }
 
-fn work_note(reason: TickReason, item: &Item) -> RawJson {
+fn work_note(reason: TickReason, item: &Item, offer: Option<u64>) -> RawJson {
+    // contract 9.4: an offer moves the epoch.
+    let epoch = Epoch { moved: item.moved + u64::from(offer.is_some()), ..item.epoch() };
     let note = WorkQueueNote {
         reason,
-        idempotency_key: Key::work(reason, &item.record.id, item.epoch()).to_string(),
+        offer,
+        idempotency_key: Key::work(reason, &item.record.id, epoch).to_string(),
         work_item_id: item.record.id.clone(),
         work_item_revision: item.record.revision,
         objective: item.record.objective.clone(),

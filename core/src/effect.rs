@@ -60,4 +60,7 @@ pub struct TurnRequest {
     /// Runs that were interrupted before this one; their recorded tool calls are never run again (contract 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupted_runs: Vec<RunId>,
+    /// Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for something (contract 9.4).
+    #[serde(default, skip_serializing_if = "core::ops::Not::not")]
+    pub work_item_rests: bool,
 }

@@ -274,7 +274,7 @@ impl Machine {
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::of(arrived))));
         }
-        let ruling = ladder::decide(self.state.control.edition, &View::of(&self.state, boundary));
+        let ruling = ladder::decide(self.state.control.edition, &View::of(&self.state, boundary, at));
         let newest = self.state.control.decided.as_ref();
         // contract 7.5: a rest that says nothing new is not recorded again.
         let decision = &ruling.decision;

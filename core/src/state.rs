@@ -17,7 +17,10 @@ use crate::{
         task::{TaskRecord, Tasks},
         turn::{self, AbortReason, LastTerminal, OpenRun, Owed, RunStatus, TurnRecord, TurnTerminalKind, Turns},
         waiting::{EndedBy, WaitConditionStatus, Waiting},
-        work::{SpentKey, Work, WorkItemState},
+        work::{
+            SpentKey, Work, WorkItemState,
+            progress::{self, Rest, Step},
+        },
     },
     time::Timestamp,
 };
@@ -124,6 +127,7 @@ impl State {
                 self.control.apply(place, record, &self.waiting);
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
+                    ControlRecord::ItemParked(parked) => self.work.apply_parked(place, parked),
                     // What an import has queued, or was told to look at, ends the rest that it came with.
                     ControlRecord::RuntimeRestarted(_) if !place.live && self.has_imported_news() => self.control.wake(),
                     ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
@@ -156,6 +160,9 @@ impl State {
         // contract 8.3: admitting its tick spends a key.
         if let Some(note) = record.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
             let key = Key::named(note.idempotency_key);
+            if let Some(offer) = note.offer.filter(|_| place.live) {
+                self.work.offered(&note.work_item_id, offer);
+            }
             self.work.spend(&note.work_item_id, note.reason, key, place.seq);
         }
         if let Some(note) = record.noted("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
@@ -204,13 +211,19 @@ impl State {
 
     fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
+        let progress = progress::of_turn(self, record).filter(|_| was_open && record.status == RunStatus::Terminal);
         self.turns.apply(place, record);
         match record.status {
             RunStatus::Started => {
                 self.control.wake();
                 self.queue.set_in_run(&record.message_id, true);
             }
-            RunStatus::Interrupted => self.queue.set_in_run(&record.message_id, false),
+            RunStatus::Interrupted => {
+                self.queue.set_in_run(&record.message_id, false);
+                if was_open && place.live && !self.control.was_closing {
+                    self.queue.interrupted(&record.message_id);
+                }
+            }
             RunStatus::Terminal => {
                 if record.kind == Some(TurnTerminalKind::Completed) {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
@@ -232,6 +245,9 @@ impl State {
             // contract 8.3: the settlement of a turn about an item spends its key.
             let key = Key::work(binding.offered_as, &binding.work_item_id, binding.epoch);
             self.work.spend(&binding.work_item_id, binding.offered_as, key, place.seq);
+            if let Some((item, Step::Rests)) = progress {
+                self.work.rests(&item, Rest { since: record.completed_at.unwrap_or(self.at), seq: place.seq });
+            }
             // contract 8.2: a turn that a stop broke off was no chance to act; the item is offered again after start.
             if place.live && record.was_aborted_by(AbortReason::AgentStopped) {
                 self.work.move_epoch(&binding.work_item_id);

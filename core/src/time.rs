@@ -11,6 +11,9 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 pub struct Timestamp(i64);
 
 impl Timestamp {
+    /// The last instant that there is.
+    pub const MAX: Self = Self(i64::MAX);
+
     /// An instant from nanoseconds since the epoch.
     #[must_use]
     pub const fn from_nanos(nanos: i64) -> Self {

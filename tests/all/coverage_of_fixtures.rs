@@ -110,10 +110,11 @@ fn there_are_sixty_fixtures_and_each_says_what_it_shows() {
 }
 
 /// Rules that no fixture reaches, and why. A scenario fires them instead.
-const ONLY_IN_SCENARIOS: [(&str, &str); 3] = [
+const ONLY_IN_SCENARIOS: [(&str, &str); 4] = [
     ("1.closing", "a shutdown is a control entry, and a folder keeps of control only what `agent.json` says"),
     ("2.interjection", "it asks for a safe point, and a fixture is replayed at `run_loop_idle`"),
     ("3.stale_tick", "it is about messages of the core itself, which only a driver makes"),
+    ("3.replay_budget", "a folder does not say how often a message was interrupted"),
 ];
 
 /// The rule that no ledger reaches: see [`the_rule_for_a_queue_without_head_is_out_of_reach`].
@@ -143,10 +144,10 @@ fn every_rule_fires_in_both_editions() {
 #[test]
 fn the_rule_for_a_queue_without_head_is_out_of_reach() {
     for shown in fixtures() {
-        let view = View::of(shown.state(), HERE);
+        let view = View::of(shown.state(), HERE, shown.state().at);
         assert!(view.queue_len == 0 || view.head.is_some() || view.run.is_some(), "{}: messages wait, but none is the head", shown.name);
     }
-    let view = View { queue_len: 1, ..View::of(&State::default(), HERE) };
+    let view = View { queue_len: 1, ..View::of(&State::default(), HERE, Timestamp::MAX) };
     for edition in Edition::ALL {
         assert_eq!(ladder::decide(edition, &view).decision.rule, "9.queue_not_empty");
     }

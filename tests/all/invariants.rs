@@ -111,7 +111,7 @@ fn ended_condition(kind: &str, by: &str) -> Record {
 
 /// What the ladder decides in this state, as its record; `change` may spoil it.
 fn decided(state: &State, change: impl FnOnce(&mut Decision)) -> Record {
-    let mut decision = ladder::decide(state.control.edition, &View::of(state, Boundary::RunLoop)).decision;
+    let mut decision = ladder::decide(state.control.edition, &View::of(state, Boundary::RunLoop, state.at)).decision;
     change(&mut decision);
     Record::Event(EventRecord::of(EventKind::SchedulerDecision, NOW, &decision))
 }

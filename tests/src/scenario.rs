@@ -20,7 +20,7 @@ use wakeful::clock::VirtualClock;
 use wakeful_core::{
     derive::status,
     effect::{Effect, TurnRequest},
-    entry::{EntryBytes, Head, Record},
+    entry::{EntryBytes, EventKind, Head, Record},
     fact::Answer,
     host::{Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId},
@@ -239,7 +239,12 @@ fn summary(record: &Record) -> String {
         }
         Record::Event(record) => {
             let data = record.data.as_ref().map_or("", |data| data.as_str());
-            let detail = json::read::<Decision>(data).map_or_else(|_| String::new(), |decision| format!(" {}", decision_line(&decision)));
+            let diagnosed = || Some(format!(" {}", record.data.as_ref()?.field("kind")?.read::<String>().ok()?));
+            let detail = match json::read::<Decision>(data) {
+                Ok(decision) => format!(" {}", decision_line(&decision)),
+                Err(_) if record.kind == EventKind::SchedulerDiagnostic.as_str() => diagnosed().unwrap_or_default(),
+                Err(_) => String::new(),
+            };
             format!("{}{detail}", record.kind)
         }
         Record::Transcript(_) => "said".to_owned(),

@@ -48,6 +48,10 @@ names! {
         RunnableWorkAtRest,
         /// A message could not be classified and was dropped.
         MalformedMessage,
+        /// A work item gives no work signal until something moves it.
+        Parked,
+        /// The runs of a message were interrupted too often, and it was dropped.
+        ReplayBudget,
         /// A turn failed at every try.
         RetriesExhausted,
     }
@@ -101,6 +105,16 @@ pub fn malformed_message(message: &MessageRecord, why: &TaskPayloadError) -> Dia
     Diagnostic {
         work_item_id: message.work_item_id.clone(),
         ..Diagnostic::new(DiagnosticKind::MalformedMessage, "a message could not be classified and was dropped", evidence)
+    }
+}
+
+/// A message whose runs were interrupted as often as the policy allows, and that is dropped (contract 5.24).
+#[must_use]
+pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic {
+    let evidence = Vec::from([format!("message_id={}", message.id), format!("interrupted_runs={interruptions}")]);
+    Diagnostic {
+        work_item_id: message.work_item_id.clone(),
+        ..Diagnostic::new(DiagnosticKind::ReplayBudget, "the runs of a message were interrupted too often, and it was dropped", evidence)
     }
 }
 
@@ -209,7 +223,7 @@ fn without_waker(condition: &WaitConditionRecord) -> Diagnostic {
 }
 
 fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
-    let view = View::of(state, Boundary::RunLoopIdle);
+    let view = View::of(state, Boundary::RunLoopIdle, state.at);
     let decision = ladder::decide(state.control.edition, &view).decision;
     decision.kind.rests_as()?;
     let WorkSignal { work_item_id, reactivation_mode, .. } = Facts::of(state).work_signal?;
@@ -261,7 +275,7 @@ mod tests {
         for more in items {
             let text = format!(r#"{{"id":"w","agent_id":"a","objective":"o","state":"open","plan_status":"ready",{AT}{more}}}"#);
             let record: WorkItemRecord = json::read(&text).expect("an item");
-            state.work.items.insert(record.id.clone(), Item { seq: Seq(1), record, moved: 0, picked: false, recheck: None });
+            state.work.items.insert(record.id.clone(), Item::new(Seq(1), record));
         }
         for fields in conditions {
             let text = format!(r#"{{"agent_id":"a","status":"active","waiting_for":"x",{AT},{fields}}}"#);

@@ -68,14 +68,15 @@ impl Obligation {
 #[must_use]
 pub fn all(state: &State) -> Vec<Obligation> {
     use ObligationKind as Kind;
-    let view = View::of(state, Boundary::RunLoopIdle);
+    // What an instant will enable is owed already.
+    let view = View::of(state, Boundary::RunLoopIdle, Timestamp::MAX);
     let mut all: Vec<_> = state.queue.waiting().map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let interrupted = state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {
         if key.spent_by.is_none() {
-            all.push(Obligation { held_by: held(row), ..Obligation::new(kind, &key.key, seq) });
+            all.push(Obligation { held_by: held(row), enabled_at: key.enabled_at, ..Obligation::new(kind, &key.key, seq) });
         }
     };
     if let Some(hint) = &view.hint {
@@ -103,5 +104,6 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     if control.stopped.is_some() || control.closing.is_some() {
         return None;
     }
-    arrival::next(state).map(|at| at.max(now))
+    let keys = all(state).into_iter().filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at);
+    keys.map(|at| at.max(now)).min()
 }

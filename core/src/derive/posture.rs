@@ -107,10 +107,12 @@ fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPos
     let which = if candidate.is_current { "current" } else { "queued" };
     let task = (posture == Posture::WaitingForTask).then(|| state.tasks.blocking(id));
     let intent = state.waiting.intents_for(id).next().filter(|_| posture == Posture::WaitingForExternal);
+    let is_parked = candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
+    let stands = if is_parked { "parked".to_string() } else { format!("{:?}", candidate.state) };
     AgentPosture {
         work_item_id: Some(id.clone()),
         task_id: task.and_then(|tasks| Some(tasks.first()?.record.id.clone())),
         waiting_intent_id: intent.map(|intent| intent.record.id.clone()),
-        ..AgentPosture::new(posture, format!("{which} WorkItem {id} is {:?}", candidate.state))
+        ..AgentPosture::new(posture, format!("{which} WorkItem {id} is {stands}"))
     }
 }

@@ -143,6 +143,10 @@ pub fn of(state: &State, item: &Item) -> Readiness {
     if item.record.blocked_by.is_some() {
         return Readiness::new(SchedulingState::Blocked, Vec::new());
     }
+    // contract 9.4, 9.5: a parked item gives no work signal.
+    if let Some(seq) = item.progress.parked {
+        return Readiness::new(SchedulingState::Blocked, Vec::from([seq]));
+    }
     Readiness::new(SchedulingState::Runnable, Vec::new())
 }
 

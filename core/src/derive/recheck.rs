@@ -44,7 +44,7 @@ mod tests {
             "created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"{more}}}"#
         ))
         .expect("an item");
-        Item { seq: crate::id::Seq(1), record, moved: 0, picked: false, recheck: None }
+        Item::new(crate::id::Seq(1), record)
     }
 
     fn blocked(id: &str, recheck: &str, consumed: &str) -> Item {

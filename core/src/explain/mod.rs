@@ -57,7 +57,7 @@ pub struct Explanation {
 /// Explains a state at a boundary. Appends nothing, releases nothing (contract 1.5).
 #[must_use]
 pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation {
-    let ruling = ladder::decide(state.control.edition, &View::of(state, boundary));
+    let ruling = ladder::decide(state.control.edition, &View::of(state, boundary, now));
     Explanation {
         head: state.head,
         sentence: sentence::of(state, &ruling.decision, now),

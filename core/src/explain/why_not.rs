@@ -47,10 +47,10 @@ pub struct Way {
 /// What would have to change for a decision of this kind. Appends nothing: each way was applied to a copy and decided.
 #[must_use]
 pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> WhyNot {
-    let decision = decide(state, boundary);
+    let decision = decide(state, boundary, now);
     let mut ways = Vec::new();
     if decision.kind != asked {
-        let changes = candidates(state, boundary, asked);
+        let changes = candidates(state, boundary, asked, now);
         let mut found: Vec<Vec<usize>> = Vec::new();
         for together in 1..=TOGETHER {
             for chosen in subsets(changes.len(), together) {
@@ -58,7 +58,7 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
                     continue;
                 }
                 let picked = || chosen.iter().map(|at| &changes[*at]);
-                let reached = applied(state, picked().map(|change| &change.fact), now).map(|state| decide(&state, boundary));
+                let reached = applied(state, picked().map(|change| &change.fact), now).map(|state| decide(&state, boundary, now));
                 if let Some(decision) = reached.filter(|decision| decision.kind == asked) {
                     ways.push(Way {
                         says: picked().map(|change| change.says.clone()).collect(),
@@ -77,8 +77,8 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
     WhyNot { asked, decision, ways }
 }
 
-fn decide(state: &State, boundary: Boundary) -> Decision {
-    ladder::decide(state.control.edition, &View::of(state, boundary)).decision
+fn decide(state: &State, boundary: Boundary, now: Timestamp) -> Decision {
+    ladder::decide(state.control.edition, &View::of(state, boundary, now.max(state.at))).decision
 }
 
 /// The state with these facts; none where one of them is refused.
@@ -96,8 +96,8 @@ fn applied<'a>(state: &State, facts: impl Iterator<Item = &'a Fact>, now: Timest
 }
 
 /// The changes that can matter: those that let a rule of the asked kind hold, and those that take away what stands above it.
-fn candidates(state: &State, boundary: Boundary, asked: DecisionKind) -> Vec<Change> {
-    let view = View::of(state, boundary);
+fn candidates(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> Vec<Change> {
+    let view = View::of(state, boundary, now.max(state.at));
     let rules = state.control.edition.rules();
     let mut changes: Vec<Change> = Vec::new();
     let mut add = |more: Vec<Change>| {

@@ -143,6 +143,8 @@ names! {
         ItemHasFocus,
         /// The item is runnable.
         ItemRunnable,
+        /// The runs of the message were interrupted as often as the policy allows.
+        InterruptedTooOften,
         /// It is about something that is no longer so.
         SubjectGone,
         /// Conditions of the agent itself are active.
@@ -259,8 +261,8 @@ pub struct Verdict {
 pub enum Tick {
     /// One for the pending wake hint.
     WakeHint,
-    /// One that offers an item to the model.
-    WorkItem(WorkItemId, TickReason),
+    /// One that offers an item to the model; with the number of the offer where the item rested.
+    WorkItem(WorkItemId, TickReason, Option<u64>),
     /// One for a wait for the runtime.
     SystemWait(WaitConditionId),
 }

@@ -40,6 +40,12 @@ impl Edition {
         row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
     }
 
+    /// Whether an item without progress is offered again after a while (contract 9.4).
+    #[must_use]
+    pub fn has_offers(self) -> bool {
+        self != Self::Rfc20260508
+    }
+
     /// The active wait that stands above this row, if one does: what the row would do is then held, not enabled (contract 7.3).
     #[must_use]
     pub fn wait_above(self, row: &str, view: &View) -> Option<&'static str> {
@@ -49,12 +55,13 @@ impl Edition {
     }
 }
 
-static PAGES_2026_05_27: [Rule; 20] = [
+static PAGES_2026_05_27: [Rule; 21] = [
     rule::STOPPED,
     rule::CLOSING,
     rule::INTERJECTION,
     rule::RUN_OPEN,
     rule::STALE_TICK,
+    rule::REPLAY_BUDGET,
     rule::HEAD_STARTS_TURN,
     rule::HEAD_REDUCED,
     rule::WAKE_HINT,
@@ -72,12 +79,13 @@ static PAGES_2026_05_27: [Rule; 20] = [
     rule::REST_SLEEP,
 ];
 
-static RFC_2026_05_08: [Rule; 20] = [
+static RFC_2026_05_08: [Rule; 21] = [
     rule::STOPPED,
     rule::CLOSING,
     rule::INTERJECTION,
     rule::RUN_OPEN,
     rule::STALE_TICK,
+    rule::REPLAY_BUDGET,
     rule::HEAD_STARTS_TURN,
     rule::HEAD_REDUCED,
     rule::AGENT_EXTERNAL_WAIT,

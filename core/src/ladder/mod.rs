@@ -3,6 +3,7 @@
 //! [`View`] is plain data read from the state; the rules are a list of data over it; an edition is an order of the rules. The decision,
 //! the trace of an explanation and the tables of the documentation all come from that one list.
 
+pub mod atom;
 pub mod decision;
 pub mod edition;
 pub mod key;

@@ -9,31 +9,21 @@ use alloc::{
 use serde::Serialize;
 
 use super::{
+    atom::{
+        AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE, CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED,
+        HAS_RUN, HAS_SYSTEM_WAIT, HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP, IS_CLOSING,
+        IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
+        WAITS_FOR_TIMER,
+    },
     decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode, Tick, Verdict},
     key::Key,
     view::{HeadView, ItemView, KeyView, View},
 };
 use crate::{
-    derive::{continuation::Class, readiness::SchedulingState},
+    derive::continuation::Class,
     id::{RunId, Seq},
-    plane::{control::AgentStatus, queue::TickReason, waiting::WaitConditionKind},
+    plane::{queue::TickReason, waiting::WaitConditionKind},
 };
-
-/// A named condition over the view.
-#[derive(Clone, Copy, Debug)]
-pub struct Atom {
-    /// Its name, as in explanations.
-    pub name: &'static str,
-    holds: fn(&View) -> bool,
-}
-
-impl Atom {
-    /// Whether it holds in this view.
-    #[must_use]
-    pub fn holds(&self, view: &View) -> bool {
-        (self.holds)(view)
-    }
-}
 
 /// A rule of the ladder. The number before the point of its id is the row of contract 7.2.
 #[derive(Clone, Copy, Debug)]
@@ -98,7 +88,7 @@ impl Rule {
     /// Evaluates the rule by itself: [`RuleOutcome::Fired`] where it could fire.
     #[must_use]
     pub fn evaluate(&self, view: &View) -> RuleOutcome {
-        if let Some(atom) = self.guard.iter().find(|atom| !(atom.holds)(view)) {
+        if let Some(atom) = self.guard.iter().find(|atom| !atom.holds(view)) {
             return RuleOutcome::False { atom: atom.name.into() };
         }
         let keys = (self.keys)(view);
@@ -108,67 +98,6 @@ impl Rule {
         }
         RuleOutcome::Fired
     }
-}
-
-const IS_STOPPED: Atom = Atom { name: "stopped", holds: |view| view.status == AgentStatus::Stopped };
-const IS_CLOSING: Atom = Atom { name: "closing", holds: |view| view.closing };
-const HAS_RUN: Atom = Atom { name: "run_open", holds: |view| view.run.is_some() };
-const AT_SAFE_POINT: Atom = Atom {
-    name: "at_safe_point",
-    holds: |view| {
-        matches!(
-            view.boundary,
-            Boundary::BeforeProviderContinuation
-                | Boundary::AfterProviderRound
-                | Boundary::BeforeToolExecution
-                | Boundary::AfterToolResults
-        )
-    },
-};
-const HEAD_INTERJECTS: Atom =
-    Atom { name: "head_is_operator_interjection", holds: |view| view.head.as_ref().is_some_and(|head| head.is_interjection) };
-const HAS_HEAD: Atom = Atom { name: "queue_has_head", holds: |view| view.head.is_some() };
-const HEAD_IS_STALE: Atom = Atom { name: "head_has_lost_its_subject", holds: |view| view.head.as_ref().is_some_and(|head| head.is_stale) };
-const HEAD_REENTERS: Atom = Atom { name: "head_reenters_model", holds: |view| view.head.as_ref().is_some_and(HeadView::reenters) };
-const TURNS_ALLOWED: Atom = Atom { name: "turns_allowed", holds: |view| view.turns_allowed };
-const HAS_HINT: Atom = Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
-const CURRENT_RUNNABLE: Atom =
-    Atom { name: "current_item_runnable", holds: |view| view.current_state() == Some(SchedulingState::Runnable) };
-const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
-/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then leads to a plain rest. An edition that
-/// asks for waits first does not ask for work there.
-const NO_RUNNABLE_WORK: Atom = Atom {
-    name: "no_runnable_work",
-    holds: |view| !view.work_before_waits || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable)),
-};
-const AGENT_WAITS_FOR_EXTERNAL: Atom = Atom {
-    name: "agent_waits_for_external",
-    holds: |view| !view.agent_intents.is_empty() || !view.agent_waits_for(WaitConditionKind::External).is_empty(),
-};
-const HAS_TIMER: Atom = Atom { name: "timer_active", holds: |view| !view.timers.is_empty() };
-const WAITS_FOR_OPERATOR: Atom = Atom {
-    name: "agent_or_current_item_waits_for_operator",
-    holds: |view| waits_for(view, WaitConditionKind::Operator, SchedulingState::WaitingOperator),
-};
-const WAITS_FOR_TASK: Atom = Atom {
-    name: "agent_or_current_item_waits_for_task",
-    holds: |view| waits_for(view, WaitConditionKind::Task, SchedulingState::WaitingTask),
-};
-const CURRENT_WAITS_FOR_EXTERNAL: Atom =
-    Atom { name: "current_item_waits_for_external", holds: |view| view.current_state() == Some(SchedulingState::WaitingExternal) };
-const WAITS_FOR_TIMER: Atom = Atom {
-    name: "agent_or_current_item_waits_for_timer",
-    holds: |view| waits_for(view, WaitConditionKind::Timer, SchedulingState::WaitingTimer),
-};
-const HAS_SYSTEM_WAIT: Atom = Atom { name: "waits_for_system", holds: |view| !view.system_waits.is_empty() };
-const QUEUE_HAS_MESSAGES: Atom = Atom { name: "messages_wait", holds: |view| view.queue_len > 0 };
-const IS_NOT_ASLEEP: Atom = Atom { name: "not_asleep", holds: |view| view.status != AgentStatus::Asleep };
-const IS_ASLEEP: Atom =
-    Atom { name: "already_asleep", holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask) };
-
-/// Whether the agent itself waits by a condition of this kind, or the current item stands so.
-fn waits_for(view: &View, kind: WaitConditionKind, state: SchedulingState) -> bool {
-    !view.agent_waits_for(kind).is_empty() || view.current_state() == Some(state)
 }
 
 const NO_KEYS: fn(&View) -> Vec<&KeyView> = |_| Vec::new();
@@ -254,6 +183,23 @@ pub(crate) const STALE_TICK: Rule = Rule {
         ]
         .concat(),
         reason: "stale_tick".into(),
+        ..head_verdict(view)
+    },
+};
+
+pub(crate) const REPLAY_BUDGET: Rule = Rule {
+    id: "3.replay_budget",
+    says: "a message whose runs were interrupted too often is dropped, and its item parked",
+    kind: DecisionKind::ReduceMessageOnly,
+    guard: &[HAS_HEAD, HEAD_IS_WORN_OUT],
+    keys: NO_KEYS,
+    decide: |view| Verdict {
+        because: [
+            because(ReasonCode::QueueHead, view.head.as_ref().map(|head| head.seq)),
+            because(ReasonCode::InterruptedTooOften, view.head.as_ref().map(|head| head.seq)),
+        ]
+        .concat(),
+        reason: "replay_budget".into(),
         ..head_verdict(view)
     },
 };
@@ -554,7 +500,7 @@ fn tick_evidence(what: &str, key: Option<&Key>) -> Vec<String> {
 fn offer(reason: TickReason, item: Option<&ItemView>) -> Verdict {
     Verdict {
         reason: reason.to_string(),
-        tick: item.map(|item| Tick::WorkItem(item.work_item_id.clone(), reason)),
+        tick: item.map(|item| Tick::WorkItem(item.work_item_id.clone(), reason, item.key.offer)),
         model_reentry: true,
         work_item_id: item.map(|item| item.work_item_id.clone()),
         evidence: tick_evidence("work_item_runnable", item.map(|item| &item.key.key)),

@@ -2,7 +2,10 @@
 
 use alloc::{collections::BTreeMap, vec::Vec};
 
-use super::{decision::Boundary, key::Key};
+use super::{
+    decision::Boundary,
+    key::{Epoch, Key},
+};
 use crate::{
     derive::{
         continuation::{self, Resolution},
@@ -15,8 +18,10 @@ use crate::{
         control::{AgentStatus, Control, PendingHint},
         queue::{Held, MessageKind, Priority, TickReason, TriggerKind},
         waiting::{ExternalTriggerScope, WaitConditionKind},
+        work::{Item, progress},
     },
     state::State,
+    time::Timestamp,
 };
 
 /// A message at the head of the queue.
@@ -44,6 +49,8 @@ pub struct HeadView {
     pub is_interjection: bool,
     /// Whether it is a message of the core whose subject is gone (contract 5.2).
     pub is_stale: bool,
+    /// Whether its runs were interrupted as often as the policy allows (contract 5.24).
+    pub is_worn_out: bool,
 }
 
 impl HeadView {
@@ -70,6 +77,18 @@ pub struct KeyView {
     pub key: Key,
     /// The entry that spent it.
     pub spent_by: Option<Seq>,
+    /// The instant from which it can be used, or can be used once more.
+    pub enabled_at: Option<Timestamp>,
+    /// The number of the offer that using it is (contract 9.4).
+    pub offer: Option<u64>,
+}
+
+impl KeyView {
+    /// A key that no instant enables.
+    #[must_use]
+    pub fn new(key: Key, spent_by: Option<Seq>) -> Self {
+        Self { key, spent_by, enabled_at: None, offer: None }
+    }
 }
 
 /// A work item that may be offered to the model.
@@ -149,20 +168,19 @@ pub struct View {
 }
 
 impl View {
-    /// The view of a state at a boundary.
+    /// The view of a state at a boundary and an instant.
     #[must_use]
-    pub fn of(state: &State, boundary: Boundary) -> Self {
+    pub fn of(state: &State, boundary: Boundary, now: Timestamp) -> Self {
         let control = &state.control;
         let waiting = &state.waiting;
         let item_view = |item, reason| {
             let readiness = readiness::of(state, item);
-            let (key, spent_by) = state.work.key(item, reason);
             ItemView {
                 work_item_id: item.record.id.clone(),
                 seq: item.seq,
                 state: readiness.state,
                 waits: readiness.waits,
-                key: KeyView { key, spent_by },
+                key: item_key(state, item, reason, now),
             }
         };
         let current = state.work.current().zip(state.work.focus.as_ref());
@@ -178,7 +196,7 @@ impl View {
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
             queued: readiness::queued_runnable(state).into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
-            system_waits: system_waits(state),
+            system_waits: system_waits(state, now),
             intents: waiting.intents.values().map(|wait| wait.seq).collect(),
             agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
             timers: waiting.timers.values().map(|wait| wait.seq).collect(),
@@ -207,10 +225,23 @@ const AGENT_WAITS: [WaitConditionKind; 4] =
 fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
     let key = Key::hint(pending);
     let ticked = control.hint_ticked.as_ref().filter(|ticked| ticked.key == key);
-    HintView { seq: pending.seq, key: KeyView { spent_by: ticked.map(|ticked| ticked.seq), key } }
+    HintView { seq: pending.seq, key: KeyView::new(key.clone(), ticked.map(|ticked| ticked.seq)) }
 }
 
-fn system_waits(state: &State) -> Vec<SystemWaitView> {
+/// The key with which an item would be offered: once more where it rests and its next offer is due (contract 9.4).
+fn item_key(state: &State, item: &Item, reason: TickReason, now: Timestamp) -> KeyView {
+    let (key, spent_by) = state.work.key(item, reason);
+    let enabled_at = progress::next_offer(state, item).filter(|_| spent_by.is_some());
+    if enabled_at.is_some_and(|at| at <= now) {
+        let epoch = Epoch { moved: item.moved + 1, ..item.epoch() };
+        let offer = Some(item.progress.offer + 1);
+        return KeyView { key: Key::work(reason, &item.record.id, epoch), spent_by: None, enabled_at, offer };
+    }
+    KeyView { enabled_at, ..KeyView::new(key, spent_by) }
+}
+
+/// The waits for the runtime that are due: a live one is ticked after a while (contract 8.4).
+fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
     let current = state.work.current().map(|item| &item.record.id);
     let mut waits: Vec<_> = readiness::conditions(state)
         .filter(|wait| wait.record.kind == WaitConditionKind::System)
@@ -221,11 +252,15 @@ fn system_waits(state: &State) -> Vec<SystemWaitView> {
                 None => !wait.record.is_mirror(),
                 Some(item) => readiness::of(state, item?).state == SchedulingState::WaitingSystem,
             };
-            waits.then(|| SystemWaitView {
+            let is_live = state.control.is_live(wait.seq);
+            let enabled_at = is_live.then(|| wait.record.created_at.plus_ms(state.control.policy.system_wait_delay_ms.get()));
+            let is_due = enabled_at.is_none_or(|at| at <= now);
+            let spent_by = state.waiting.ticked.get(&wait.record.id).copied();
+            (waits && is_due).then(|| SystemWaitView {
                 wait_condition_id: wait.record.id.clone(),
                 seq: wait.seq,
                 work_item_id: wait.record.work_item_id.clone(),
-                key: KeyView { key: Key::system_wait(&wait.record.id), spent_by: state.waiting.ticked.get(&wait.record.id).copied() },
+                key: KeyView { enabled_at, ..KeyView::new(Key::system_wait(&wait.record.id), spent_by) },
             })
         })
         .collect();
@@ -249,5 +284,6 @@ pub(crate) fn head_view(state: &State, held: &Held) -> HeadView {
         resolution: met.map(|met| met.resolution),
         is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
         is_stale: head::is_stale(state, held),
+        is_worn_out: state.queue.interruptions(&message.id) >= state.control.policy.replay_budget.get(),
     }
 }

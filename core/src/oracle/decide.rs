@@ -126,6 +126,7 @@ impl Ladder<'_> {
             by_reason_class: false,
             is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
             is_stale: false,
+            is_worn_out: false,
         });
         self.asked(MESSAGE_ROWS, &view)
     }
@@ -150,7 +151,7 @@ impl Ladder<'_> {
         let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");
         let evidence =
             vec!["duplicate_wake_hint_suppressed".to_string(), named("message_id", &duplicate), format!("idempotency_key={key}")];
-        view.hint = Some(HintView { seq: Seq(0), key: KeyView { key, spent_by: duplicate.map(|_| Seq(0)) } });
+        view.hint = Some(HintView { seq: Seq(0), key: KeyView::new(key, duplicate.map(|_| Seq(0))) });
         self.tick(&view, "4.", Suppressed { reason: "duplicate_wake_hint", work_item_id: None, evidence })
     }
 
@@ -213,7 +214,7 @@ fn at_tick(view: &View) -> View {
 
 fn item_view(record: &WorkItemRecord, state: SchedulingState, reason: TickReason, spent: bool) -> ItemView {
     let epoch = Epoch { revision: record.revision, moved: 0 };
-    let key = KeyView { key: Key::work(reason, &record.id, epoch), spent_by: spent.then_some(Seq(0)) };
+    let key = KeyView::new(Key::work(reason, &record.id, epoch), spent.then_some(Seq(0)));
     ItemView { work_item_id: record.id.clone(), seq: Seq(0), state, waits: Vec::new(), key }
 }
 
@@ -243,7 +244,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
                 wait_condition_id: item.id.as_str().into(),
                 seq: Seq(0),
                 work_item_id: Some(item.id.clone()),
-                key: KeyView { key: Key::system_wait(&item.id.as_str().into()), spent_by: None },
+                key: KeyView::new(Key::system_wait(&item.id.as_str().into()), None),
             })
             .into_iter()
             .collect(),

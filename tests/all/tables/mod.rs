@@ -8,6 +8,7 @@ mod coverage;
 mod dead_ends;
 mod driven;
 mod keys;
+mod progress;
 mod readiness;
 mod readings;
 mod repetition;

@@ -82,7 +82,7 @@ fn work_item_readiness() {
                     let case = format!("{plan}, waits {waits:07b}, blocked {blocked}, focused {focused}");
                     assert_eq!(stands, expected, "{case}");
                     let runnable = expected == SchedulingState::Runnable;
-                    let view = View::of(state, Boundary::RunLoopIdle);
+                    let view = View::of(state, Boundary::RunLoopIdle, state.at);
                     assert_eq!(
                         view.queued.len(),
                         usize::from(runnable && !focused),

@@ -619,6 +619,9 @@ export type ControlRecord =
   | (Marker & {
       control: "runtime_restarted";
     })
+  | (ItemParked & {
+      control: "item_parked";
+    })
   | (PolicySet & {
       control: "policy_set";
     });
@@ -630,6 +633,10 @@ export type AgentStatus = "booting" | "awake_idle" | "awake_running" | "awaiting
  * Why the focus moved: nothing else moves it (contract 5.14).
  */
 export type FocusCause = "pick" | "completion" | "clear";
+/**
+ * Why an item was parked.
+ */
+export type ParkCause = "no_progress" | "operator_aborted" | "replay_budget";
 /**
  * One thing for the host to do.
  */
@@ -769,6 +776,7 @@ export type ReasonCode =
   | "wake_hint_pending"
   | "item_has_focus"
   | "item_runnable"
+  | "interrupted_too_often"
   | "subject_gone"
   | "agent_waits"
   | "agent_intents_active"
@@ -873,6 +881,8 @@ export type DiagnosticKind =
   | "wait_without_waker"
   | "runnable_work_at_rest"
   | "malformed_message"
+  | "parked"
+  | "replay_budget"
   | "retries_exhausted";
 /**
  * How bad it is.
@@ -2373,6 +2383,19 @@ export interface FocusSet {
   cause: FocusCause;
 }
 /**
+ * Control record `item_parked`: the item gives no work signal until its epoch moves.
+ */
+export interface ItemParked {
+  /**
+   * The item.
+   */
+  work_item_id: WorkItemId;
+  /**
+   * Why.
+   */
+  cause: ParkCause;
+}
+/**
  * A line of a foreign ledger whose class has no rules, kept so that an export can write it back (contract 3.7).
  */
 export interface CarriedRecord {
@@ -2409,6 +2432,10 @@ export interface TurnRequest {
    * Runs that were interrupted before this one; their recorded tool calls are never run again (contract 5.23).
    */
   interrupted_runs?: RunId[];
+  /**
+   * Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for something (contract 9.4).
+   */
+  work_item_rests?: boolean;
 }
 /**
  * What a new ledger begins with; an existing one says it itself.

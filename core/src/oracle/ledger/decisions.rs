@@ -66,7 +66,7 @@ impl Asked<'_> {
     /// The view at a boundary where the queue is as long as the agent's state says, and no key is spent: the reference runtime is asked
     /// without the duplicates that spend them.
     fn view(&self, boundary: Boundary) -> View {
-        let mut view = View { queue_len: self.pending, ..View::of(self.state, boundary) };
+        let mut view = View { queue_len: self.pending, ..View::of(self.state, boundary, self.state.at) };
         let unspend = |key: &mut KeyView| key.spent_by = None;
         view.hint.iter_mut().for_each(|hint| unspend(&mut hint.key));
         view.current.iter_mut().for_each(|(item, _)| unspend(&mut item.key));
@@ -119,7 +119,7 @@ impl Asked<'_> {
 
     /// The run loop asks with the queue that it recovered.
     pub(super) fn poll(&self) -> Poll {
-        let mut view = View { queue_len: self.state.queue.len() as u64, ..View::of(self.state, Boundary::RunLoop) };
+        let mut view = View { queue_len: self.state.queue.len() as u64, ..View::of(self.state, Boundary::RunLoop, self.state.at) };
         if view.status == AgentStatus::Stopped {
             return Poll::Stopped { decision: self.asked(&GATE[..1], &view) };
         }

@@ -18,7 +18,7 @@ use crate::{
         task,
         turn::{AbortReason, TurnTerminalKind},
         waiting::{ExternalTriggerScope, Waiting},
-        work::SpentKey,
+        work::{ItemParked, SpentKey},
     },
     state::State,
     tagged::{names, vocabulary},
@@ -50,6 +50,8 @@ vocabulary! {
         "shutdown_requested" => ShutdownRequested(Marker),
         /// A driver took the ledger over.
         "runtime_restarted" => RuntimeRestarted(Marker),
+        /// A work item gives no work signal until its epoch moves (contract 9.4).
+        "item_parked" => ItemParked(ItemParked),
         /// Policy or edition changed.
         "policy_set" => PolicySet(PolicySet),
     }
@@ -388,6 +390,9 @@ pub struct Control {
     pub stopped: Option<Seq>,
     /// The entry that asked for shutdown, while the agent is closing (contract 4.3).
     pub closing: Option<Seq>,
+    /// Whether the newest restart ended a shutdown.
+    #[serde(default)]
+    pub was_closing: bool,
     /// The status of the newest recorded rest, until something ends the rest.
     pub resting: Option<AgentStatus>,
     /// The pending wake hint.
@@ -409,6 +414,7 @@ impl Default for Control {
             booted: false,
             stopped: None,
             closing: None,
+            was_closing: false,
             resting: None,
             hint: None,
             hint_ticked: None,
@@ -447,7 +453,7 @@ impl Control {
                     coalesced: Coalesced::default(),
                 });
             }
-            ControlRecord::FocusSet(_) => {}
+            ControlRecord::FocusSet(_) | ControlRecord::ItemParked(_) => {}
             ControlRecord::WakeHintPending(hint) => {
                 let coalesced = self.hint.take().map_or_else(Coalesced::default, |before| {
                     let mut coalesced = before.coalesced;
@@ -465,7 +471,10 @@ impl Control {
                 self.imported_status = None;
             }
             ControlRecord::StopRequested(_) => self.stopped = Some(place.seq),
-            ControlRecord::ShutdownRequested(_) => self.closing = Some(place.seq),
+            ControlRecord::ShutdownRequested(_) => {
+                self.closing = Some(place.seq);
+                self.was_closing = true;
+            }
             ControlRecord::RuntimeRestarted(_) => {
                 if self.live_from.is_none() {
                     // contract 4.1: asleep in an import is a rest that its runtime recorded.
@@ -473,7 +482,7 @@ impl Control {
                     self.live_from = Some(place.seq);
                 }
                 self.booted = true;
-                self.closing = None;
+                self.was_closing = self.closing.take().is_some();
             }
             ControlRecord::PolicySet(set) => {
                 self.policy = set.policy.clone().unwrap_or_else(|| self.policy.clone());

@@ -32,6 +32,8 @@ struct Slot {
     status: Option<QueueStatus>,
     admitted: Option<Seq>,
     in_run: bool,
+    #[serde(default)]
+    interruptions: u64,
     resolution: Option<Resolution>,
     #[serde(skip)]
     ready_at: Option<(Priority, Position)>,
@@ -223,6 +225,18 @@ impl Queue {
     pub(crate) fn set_resolution(&mut self, id: &MessageId, resolution: Resolution) {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.resolution = Some(resolution);
+        }
+    }
+
+    /// How often the runs of this message were interrupted, shutdowns not counted (contract 5.24).
+    #[must_use]
+    pub fn interruptions(&self, id: &MessageId) -> u64 {
+        self.slots.get(id).map_or(0, |slot| slot.interruptions)
+    }
+
+    pub(crate) fn interrupted(&mut self, id: &MessageId) {
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.interruptions += 1;
         }
     }
 

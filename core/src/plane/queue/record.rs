@@ -158,6 +158,9 @@ pub struct WorkQueueNote {
     pub work_item_revision: u64,
     /// Its objective.
     pub objective: String,
+    /// The number of the offer, where the item rested (contract 9.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<u64>,
 }
 
 names! {

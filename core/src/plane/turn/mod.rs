@@ -1,9 +1,9 @@
 //! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
 
 mod retry;
+mod runs;
 
 use alloc::{
-    collections::BTreeMap,
     string::{String, ToString},
     vec::Vec,
 };
@@ -11,16 +11,21 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 pub(crate) use self::retry::{Owed, continues, of as retry_of, owed};
-pub use self::retry::{Retry, RetryNote, Subject};
+pub use self::{
+    retry::{Retry, RetryNote, Subject},
+    runs::{InterruptedRun, LastTerminal, OpenRun, Turns},
+};
 use crate::{
     derive::closure,
-    effect::Effect,
-    entry::{EventKind, EventRecord, Place, Record},
+    entry::{EventKind, EventRecord, Record},
     fact::{Outcome, Refusal},
-    id::{AgentId, MessageId, RunId, Seq, WorkItemId},
+    id::{AgentId, MessageId, RunId, WorkItemId},
     json::RawJson,
     ladder::key::Epoch,
-    plane::queue::{MessageRecord, QueueEntryRecord, QueueStatus, TickReason},
+    plane::{
+        queue::{MessageRecord, QueueEntryRecord, QueueStatus, TickReason},
+        work::progress::{self, Step},
+    },
     state::State,
     tagged::names,
     time::Timestamp,
@@ -350,6 +355,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         completed_at: Some(at),
         ..run.record(state)
     };
+    let progress = progress::of_turn(state, &turn);
     let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| retry::exhausted(&turn));
     let mut records = Vec::from([Record::Turn(turn)]);
     if let Some(held) = state.queue.message(&run.message_id) {
@@ -370,6 +376,9 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         at,
         &ClosureDecided { agent_id: &state.control.agent_id, closure },
     )));
+    if let Some((item, Step::Parks(cause))) = progress {
+        records.extend(progress::park(item, cause, at));
+    }
     records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))));
     records
 }
@@ -385,210 +394,4 @@ struct TurnEndCommitted<'a> {
 struct ClosureDecided<'a> {
     agent_id: &'a AgentId,
     closure: closure::Closure,
-}
-
-/// The run that is open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct OpenRun {
-    /// The run.
-    pub run_id: RunId,
-    /// The entry that opened it.
-    pub seq: Seq,
-    /// The turn that it executes.
-    pub turn_index: u64,
-    /// The message that started it; empty for the open run of an import.
-    pub message_id: MessageId,
-    /// The item that it is about.
-    pub work_item: Option<TurnBinding>,
-    /// When it started.
-    pub started_at: Timestamp,
-    /// Whether it was asked to end after its round: an effect is released once for a run (contract 3.2).
-    #[serde(default)]
-    pub yields: bool,
-    /// The first message of the lineage that it tries again (contract 5.6).
-    #[serde(default)]
-    pub retry_of: Option<MessageId>,
-    /// Which try it is; 0 where it is the first.
-    #[serde(default)]
-    pub attempt: u64,
-}
-
-impl OpenRun {
-    fn record(&self, state: &State) -> TurnRecord {
-        TurnRecord {
-            run_id: self.run_id.clone(),
-            agent_id: state.control.agent_id.clone(),
-            turn_index: self.turn_index,
-            message_id: self.message_id.clone(),
-            status: RunStatus::Started,
-            work_item: self.work_item.clone(),
-            started_at: self.started_at,
-            kind: None,
-            reason: None,
-            last_assistant_message: None,
-            checkpoint: None,
-            completed_at: None,
-            retry_of: self.retry_of.clone(),
-            attempt: self.attempt,
-        }
-    }
-
-    /// The record with which a restart, or an abort while closing, ends this run.
-    pub(crate) fn interrupted(&self, state: &State, at: Timestamp) -> TurnRecord {
-        TurnRecord { status: RunStatus::Interrupted, completed_at: Some(at), ..self.record(state) }
-    }
-}
-
-/// How the last settled turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct LastTerminal {
-    /// The turn.
-    pub turn_index: u64,
-    /// How it ended.
-    pub kind: TurnTerminalKind,
-    /// The entry that says so.
-    pub seq: Seq,
-}
-
-/// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Turns {
-    /// The number of the newest turn; 0 before the first.
-    pub turn_index: u64,
-    /// The run that is open.
-    pub run: Option<OpenRun>,
-    /// The item that the open run of an import was about there; without epoch, so it is no binding and spends no key (contract 8.3).
-    pub imported_item: Option<WorkItemId>,
-    /// How the last settled turn ended.
-    pub last_terminal: Option<LastTerminal>,
-    /// The entry that last ended a run.
-    pub settled: Option<Seq>,
-    /// Runs that a restart ended and whose message is still to be settled.
-    pub interrupted: Vec<InterruptedRun>,
-    /// Whether the newest turn was interrupted: it has no terminal and will get none (D10).
-    pub newest_interrupted: bool,
-    /// Failed turns that are to be tried again, by the first message of their lineage (contract 5.6).
-    #[serde(default)]
-    pub retries: BTreeMap<MessageId, Retry>,
-}
-
-/// A run that a restart ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-pub struct InterruptedRun {
-    /// The run.
-    pub run_id: RunId,
-    /// The message that started it, and replays; empty for the open run of an import.
-    pub message_id: MessageId,
-    /// The entry of the interruption.
-    pub seq: Seq,
-}
-
-impl Turns {
-    pub(crate) fn apply(&mut self, place: &Place, record: &TurnRecord) {
-        let is_open = self.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
-        match record.status {
-            RunStatus::Started => {
-                self.turn_index = record.turn_index;
-                self.interrupted.retain(|run| run.message_id != record.message_id && !run.message_id.as_str().is_empty());
-                self.newest_interrupted = false;
-                self.run = Some(OpenRun {
-                    run_id: record.run_id.clone(),
-                    seq: place.seq,
-                    turn_index: record.turn_index,
-                    message_id: record.message_id.clone(),
-                    work_item: record.work_item.clone(),
-                    started_at: record.started_at,
-                    yields: false,
-                    retry_of: record.retry_of.clone(),
-                    attempt: record.attempt,
-                });
-            }
-            RunStatus::Terminal if is_open => {
-                self.run = None;
-                self.settled = Some(place.seq);
-                self.last_terminal = record.kind.map(|kind| LastTerminal { turn_index: record.turn_index, kind, seq: place.seq });
-            }
-            RunStatus::Interrupted if is_open => {
-                self.run = None;
-                self.settled = Some(place.seq);
-                self.newest_interrupted = true;
-                self.interrupted.push(InterruptedRun {
-                    run_id: record.run_id.clone(),
-                    message_id: record.message_id.clone(),
-                    seq: place.seq,
-                });
-            }
-            RunStatus::Terminal | RunStatus::Interrupted => {}
-        }
-    }
-
-    /// The interrupted runs of a message, and those of an import, which does not say whose they were.
-    #[must_use]
-    pub fn interrupted_for(&self, message: &MessageId) -> Vec<RunId> {
-        let of_message = |run: &&InterruptedRun| run.message_id == *message || run.message_id.as_str().is_empty();
-        self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
-    }
-
-    /// The effect that ends the open run after its round, where it was not released already.
-    pub(crate) fn yield_once(&self) -> Option<Effect> {
-        let run = self.run.as_ref().filter(|run| !run.yields)?;
-        Some(Effect::YieldTurn { run_id: run.run_id.clone() })
-    }
-
-    /// Something asked the open run to end after its round.
-    pub(crate) fn set_yields(&mut self) {
-        if let Some(run) = &mut self.run {
-            run.yields = true;
-        }
-    }
-
-    /// The message is settled: the runs that it started are owed no more, and it tries nothing again.
-    pub(crate) fn message_settled(&mut self, id: &MessageId) {
-        self.interrupted.retain(|run| run.message_id != *id);
-        self.retries.retain(|_, retry| retry.message_id.as_ref() != Some(id));
-    }
-
-    /// The retry whose message this is.
-    #[must_use]
-    pub fn retry_by(&self, message: &MessageId) -> Option<&Retry> {
-        self.retries.values().find(|retry| retry.message_id.as_ref() == Some(message))
-    }
-
-    /// The retry that goes on after the failure of this message.
-    #[must_use]
-    pub fn retry_after(&self, failed: &MessageId) -> Option<&Retry> {
-        self.retries.values().find(|retry| retry.failed_message_id == *failed)
-    }
-
-    /// A message was queued: where it goes on after a failed one, it is the retry.
-    pub(crate) fn message_queued(&mut self, message: &MessageRecord) {
-        let Some(failed) = retry::continues(message) else { return };
-        let retry = self.retries.values_mut().find(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
-        if let Some(retry) = retry {
-            retry.message_id = Some(message.id.clone());
-        }
-    }
-
-    /// A turn settled: its lineage owes what it owes now.
-    pub(crate) fn set_owed(&mut self, turn: &TurnRecord, retry: Option<Retry>) {
-        self.retries.remove(turn.retry_of.as_ref().unwrap_or(&turn.message_id));
-        if let Some(retry) = retry {
-            self.retries.insert(retry.retry_of.clone(), retry);
-        }
-    }
-
-    /// The item that the open run is about, if it is about one.
-    #[must_use]
-    pub fn item_of_run(&self) -> Option<&WorkItemId> {
-        let run = self.run.as_ref()?;
-        let bound = run.work_item.as_ref().map(|binding| &binding.work_item_id);
-        // Only the open run of an import has no binding of ours.
-        bound.or_else(|| self.imported_item.as_ref().filter(|_| run.message_id.as_str().is_empty()))
-    }
-
-    /// How the newest turn ended, if it did.
-    #[must_use]
-    pub fn terminal_of_newest(&self) -> Option<TurnTerminalKind> {
-        self.last_terminal.filter(|last| last.turn_index == self.turn_index).map(|last| last.kind)
-    }
 }

@@ -1,12 +1,16 @@
 //! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13, 5.14, 8).
 
 pub(crate) mod delegation;
+pub(crate) mod progress;
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
-pub use self::delegation::{DelegationCompleted, DelegationState, WorkItemDelegated};
+pub use self::{
+    delegation::{DelegationCompleted, DelegationState, WorkItemDelegated},
+    progress::{ItemParked, ParkCause, Progress, Rest},
+};
 use crate::{
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
@@ -274,6 +278,9 @@ pub struct Item {
     /// The newest recheck that was told.
     #[serde(default)]
     pub recheck: Option<RecheckTold>,
+    /// How it stands that it was offered in vain.
+    #[serde(default)]
+    pub progress: Progress,
 }
 
 /// A recheck that became a message (contract 5.17).
@@ -288,6 +295,18 @@ pub struct RecheckTold {
 }
 
 impl Item {
+    /// An item as its first snapshot says.
+    #[must_use]
+    pub fn new(seq: Seq, record: WorkItemRecord) -> Self {
+        Self { seq, record, moved: 0, picked: false, recheck: None, progress: Progress::default() }
+    }
+
+    /// Something other than an offer moves its epoch.
+    fn move_epoch(&mut self) {
+        self.moved += 1;
+        self.progress = Progress::default();
+    }
+
     /// The epoch in which its keys stand (contract 8.2).
     #[must_use]
     pub fn epoch(&self) -> Epoch {
@@ -385,9 +404,11 @@ impl Work {
             return;
         }
         let before = self.items.get(id);
-        let picked = before.is_some_and(|item| item.picked);
-        let recheck = before.and_then(|item| item.recheck.clone());
-        let item = Item { seq: place.seq, record: record.clone(), moved: 0, picked, recheck };
+        let item = Item {
+            picked: before.is_some_and(|item| item.picked),
+            recheck: before.and_then(|item| item.recheck.clone()),
+            ..Item::new(place.seq, record.clone())
+        };
         self.items.insert(id.clone(), item);
     }
 
@@ -406,7 +427,9 @@ impl Work {
         if set.cause == FocusCause::Pick && !item.picked {
             item.picked = true;
             // contract 8.2: its first pick moves an item's epoch.
-            item.moved += u64::from(place.live);
+            if place.live {
+                item.move_epoch();
+            }
         }
     }
 
@@ -440,7 +463,28 @@ impl Work {
     /// The model gets a new reason to look at this item.
     pub(crate) fn move_epoch(&mut self, id: &WorkItemId) {
         if let Some(item) = self.items.get_mut(id) {
+            item.move_epoch();
+        }
+    }
+
+    /// An offer moves the epoch of a resting item (contract 9.4).
+    pub(crate) fn offered(&mut self, id: &WorkItemId, offer: u64) {
+        if let Some(item) = self.items.get_mut(id) {
             item.moved += 1;
+            item.progress = Progress { offer, ..Progress::default() };
+        }
+    }
+
+    /// A turn about the item made no progress; it rests since the first of its epoch.
+    pub(crate) fn rests(&mut self, id: &WorkItemId, rest: Rest) {
+        if let Some(item) = self.items.get_mut(id) {
+            item.progress.rest.get_or_insert(rest);
+        }
+    }
+
+    pub(crate) fn apply_parked(&mut self, place: &Place, parked: &ItemParked) {
+        if let Some(item) = self.items.get_mut(&parked.work_item_id) {
+            item.progress.parked = Some(place.seq);
         }
     }
 

@@ -1,0 +1,110 @@
+//! Progress: an item whose turns leave its epoch unchanged rests, is offered again after growing intervals, and is parked in the end
+//! (contract 9.4).
+
+use serde::{Deserialize, Serialize};
+
+use super::Item;
+use crate::{
+    derive::diagnostic::{Diagnostic, DiagnosticKind},
+    entry::{EventKind, EventRecord, Record},
+    id::{Seq, WorkItemId},
+    plane::{
+        control::ControlRecord,
+        turn::{self, AbortReason, Owed, TurnRecord},
+    },
+    state::State,
+    tagged::names,
+    time::Timestamp,
+};
+
+/// How often an item was offered in vain since anything else moved its epoch.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Progress {
+    /// Which offer made its epoch; 0 where something else did.
+    pub offer: u64,
+    /// Since when it rests: since the first turn of its epoch that made no progress.
+    pub rest: Option<Rest>,
+    /// The entry that parked it, until its epoch moves.
+    pub parked: Option<Seq>,
+}
+
+/// A turn that made no progress.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Rest {
+    /// When it settled.
+    pub since: Timestamp,
+    /// The entry that settled it.
+    pub seq: Seq,
+}
+
+names! {
+    /// Why an item was parked.
+    pub enum ParkCause {
+        /// It was offered as often as the policy says, and no turn moved it.
+        NoProgress,
+        /// The operator broke its turn off.
+        OperatorAborted,
+        /// The turn about it was interrupted too often (contract 5.24).
+        ReplayBudget,
+    }
+}
+
+/// Control record `item_parked`: the item gives no work signal until its epoch moves.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ItemParked {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// Why.
+    pub cause: ParkCause,
+}
+
+/// What a settled turn means for its item.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Step {
+    /// It moved, or the turn is tried again.
+    Moved,
+    /// It rests.
+    Rests,
+    /// It is parked.
+    Parks(ParkCause),
+}
+
+/// What this terminal record of the open run means for its item, in the state before its batch.
+pub(crate) fn of_turn(state: &State, turn: &TurnRecord) -> Option<(WorkItemId, Step)> {
+    let binding = turn.work_item.as_ref().filter(|_| state.control.live_from.is_some())?;
+    let item = state.work.items.get(&binding.work_item_id)?;
+    let is_unchanged = item.epoch() == binding.epoch && !turn.was_aborted_by(AbortReason::AgentStopped);
+    let step = if turn.was_aborted_by(AbortReason::OperatorAborted) {
+        Step::Parks(ParkCause::OperatorAborted)
+    } else if !is_unchanged || turn::owed(state, turn) == Owed::Retry {
+        Step::Moved
+    } else if state.control.edition.has_offers() && item.progress.offer >= state.control.policy.offer_backoff_ms.count() {
+        Step::Parks(ParkCause::NoProgress)
+    } else {
+        Step::Rests
+    };
+    Some((binding.work_item_id.clone(), step))
+}
+
+/// When a resting item is offered again; none where it does not rest, or never is (contract 9.4).
+pub(crate) fn next_offer(state: &State, item: &Item) -> Option<Timestamp> {
+    let control = &state.control;
+    let Progress { offer, rest, parked } = &item.progress;
+    let is_offered = control.edition.has_offers() && parked.is_none() && *offer < control.policy.offer_backoff_ms.count();
+    rest.filter(|_| is_offered).map(|rest| rest.since.plus_ms(control.policy.offer_backoff_ms.nth_ms(*offer)))
+}
+
+/// The records that park an item, and tell the operator.
+pub(crate) fn park(work_item_id: WorkItemId, cause: ParkCause, at: Timestamp) -> [Record; 2] {
+    let diagnostic = Diagnostic {
+        work_item_id: Some(work_item_id.clone()),
+        ..Diagnostic::new(
+            DiagnosticKind::Parked,
+            "a work item is parked until something moves it",
+            [alloc::format!("cause={cause}")].into(),
+        )
+    };
+    let parked = ControlRecord::ItemParked(ItemParked { work_item_id, cause });
+    [Record::Control(parked), Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))]
+}

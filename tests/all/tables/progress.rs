@@ -1,0 +1,134 @@
+//! Progress: what becomes of an item that no turn moves, of a message whose runs are interrupted, and of a wait for the runtime (contract
+//! 5.24, 8.4, 9.4).
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    ladder::{DecisionKind, Edition},
+    plane::{queue::QueueStatus, turn::TurnTerminalKind},
+};
+
+use super::driven::{Driven, NOW, abort, condition, end, fact, item, of_item, prompt, prompt_with};
+
+const MINUTE: u64 = 60_000;
+
+/// When the item of a fresh agent is offered, in minutes from its first turn on, where nothing moves it.
+fn offers(driven: &mut Driven) -> Vec<u64> {
+    let mut at = Vec::new();
+    let mut minutes = 0;
+    loop {
+        driven.run_to_rest();
+        let Some(next) = driven.machine().next_wake(driven.now) else { return at };
+        minutes = (next.as_nanos() - NOW.as_nanos()).unsigned_abs() / 60_000_000_000;
+        assert!(at.len() < 50 && at.last() != Some(&minutes), "{at:?} {minutes}");
+        at.push(minutes);
+        driven.now = next;
+    }
+}
+
+#[test]
+fn an_item_without_progress_is_offered_again() {
+    for picked in [false, true] {
+        let mut driven = Driven::told(&[item("w")]);
+        if picked {
+            driven.tell(&[of_item("work_item_picked", "w")]);
+        }
+        assert_eq!(offers(&mut driven), [1, 11, 71, 431, 1871], "1 min, 10 min, 1 h, 6 h, 24 h, each after the turn before");
+        assert_eq!((driven.tick_keys().len(), driven.diagnostics("parked")), (6, 1), "picked: {picked}");
+        let posture = driven.machine().summary().scheduling_posture;
+        assert!(posture.posture.to_string() == "blocked" && posture.reason.ends_with("is parked"), "{posture:?}");
+
+        // Nothing but a move of its epoch ends it.
+        for fact in [prompt_with("m", json!({"work_item_id": "v"})), fact("runtime_restarted")] {
+            driven.say(&fact);
+            driven.run_to_rest();
+        }
+        assert_eq!(driven.tick_keys().len(), 6);
+        driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": "w", "objective": "Ship half of it"})]);
+        driven.run_to_rest();
+        assert_eq!(
+            (driven.tick_keys().len(), driven.diagnostics("parked")),
+            (7, 1),
+            "it is offered at once, and the intervals begin again"
+        );
+        assert_eq!(driven.machine().next_wake(driven.now), Some(driven.now.plus_ms(MINUTE)));
+    }
+}
+
+#[test]
+fn every_end_of_a_turn_but_a_retry_and_a_stop_is_no_progress() {
+    let ends = TurnTerminalKind::ALL.iter().map(|kind| end(&kind.to_string()));
+    let aborts = ["operator_aborted", "agent_stopped", "daemon_shutdown", "runtime_error"].map(abort);
+    for ends in ends.chain(aborts) {
+        let mut driven = Driven::told(&[item("w")]);
+        driven.run();
+        driven.tell(std::slice::from_ref(&ends));
+        let item = &driven.state().work.items[&"w".into()];
+        let owes_retry = !driven.state().turns.retries.is_empty();
+        let parked = ends["reason"] == "operator_aborted";
+        let moved = ends["reason"] == "agent_stopped";
+        assert_eq!(item.progress.parked.is_some(), parked, "{ends}");
+        assert_eq!(item.progress.rest.is_some(), !parked && !moved && !owes_retry, "{ends}");
+    }
+}
+
+#[test]
+fn the_edition_of_the_rfc_has_no_offers() {
+    let mut driven = Driven::told(&[json!({"fact": "policy_set", "edition": Edition::Rfc20260508}), item("w")]);
+    assert_eq!(offers(&mut driven), [0; 0]);
+    assert_eq!((driven.tick_keys().len(), driven.diagnostics("parked")), (1, 0));
+}
+
+#[test]
+fn a_turn_is_told_that_its_item_rests() {
+    let mut driven = Driven::told(&[item("w")]);
+    driven.run_to_rest();
+    driven.now = NOW.plus_ms(MINUTE);
+    driven.run();
+    driven.tell(&[of_item("work_item_picked", "w"), end("completed")]);
+    driven.run();
+    let told: Vec<Value> = driven.effects.iter().map(|effect| serde_json::to_value(effect).expect("JSON")).collect();
+    let rests: Vec<_> =
+        told.iter().filter(|effect| effect.to_string().contains("run_id")).map(|effect| effect["work_item_rests"] == true).collect();
+    assert_eq!(rests, [false, true, false], "{told:?}");
+}
+
+#[test]
+fn a_message_that_was_interrupted_too_often_is_dropped() {
+    for (closes, budget) in [(false, 5), (true, 5), (false, 1)] {
+        let mut driven = Driven::told(&[
+            json!({"fact": "policy_set", "policy": {"replay_budget": budget}}),
+            item("w"),
+            of_item("work_item_picked", "w"),
+        ]);
+        driven.tell(&[prompt("m")]);
+        for interruptions in 0..budget {
+            driven.run();
+            assert_eq!(driven.started().len() as u64, interruptions + 1);
+            if closes {
+                driven.tell(&[fact("shutdown_requested")]);
+            }
+            driven.restart();
+        }
+        driven.run();
+        let dropped = driven.way_of("m").last() == Some(&QueueStatus::Dropped);
+        assert_eq!(dropped, !closes, "shutdowns are not counted");
+        let parked = driven.state().work.items[&"w".into()].progress.parked.is_some();
+        assert_eq!((parked, driven.diagnostics("replay_budget"), driven.diagnostics("parked")), (dropped, dropped.into(), dropped.into()));
+    }
+}
+
+#[test]
+fn a_system_wait_ticks_after_its_delay() {
+    let system = |owner| condition("c", "system", owner, json!({"kind": "system_tick"}));
+    for facts in [vec![item("w"), system(Some("w"))], vec![system(None)]] {
+        let mut driven = Driven::told(&facts);
+        assert_eq!(driven.run().first().map(|decision| decision.kind), Some(DecisionKind::Sleep));
+        assert_eq!(driven.machine().next_wake(driven.now), Some(NOW.plus_ms(MINUTE)));
+        driven.now = NOW.plus_ms(MINUTE - 1);
+        driven.run();
+        assert_eq!(driven.tick_keys(), [""; 0]);
+        driven.now = NOW.plus_ms(MINUTE);
+        driven.run();
+        assert_eq!(driven.tick_keys(), ["system_wait:c"]);
+    }
+}
