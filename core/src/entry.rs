@@ -212,6 +212,18 @@ impl Chain {
         Self(hasher.finalize())
     }
 
+    /// A chain from its 32 bytes, as a store may keep it.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(blake3::Hash::from_bytes(bytes))
+    }
+
+    /// Its 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
     /// Reads 64 lower-case hexadecimal digits.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -357,12 +369,8 @@ impl Entry {
         let mut text = json::write(&Canonical { seq, at, class: record.class(), record: &record });
         seeded_entry_byte(&mut text);
         let chain = head.chain.extend(&text);
-        text.pop();
-        text.push_str(CHAIN_PREFIX);
-        text.push_str(&chain.to_string());
-        text.push_str("\"}");
         let entry = Self { seq, at, record, chain };
-        (entry, EntryBytes(text))
+        (entry, EntryBytes::join(&text, &chain))
     }
 
     /// The head of a ledger that ends with this entry.
@@ -385,6 +393,22 @@ impl EntryBytes {
         &self.0
     }
 
+    /// The line from its canonical bytes and its chain; [`EntryBytes::split`] takes it apart again.
+    #[must_use]
+    pub fn join(canonical: &str, chain: &Chain) -> Self {
+        let body = canonical.strip_suffix('}').unwrap_or(canonical);
+        Self(format!("{body}{CHAIN_PREFIX}{chain}\"}}"))
+    }
+
+    /// The canonical bytes and the chain, for a store that keeps them apart; none where the line does not end with a chain. Verifies
+    /// nothing.
+    #[must_use]
+    pub fn split(&self) -> Option<(String, Chain)> {
+        let (body, tail) = self.0.split_at_checked(self.0.len().checked_sub(CHAIN_SUFFIX_LEN)?)?;
+        let chain = Chain::parse(tail.strip_prefix(CHAIN_PREFIX)?.strip_suffix("\"}")?)?;
+        Some((format!("{body}}}"), chain))
+    }
+
     /// Reads the entry that follows `head` and verifies that it does.
     ///
     /// # Errors
@@ -392,13 +416,7 @@ impl EntryBytes {
     pub fn open(&self, head: &Head) -> Result<Entry, EntryError> {
         let expected = head.seq.next();
         let malformed = |why| EntryError::Malformed { expected, why };
-        let split = self.0.len().checked_sub(CHAIN_SUFFIX_LEN);
-        let (body, chain) = split
-            .and_then(|at| Some((self.0.get(..at)?, self.0.get(at..)?)))
-            .and_then(|(body, tail)| Some((body, tail.strip_prefix(CHAIN_PREFIX)?.strip_suffix("\"}")?)))
-            .and_then(|(body, hex)| Some((body, Chain::parse(hex)?)))
-            .ok_or_else(|| malformed(JsonError::at_field("chain", "an entry ends with its chain")))?;
-        let canonical = format!("{body}}}");
+        let (canonical, chain) = self.split().ok_or_else(|| malformed(JsonError::at_field("chain", "an entry ends with its chain")))?;
         let stored: Stored<'_> = read_stored(&canonical).map_err(malformed)?;
         if stored.seq != expected {
             return Err(EntryError::OutOfOrder { expected, found: stored.seq });
@@ -458,6 +476,17 @@ mod tests {
     fn an_entry_reads_back_as_it_was_sealed() {
         let (entry, bytes) = sealed();
         assert_eq!(bytes.open(&Head::START), Ok(entry));
+    }
+
+    #[test]
+    fn a_line_is_taken_apart_and_put_together_again() {
+        let (entry, bytes) = sealed();
+        let (canonical, chain) = bytes.split().expect("it ends with its chain");
+        assert_eq!((chain, Chain::START.extend(&canonical)), (entry.chain, entry.chain));
+        assert_eq!(EntryBytes::join(&canonical, &Chain::from_bytes(*chain.as_bytes())), bytes);
+        for text in ["", "{}", "\u{e9}\"}"] {
+            assert_eq!(EntryBytes(text.into()).split(), None, "`{text}`");
+        }
     }
 
     #[test]

@@ -6,3 +6,4 @@ mod folders;
 mod program;
 mod sandbox;
 mod seeded;
+mod sqlite;

@@ -1,5 +1,7 @@
-//! Ledgers: where a host keeps entries.
+//! Ledgers: where a host keeps entries. [`MemoryLedger`] for tests and replays, [`SqliteFile`] for agents that live on.
 
 mod memory;
+mod sqlite;
 
 pub use memory::MemoryLedger;
+pub use sqlite::{SqliteError, SqliteFile, SqliteLedger};

@@ -1,0 +1,172 @@
+//! One agent's ledger in a file: append at a head, read pages.
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use wakeful_core::{
+    entry::{Chain, EntryBytes, Head},
+    host::{Ledger, LedgerError},
+    id::{AgentId, Seq},
+};
+
+use super::{SqliteError, SqliteFile};
+
+/// The ledger of one agent in a [`SqliteFile`].
+#[derive(Clone, Debug)]
+pub struct SqliteLedger {
+    file: SqliteFile,
+    agent_id: AgentId,
+    /// The agent's number in the file, once it has entries.
+    agent: Option<i64>,
+}
+
+impl SqliteLedger {
+    pub(super) fn new(file: SqliteFile, agent_id: AgentId) -> Self {
+        Self { file, agent_id, agent: None }
+    }
+
+    /// The newest entry; [`Head::START`] where there is none.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn head(&mut self) -> Result<Head, LedgerError> {
+        self.with("read", |connection, agent| agent.map_or(Ok(Head::START), |agent| head(connection, agent)))
+    }
+
+    /// Reads with the agent's number, which is looked up until it is there.
+    fn with<T>(
+        &mut self,
+        doing: &'static str,
+        read: impl FnOnce(&Connection, Option<i64>) -> rusqlite::Result<T>,
+    ) -> Result<T, LedgerError> {
+        let connection = self.file.connection();
+        let done = self.agent.map_or_else(|| number(&connection, &self.agent_id), |agent| Ok(Some(agent))).and_then(|agent| {
+            self.agent = agent;
+            read(&connection, agent)
+        });
+        done.map_err(|why| SqliteError::of(self.file.path(), doing, &why).into())
+    }
+}
+
+impl Ledger for SqliteLedger {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        let rows = rows(expected, batch)?;
+        let mut connection = self.file.connection();
+        let appended = append(&mut connection, &self.agent_id, expected, &rows);
+        match appended.map_err(|why| SqliteError::of(self.file.path(), "append to", &why))? {
+            Appended::By(agent) => self.agent = agent,
+            Appended::Conflict(found) => return Err(LedgerError::Conflict { found: found.seq }),
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        let Ok(after) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+        self.with("read", |connection, agent| agent.map_or_else(|| Ok(Vec::new()), |agent| page(connection, agent, after, limit)))
+    }
+}
+
+/// An entry as the table has it.
+struct Row {
+    seq: i64,
+    chain: Chain,
+    canonical: String,
+}
+
+fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> {
+    let mut seq = expected.seq;
+    let row = |bytes: &EntryBytes| {
+        seq = seq.next();
+        let failed = |what: &str| LedgerError::Failed { message: format!("entry {seq} of the batch {what}: nothing was stored") };
+        let (canonical, chain) = bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
+        let seq = i64::try_from(seq.0).map_err(|_| failed("is beyond the last position that a file can hold"))?;
+        Ok(Row { seq, chain, canonical })
+    };
+    batch.iter().map(row).collect()
+}
+
+enum Appended {
+    /// Stored, by the agent of this number; none where there is nothing of it yet.
+    By(Option<i64>),
+    /// The ledger ends elsewhere.
+    Conflict(Head),
+}
+
+/// Compares the head and stores the batch, in one transaction that holds the file from its first statement on (contract 3.2).
+fn append(connection: &mut Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let known = number(&transaction, agent_id)?;
+    let found = known.map_or(Ok(Head::START), |agent| head(&transaction, agent))?;
+    if found != *expected {
+        return Ok(Appended::Conflict(found));
+    }
+    if rows.is_empty() {
+        return Ok(Appended::By(known));
+    }
+    let agent = known.map_or_else(|| enrol(&transaction, agent_id), Ok)?;
+    {
+        let mut insert = transaction.prepare_cached("INSERT INTO entries (agent, seq, chain, canonical) VALUES (?1, ?2, ?3, ?4)")?;
+        for row in rows {
+            insert.execute(params![agent, row.seq, row.chain.as_bytes(), row.canonical])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(Appended::By(Some(agent)))
+}
+
+fn enrol(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<i64> {
+    connection.prepare_cached("INSERT INTO agents (agent_id) VALUES (?1)")?.insert([agent_id.as_str()])
+}
+
+fn number(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<Option<i64>> {
+    let mut statement = connection.prepare_cached("SELECT agent FROM agents WHERE agent_id = ?1")?;
+    statement.query_row([agent_id.as_str()], |row| row.get(0)).optional()
+}
+
+fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head> {
+    let mut statement = connection.prepare_cached("SELECT seq, chain FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1")?;
+    let found = statement.query_row([agent], |row| Ok(Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) }));
+    Ok(found.optional()?.unwrap_or(Head::START))
+}
+
+fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite::Result<Vec<EntryBytes>> {
+    let mut statement =
+        connection.prepare_cached("SELECT canonical, chain FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
+    let rows = statement.query_map(params![agent, after, limit], |row| {
+        let canonical = row.get_ref(0)?.as_str()?;
+        Ok(EntryBytes::join(canonical, &Chain::from_bytes(row.get(1)?)))
+    })?;
+    rows.collect()
+}
+
+/// INVARIANT: the table checks that positions are above 0.
+fn seq(stored: i64) -> Seq {
+    Seq(stored.unsigned_abs())
+}
+
+#[cfg(test)]
+mod tests {
+    use wakeful_core::{
+        entry::{self, Record},
+        plane::control::{ControlRecord, Marker},
+        time::Timestamp,
+    };
+
+    use super::*;
+
+    /// SQLite is told that the disk has room for as many pages as there are: the next append meets a full disk.
+    #[test]
+    fn a_full_disk_stores_nothing_of_the_batch_and_the_next_append_works() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
+        let mut ledger = file.ledger(&AgentId::from("a"));
+        let records = vec![Record::Control(ControlRecord::StartRequested(Marker {})); 100];
+        let (entries, batch) = entry::seal_all(Head::START, Timestamp::from_nanos(0), records);
+        let limit = |pages: u32| file.connection().pragma_update(None, "max_page_count", pages).expect("a limit");
+        limit(7);
+        let why = ledger.append(&Head::START, &batch).expect_err("no space").to_string();
+        assert!(why.ends_with("cannot grow: the disk is full; free some space and try again, nothing was stored"), "{why}");
+        assert_eq!((ledger.head(), file.agents().expect("the agents").len()), (Ok(Head::START), 0));
+        limit(1000);
+        assert_eq!(ledger.append(&Head::START, &batch), Ok(()));
+        assert_eq!(ledger.head(), Ok(entries[99].head()));
+    }
+}

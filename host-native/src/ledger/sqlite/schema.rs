@@ -1,0 +1,104 @@
+//! What is in the file: its mark, its version, and the steps from each version to the next.
+
+use std::path::Path;
+
+use rusqlite::{Connection, TransactionBehavior};
+
+use super::SqliteError;
+
+/// Marks the file as ours in its header (`PRAGMA application_id`): "Wkfl".
+const APPLICATION_ID: i32 = 0x576b_666c;
+
+/// The steps of the schema: the first makes version 1 out of an empty file, the next one would make version 2 out of version 1.
+///
+/// An entry is kept as its canonical text and its chain (contract 3.4). The key of `entries` keeps an agent's entries together, finds
+/// its head and its pages; no other index is needed.
+const STEPS: &[&str] = &["
+    CREATE TABLE agents (
+        agent INTEGER PRIMARY KEY,
+        agent_id TEXT NOT NULL UNIQUE
+    ) STRICT;
+    CREATE TABLE entries (
+        agent INTEGER NOT NULL,
+        seq INTEGER NOT NULL CHECK (seq > 0),
+        chain BLOB NOT NULL CHECK (length(chain) = 32),
+        canonical TEXT NOT NULL,
+        PRIMARY KEY (agent, seq)
+    ) STRICT, WITHOUT ROWID;
+    CREATE TABLE snapshots (
+        agent INTEGER NOT NULL,
+        seq INTEGER NOT NULL,
+        text TEXT NOT NULL,
+        PRIMARY KEY (agent, seq)
+    ) STRICT;
+"];
+
+/// What a file says about itself.
+enum Found {
+    /// Nothing: it is new.
+    Empty,
+    /// It is ours, of this version.
+    Version(u32),
+    /// It is another program's.
+    Foreign,
+}
+
+fn newest() -> u32 {
+    // INVARIANT: the steps are few.
+    u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
+}
+
+/// Refuses a file that is another program's, or newer than this program.
+pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
+    version(path, connection).map(|_| ())
+}
+
+/// Refuses a file that cannot be read as it is: an observer migrates nothing.
+pub(super) fn require_newest(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
+    match version(path, connection)? {
+        0 => Err(SqliteError::Empty(path.to_owned())),
+        found if found < newest() => Err(SqliteError::Older { path: path.to_owned(), found, supported: newest() }),
+        _ => Ok(()),
+    }
+}
+
+/// Brings a file to the newest version, all steps or none. Of two processes that do so at once, one waits and finds it done.
+pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), SqliteError> {
+    let failed = |why| SqliteError::of(path, "migrate", &why);
+    if version(path, connection)? == newest() {
+        return Ok(());
+    }
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let from = version(path, &transaction)?;
+    for step in STEPS.iter().skip(from as usize) {
+        transaction.execute_batch(step).map_err(failed)?;
+    }
+    transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
+    transaction.pragma_update(None, "user_version", newest()).map_err(failed)?;
+    transaction.commit().map_err(failed)
+}
+
+/// The version of a file that this program can use; 0 where the file is new.
+fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
+    match found(connection).map_err(|why| SqliteError::of(path, "open", &why))? {
+        Found::Empty => Ok(0),
+        Found::Foreign => Err(SqliteError::Foreign(path.to_owned())),
+        Found::Version(found) if found > newest() => Err(SqliteError::Newer { path: path.to_owned(), found, supported: newest() }),
+        Found::Version(found) => Ok(found),
+    }
+}
+
+fn found(connection: &Connection) -> rusqlite::Result<Found> {
+    // One statement, so that a migration of another process is seen whole or not at all.
+    let (application, version, tables): (i32, i64, i64) = connection.query_row(
+        "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+                (SELECT count(*) FROM sqlite_schema)",
+        [],
+        |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),
+    )?;
+    Ok(match (application, u32::try_from(version)) {
+        (0, Ok(0)) if tables == 0 => Found::Empty,
+        (APPLICATION_ID, Ok(version)) if version > 0 => Found::Version(version),
+        _ => Found::Foreign,
+    })
+}

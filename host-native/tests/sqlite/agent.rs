@@ -1,0 +1,95 @@
+//! An agent over a ledger: a clock that stands and a provider that takes every call and does nothing.
+
+use std::path::Path;
+
+use wakeful::{
+    clock::VirtualClock,
+    ledger::{SqliteFile, SqliteLedger},
+};
+use wakeful_core::{
+    effect::TurnRequest,
+    entry::EntryBytes,
+    host::{Ledger, Provider, ProviderError, Scheduler},
+    id::{AgentId, MessageId, RunId, Seq},
+    machine::{Machine, Options},
+    plane::turn::AbortReason,
+    state::State,
+    time::Timestamp,
+};
+
+/// The time of every test.
+pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+/// A provider that takes every call and does nothing.
+pub(crate) struct Quiet;
+
+impl Provider for Quiet {
+    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+/// A scheduler of the tests.
+pub(crate) type Agent<L> = Scheduler<L, VirtualClock, Quiet>;
+
+/// Opens the ledger of agent `id` as an observer, who records facts and starts nothing.
+pub(crate) fn observed<L: Ledger>(id: &str, ledger: L) -> Agent<L> {
+    Scheduler::observe(Options::new(id.into()), ledger, VirtualClock::at(NOW), Quiet).expect("the ledger opens")
+}
+
+/// The ledger of an agent in a file.
+pub(crate) fn ledger(file: &SqliteFile, id: &str) -> SqliteLedger {
+    file.ledger(&AgentId::from(id))
+}
+
+/// A fact: the operator says `id`.
+pub(crate) fn prompt(id: &str) -> String {
+    format!(
+        r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"{id}"}}}}}}"#
+    )
+}
+
+/// A file with one agent `a` to whom the operator said `messages` things.
+pub(crate) fn file_with(path: &Path, messages: usize) -> SqliteFile {
+    let file = SqliteFile::open(path).expect("the file opens");
+    let mut agent = observed("a", ledger(&file, "a"));
+    for number in 0..messages {
+        agent.propose(&prompt(&format!("m{number}"))).expect("it is recorded");
+    }
+    file
+}
+
+/// All entries of a ledger, in pages.
+pub(crate) fn entries(ledger: &mut impl Ledger) -> Vec<EntryBytes> {
+    let mut all: Vec<EntryBytes> = Vec::new();
+    loop {
+        let page = ledger.read(Seq(all.len() as u64), 100).expect("a page");
+        if page.is_empty() {
+            return all;
+        }
+        all.extend(page);
+    }
+}
+
+/// What the whole log gives, each entry verified.
+pub(crate) fn folded(id: &str, ledger: &mut impl Ledger) -> State {
+    let mut machine = Machine::new(Options::new(id.into()));
+    entries(ledger).iter().for_each(|entry| machine.load(entry).expect("the chain holds"));
+    machine.state().clone()
+}

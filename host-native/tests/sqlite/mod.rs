@@ -1,0 +1,5 @@
+//! The durable ledger, with real files and real processes.
+
+mod agent;
+mod files;
+mod storing;

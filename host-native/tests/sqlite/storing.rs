@@ -1,0 +1,121 @@
+//! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head that is not the newest is refused.
+
+use wakeful::ledger::{MemoryLedger, SqliteFile};
+use wakeful_core::{
+    entry::{Chain, EntryBytes, Head},
+    host::{Ledger, LedgerError, SchedulerError},
+    id::{AgentId, Seq},
+};
+
+use super::agent::{entries, file_with, folded, ledger, observed, prompt};
+
+#[test]
+fn what_was_appended_is_there_after_a_reopening_byte_for_byte() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let (mut memory, said) = (MemoryLedger::default(), ["m0", "m1", "m2"]);
+    let mut agent = observed("a", memory.clone());
+    said.iter().for_each(|id| assert!(agent.propose(&prompt(id)).is_ok()));
+    drop(file_with(&path, said.len()));
+
+    let file = SqliteFile::open(&path).expect("it opens again");
+    let mut stored = ledger(&file, "a");
+    assert_eq!(entries(&mut stored), entries(&mut memory), "both ledgers hold the same bytes");
+    assert_eq!(stored.head().expect("a head"), agent.state().head);
+    assert_eq!(observed("a", stored).state(), agent.state());
+}
+
+#[test]
+fn pages_have_a_limit_and_an_end() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file_with(&folder.path().join("ledger.sqlite"), 5);
+    let mut stored = ledger(&file, "a");
+    let all = entries(&mut stored);
+    assert_eq!(stored.read(Seq(2), 3).expect("a page"), all[2..5]);
+    assert_eq!(stored.read(Seq(all.len() as u64), 3).expect("a page"), []);
+    assert_eq!(stored.read(Seq(u64::MAX), 3).expect("a page"), []);
+    assert_eq!(stored.read(Seq(0), 0).expect("a page"), []);
+}
+
+#[test]
+fn many_agents_live_in_one_file_and_know_nothing_of_each_other() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
+    let ids: Vec<String> = (0..40).map(|number| format!("agent-{number:02}")).collect();
+    let mut agents: Vec<_> = ids.iter().map(|id| observed(id, ledger(&file, id))).collect();
+    for round in 0..3 {
+        for (number, agent) in agents.iter_mut().enumerate() {
+            agent.propose(&prompt(&format!("m{round}-of-{number}"))).expect("it is recorded");
+        }
+    }
+    let listed: Vec<String> = file.agents().expect("the agents").iter().map(AgentId::to_string).collect();
+    assert_eq!(listed, ids);
+    for (id, agent) in ids.iter().zip(&agents) {
+        assert_eq!(&folded(id, &mut ledger(&file, id)), agent.state());
+    }
+    let mut unknown = ledger(&file, "nobody");
+    assert_eq!((unknown.head(), unknown.read(Seq(0), 10)), (Ok(Head::START), Ok(Vec::new())));
+    assert_eq!(unknown.append(&Head::START, &[]), Ok(()));
+    assert_eq!(file.agents().expect("the agents").len(), 40, "who was only asked for is not enrolled");
+}
+
+#[test]
+fn a_ledger_may_be_used_on_another_thread() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
+    std::thread::scope(|scope| {
+        for id in ["a", "b", "c"] {
+            let stored = ledger(&file, id);
+            scope.spawn(move || {
+                let mut agent = observed(id, stored);
+                (0..20).for_each(|number| assert!(agent.propose(&prompt(&format!("m{number}"))).is_ok()));
+            });
+        }
+    });
+    for id in ["a", "b", "c"] {
+        assert_eq!(folded(id, &mut ledger(&file, id)).queue.len(), 20);
+    }
+}
+
+#[test]
+fn the_second_of_two_writers_is_told_where_the_ledger_ends_and_nothing_of_it_is_stored() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 1);
+    let other = SqliteFile::open(&path).expect("a second connection");
+    let mut first = observed("a", ledger(&file, "a"));
+    let mut second = observed("a", ledger(&other, "a"));
+    first.propose(&prompt("first")).expect("it is recorded");
+    let before = second.state().clone();
+    let why = second.propose(&prompt("second")).expect_err("the head is another");
+    let found = first.state().head.seq;
+    assert!(matches!(why, SchedulerError::Ledger(LedgerError::Conflict { found: at }) if at == found), "{why}");
+    assert_eq!(why.to_string(), format!("the ledger ends at entry {found}, not where this writer left it: another writer was first"));
+    assert_eq!(second.state(), &before);
+    assert_eq!(&folded("a", &mut ledger(&file, "a")), first.state());
+}
+
+#[test]
+fn a_head_of_another_history_is_a_conflict_also_at_the_same_position() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file_with(&folder.path().join("ledger.sqlite"), 1);
+    let mut stored = ledger(&file, "a");
+    let head = stored.head().expect("a head");
+    let strange = Head { chain: Chain::START.extend("something else"), ..head };
+    assert_eq!(stored.append(&strange, &[]), Err(LedgerError::Conflict { found: head.seq }));
+    assert_eq!(stored.append(&Head::START, &[]), Err(LedgerError::Conflict { found: head.seq }));
+    assert_eq!(stored.append(&head, &[]), Ok(()));
+}
+
+#[test]
+fn a_batch_with_a_line_that_is_no_entry_is_refused_whole() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = file_with(&folder.path().join("ledger.sqlite"), 1);
+    let mut stored = ledger(&file, "a");
+    let (head, before) = (stored.head().expect("a head"), entries(&mut stored));
+    let batch = [before[0].clone(), EntryBytes::from_stored("{\"seq\":5}".to_owned())];
+    let why = stored.append(&head, &batch).expect_err("no entry").to_string();
+    let at = head.seq.plus(2);
+    assert_eq!(why, format!("the ledger failed: entry {at} of the batch does not end with its chain: nothing was stored"));
+    assert_eq!(entries(&mut stored), before);
+}
