@@ -19,6 +19,7 @@ use crate::{
     json::JsonError,
     ladder::{Boundary, Decision, DecisionKind},
     machine::{Machine, OpenError, Options, Proposal, ProposeError},
+    opening,
     plane::{
         context::RuntimeFailed,
         control::Restarted,
@@ -28,6 +29,8 @@ use crate::{
     tagged::names,
     time::Timestamp,
 };
+
+pub use crate::opening::Opening;
 
 /// Where entries are kept: 50 lines for a new store.
 pub trait Ledger {
@@ -42,6 +45,22 @@ pub trait Ledger {
     /// # Errors
     /// Where the store fails.
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError>;
+
+    /// The newest snapshot that was stored, as it was written; none in a store that keeps none (contract 3.5).
+    ///
+    /// # Errors
+    /// Where the store fails; the log is folded whole then.
+    fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
+        Ok(None)
+    }
+
+    /// Keeps the snapshot that `write` writes, made at `head`; older ones may go. A store that keeps none does not call `write`.
+    ///
+    /// # Errors
+    /// Where the store fails; nothing is lost then but the time that the next opening takes.
+    fn store_snapshot(&mut self, _head: &Head, _write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+        Ok(())
+    }
 }
 
 /// Why a ledger did not do what was asked.
@@ -250,8 +269,8 @@ pub struct StepReport {
     pub effects: Vec<Effect>,
 }
 
-/// How many entries are read at once when a ledger is opened.
-const PAGE: u32 = 1024;
+/// The length of the log at which the first snapshot is stored: a shorter one is folded in no time.
+pub const FIRST_SNAPSHOT: Seq = Seq(256);
 
 /// More steps than this without rest are a defect, not a workload.
 const MAX_STEPS: usize = 100_000;
@@ -262,24 +281,21 @@ pub struct Scheduler<L, C, P> {
     ledger: L,
     clock: C,
     provider: P,
+    opening: Opening,
+    snapshot_due: Seq,
+    snapshot_failed: Option<LedgerError>,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
-    /// Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing is started.
+    /// Opens a ledger as an observer: reads and verifies it, from its snapshot on where it has one that can be used, and begins it where
+    /// it is empty. Nothing is started.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's.
-    pub fn observe(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
-        let mut scheduler = Self { machine: Machine::new(options), ledger, clock, provider };
-        loop {
-            let page = scheduler.ledger.read(scheduler.machine.head().seq, PAGE)?;
-            if page.is_empty() {
-                break;
-            }
-            for bytes in &page {
-                scheduler.machine.load(bytes)?;
-            }
-        }
+    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its snapshot.
+    pub fn observe(options: Options, mut ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+        let (machine, opening) = opening::open(&options, &mut ledger)?;
+        let snapshot_due = opening.snapshot.map_or(FIRST_SNAPSHOT, doubled);
+        let mut scheduler = Self { machine, ledger, clock, provider, opening, snapshot_due, snapshot_failed: None };
         let now = scheduler.clock.now();
         if let Some(proposal) = scheduler.machine.begin(now)? {
             scheduler.commit(&proposal)?;
@@ -297,6 +313,15 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         let alive_task_ids = scheduler.provider.alive(active);
         scheduler.propose_fact(Fact::RuntimeRestarted(Restarted { alive_task_ids }))?;
         Ok(scheduler)
+    }
+
+    /// Reads what other writers have appended since, and says how many entries that were. Call it after a [`LedgerError::Conflict`], then
+    /// say the same again. Nothing is started.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read, is damaged, or is not the history that this scheduler has seen.
+    pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
+        opening::load_tail(&mut self.machine, &mut self.ledger)
     }
 
     /// Takes a fact in JSON text.
@@ -405,6 +430,18 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.state()
     }
 
+    /// How the ledger was opened: from which snapshot, or why from none.
+    #[must_use]
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Why the newest snapshot that was due is not stored; none where it is. The log has all there is, and storing is tried again.
+    #[must_use]
+    pub fn snapshot_failed(&self) -> Option<&LedgerError> {
+        self.snapshot_failed.as_ref()
+    }
+
     /// The ledger, for hosts that share it.
     pub fn ledger(&mut self) -> &mut L {
         &mut self.ledger
@@ -412,12 +449,27 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
 
     fn commit(&mut self, proposal: &Proposal) -> Result<Vec<Effect>, SchedulerError> {
         match self.ledger.append(&proposal.expected, &proposal.batch) {
-            Ok(()) => Ok(self.machine.committed()),
+            Ok(()) => {
+                let effects = self.machine.committed();
+                self.keep_snapshot();
+                Ok(effects)
+            }
             Err(why) => {
                 self.machine.rejected();
                 Err(why.into())
             }
         }
+    }
+
+    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is durable by then, so a failure is only noted.
+    fn keep_snapshot(&mut self) {
+        let head = self.machine.head();
+        if head.seq < self.snapshot_due {
+            return;
+        }
+        let stored = self.ledger.store_snapshot(&head, &|| self.machine.snapshot());
+        self.snapshot_due = if stored.is_ok() { doubled(head.seq) } else { Seq(head.seq.0.saturating_add(FIRST_SNAPSHOT.0)) };
+        self.snapshot_failed = stored.err();
     }
 
     /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted, or the failure noted.
@@ -444,6 +496,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         }
         Ok(())
     }
+}
+
+/// The length at which a log has doubled.
+fn doubled(seq: Seq) -> Seq {
+    Seq(seq.0.saturating_mul(2)).max(FIRST_SNAPSHOT)
 }
 
 /// Whether the loop asks again after this decision.

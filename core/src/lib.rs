@@ -38,6 +38,7 @@ pub mod foreign;
 pub mod machine;
 
 pub mod host;
+mod opening;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;

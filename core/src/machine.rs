@@ -109,6 +109,12 @@ pub enum OpenError {
         /// Whose it should be.
         expected: AgentId,
     },
+    /// Entries are missing at the end.
+    #[error("the ledger ends before entry {snapshot}, at which its snapshot stands: entries were lost, restore a copy that has them")]
+    HeadBelowSnapshot {
+        /// Where the snapshot stands.
+        snapshot: Seq,
+    },
 }
 
 /// What a new ledger begins with; an existing one says it itself.
@@ -152,7 +158,8 @@ impl Machine {
         Self { options, state: State::default(), open: None }
     }
 
-    /// A machine that goes on from a stored snapshot; feed it the entries after [`Machine::head`] with [`Machine::load`].
+    /// A machine that goes on from a stored snapshot. Ask [`Machine::stands_at`] with the entry at [`Machine::head`], then feed it the
+    /// entries after it with [`Machine::load`].
     ///
     /// # Errors
     /// Why the snapshot is not used: begin with [`Machine::new`] and feed it the whole log.
@@ -162,6 +169,12 @@ impl Machine {
             return Err(SnapshotIgnored::OtherAgent(state.control.agent_id));
         }
         Ok(Self { options, state, open: None })
+    }
+
+    /// Whether a stored entry is the one at which the machine stands: else the snapshot that it goes on from is of another history.
+    #[must_use]
+    pub fn stands_at(&self, bytes: &EntryBytes) -> bool {
+        bytes.split().is_some_and(|(_, chain)| chain == self.state.head.chain)
     }
 
     /// The state as text to store beside the log; useful each time the log has doubled.

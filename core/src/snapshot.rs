@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     entry::{Chain, Head},
-    id::AgentId,
+    id::{AgentId, Seq},
     json::{self, JsonError, RawJson},
     plane::control::FORMAT,
     state::State,
@@ -54,6 +54,15 @@ pub enum SnapshotIgnored {
     /// It stands at another entry than it says.
     #[error("the snapshot's state stands at another entry than it says")]
     OtherHead,
+    /// The ledger has another entry where it stands.
+    #[error("the snapshot is of another history: entry {seq} of the ledger is not the one at which it stands")]
+    OtherHistory {
+        /// Where it stands.
+        seq: Seq,
+    },
+    /// The store did not give it.
+    #[error("the snapshot cannot be loaded: {0}")]
+    Unreadable(String),
 }
 
 impl Snapshot {

@@ -2,4 +2,5 @@
 
 mod agent;
 mod files;
+mod snapshots;
 mod storing;

@@ -3,9 +3,10 @@
 //! One process drives an agent, others may read the file meanwhile. Two writers of one agent are both let through, one after the other; the
 //! one that comes second with an old head is told so.
 
-mod append;
 mod error;
+mod ledger;
 mod schema;
+mod snapshots;
 
 use std::{
     path::{Path, PathBuf},
@@ -16,7 +17,7 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use wakeful_core::id::AgentId;
 
-pub use self::{append::SqliteLedger, error::SqliteError};
+pub use self::{error::SqliteError, ledger::SqliteLedger};
 
 /// How long a call waits for another process before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);

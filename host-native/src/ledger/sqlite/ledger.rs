@@ -1,4 +1,4 @@
-//! One agent's ledger in a file: append at a head, read pages.
+//! One agent's ledger in a file: append at a head, read pages, keep snapshots beside them.
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use wakeful_core::{
@@ -7,7 +7,7 @@ use wakeful_core::{
     id::{AgentId, Seq},
 };
 
-use super::{SqliteError, SqliteFile};
+use super::{SqliteError, SqliteFile, snapshots};
 
 /// The ledger of one agent in a [`SqliteFile`].
 #[derive(Clone, Debug)]
@@ -61,6 +61,17 @@ impl Ledger for SqliteLedger {
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         let Ok(after) = i64::try_from(after.0) else { return Ok(Vec::new()) };
         self.with("read", |connection, agent| agent.map_or_else(|| Ok(Vec::new()), |agent| page(connection, agent, after, limit)))
+    }
+
+    fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
+        self.with("read a snapshot of", |connection, agent| agent.map_or(Ok(None), |agent| snapshots::newest(connection, agent)))
+    }
+
+    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+        // An agent without entries has nothing to go on from.
+        let (Some(agent), Ok(seq)) = (self.agent, i64::try_from(head.seq.0)) else { return Ok(()) };
+        let stored = snapshots::store(&mut self.file.connection(), agent, seq, &write());
+        stored.map_err(|why| SqliteError::of(self.file.path(), "store a snapshot in", &why).into())
     }
 }
 
