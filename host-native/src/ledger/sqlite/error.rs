@@ -109,10 +109,10 @@ impl SqliteError {
         let said = why.to_string();
         match why.sqlite_error_code() {
             Some(ErrorCode::NotADatabase) => Self::Foreign(path),
-            Some(ErrorCode::ReadOnly) => Self::ReadOnly(path),
-            Some(ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied) => {
-                Self::CannotOpen(path)
-            }
+            Some(ErrorCode::ReadOnly) if !is_of_the_folder(why) => Self::ReadOnly(path),
+            Some(
+                ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied,
+            ) => Self::CannotOpen(path),
             Some(ErrorCode::DiskFull) => Self::Full(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
             Some(ErrorCode::DatabaseCorrupt) => Self::Damaged { path, why: said },
@@ -122,6 +122,15 @@ impl SqliteError {
             _ => Self::Other { path, doing, why: said },
         }
     }
+}
+
+/// Whether it is the files beside the ledger, `-wal` and `-shm`, that cannot be made or written.
+fn is_of_the_folder(why: &rusqlite::Error) -> bool {
+    use rusqlite::ffi;
+    let code = why.sqlite_error().map(|error| error.extended_code);
+    let of_folder =
+        [ffi::SQLITE_READONLY_CANTINIT, ffi::SQLITE_READONLY_CANTLOCK, ffi::SQLITE_READONLY_DIRECTORY, ffi::SQLITE_READONLY_RECOVERY];
+    code.is_some_and(|code| of_folder.contains(&code))
 }
 
 fn is_of_a_column(why: &rusqlite::Error) -> bool {
@@ -151,7 +160,7 @@ mod tests {
         let starts = [
             (ffi::SQLITE_NOTADB, "`FILE` is no file of ledgers"),
             (ffi::SQLITE_READONLY, "`FILE` is read-only: give this user the right to write"),
-            (ffi::SQLITE_READONLY_DIRECTORY, "`FILE` is read-only: give this user the right to write"),
+            (ffi::SQLITE_READONLY_DIRECTORY, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_CANTOPEN, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_PERM, "`FILE` cannot be opened: this user needs the right"),
             (ffi::SQLITE_FULL, "`FILE` cannot grow: the disk is full; free some space"),

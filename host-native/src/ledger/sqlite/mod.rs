@@ -9,9 +9,11 @@ mod schema;
 mod snapshots;
 
 use std::{
+    cell::Cell,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
-    time::Duration,
+    thread,
+    time::{Duration, Instant},
 };
 
 use rusqlite::{Connection, OpenFlags};
@@ -21,6 +23,9 @@ pub use self::{error::SqliteError, ledger::SqliteLedger};
 
 /// How long a call waits for another process before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
+
+/// How long it pauses between two tries.
+const BUSY_PAUSE: Duration = Duration::from_millis(1);
 
 /// More statements than this crate has, so that each is prepared once per file.
 const STATEMENTS: usize = 32;
@@ -106,6 +111,21 @@ impl SqliteFile {
     }
 }
 
+thread_local! {
+    /// Since when this thread waits for another process.
+    static WAITS_SINCE: Cell<Instant> = Cell::new(Instant::now());
+}
+
+/// Waits a little while another process holds the file, and says whether to try again. SQLite's own handler waits up to 100 ms between two
+/// tries, so that a process that appends without pause keeps another out for seconds.
+fn wait_for_another(tries: i32) -> bool {
+    if tries == 0 {
+        WAITS_SINCE.set(Instant::now());
+    }
+    thread::sleep(BUSY_PAUSE);
+    WAITS_SINCE.get().elapsed() < BUSY_TIMEOUT
+}
+
 /// A connection with the settings that reading and writing share.
 fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
     // As a file, whatever it is called: SQLite alone would take `:memory:` for something else.
@@ -118,8 +138,8 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
     }
     let failed = |why| SqliteError::of(path, "open", &why);
     // The mutex of `SqliteFile` is the one that guards the connection.
-    let connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
-    connection.busy_timeout(BUSY_TIMEOUT).map_err(failed)?;
+    let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
+    connection.busy_handler(Some(wait_for_another)).map_err(failed)?;
     // A file from elsewhere brings no code along, and a damaged page is found before it is believed.
     connection.pragma_update(None, "trusted_schema", false).map_err(failed)?;
     connection.pragma_update(None, "cell_size_check", true).map_err(failed)?;
