@@ -19,7 +19,7 @@ use crate::{
     json::JsonError,
     ladder::{Boundary, Decision, DecisionKind},
     machine::{Machine, OpenError, Options, Proposal, ProposeError},
-    opening,
+    opening::{self, Opening},
     plane::{
         context::RuntimeFailed,
         control::Restarted,
@@ -29,8 +29,6 @@ use crate::{
     tagged::names,
     time::Timestamp,
 };
-
-pub use crate::opening::Opening;
 
 /// Where entries are kept: 50 lines for a new store.
 pub trait Ledger {

@@ -38,7 +38,7 @@ pub mod foreign;
 pub mod machine;
 
 pub mod host;
-mod opening;
+pub mod opening;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;

@@ -23,11 +23,11 @@ pub struct Opening {
     pub verified: u64,
 }
 
-/// The machine that a ledger gives, and how it came about.
+/// The machine that a ledger gives, and how it came about. Appends nothing, not even the first entry: for whoever only reads.
 ///
 /// # Errors
 /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its snapshot.
-pub(crate) fn open(options: &Options, ledger: &mut impl Ledger) -> Result<(Machine, Opening), SchedulerError> {
+pub fn open(options: &Options, ledger: &mut impl Ledger) -> Result<(Machine, Opening), SchedulerError> {
     let (mut machine, mut opening) = match resume(options, ledger)? {
         Resumed::At(machine) => {
             let snapshot = Some(machine.head().seq);
@@ -40,7 +40,10 @@ pub(crate) fn open(options: &Options, ledger: &mut impl Ledger) -> Result<(Machi
 }
 
 /// Loads what the ledger holds after the machine's head; says how many entries that were.
-pub(crate) fn load_tail(machine: &mut Machine, ledger: &mut impl Ledger) -> Result<u64, SchedulerError> {
+///
+/// # Errors
+/// Where the ledger cannot be read, is damaged, or is not the history that the machine has seen.
+pub fn load_tail(machine: &mut Machine, ledger: &mut impl Ledger) -> Result<u64, SchedulerError> {
     let mut loaded = 0;
     loop {
         let page = ledger.read(machine.head().seq, PAGE)?;

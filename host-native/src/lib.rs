@@ -9,6 +9,7 @@ pub mod cli;
 pub mod clock;
 pub mod compare;
 pub mod conformance;
+pub mod doctor;
 pub mod engine;
 pub mod ledger;
 pub mod provider;

@@ -1,7 +1,6 @@
 //! `wakeful crosscheck`: each case in each engine, and the first difference.
 
 use clap::Args;
-use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 
 use super::{
@@ -59,7 +58,7 @@ impl Crosscheck {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.cases.cases)?;
         let mut tracers = self.engine.iter().map(|engine| self.guest.start(*engine)).collect::<Result<Vec<_>, _>>()?;
-        let progress = progress(cases.len());
+        let progress = style::progress(cases.len() as u64);
         let mut rows = Vec::new();
         for case in &cases {
             progress.set_message(case.name.clone());
@@ -134,14 +133,4 @@ fn print(rows: &[Row], names: &[&'static str], differences: &[Found]) {
         anstream::println!("  {:width$}  {}", found.engine, painted(BAD, &found.right));
     }
     anstream::println!("\n{} cases, {} engines, {} differences", rows.len(), names.len(), differences.len());
-}
-
-fn progress(cases: usize) -> ProgressBar {
-    let bar = ProgressBar::new(cases as u64);
-    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
-    match style {
-        Ok(style) => bar.with_style(style),
-        // INVARIANT: the template above is well formed; the default style would do as well.
-        Err(_) => bar,
-    }
 }

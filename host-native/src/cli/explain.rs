@@ -178,7 +178,8 @@ pub(super) fn word(name: impl ToString) -> String {
     name.to_string().replace('_', " ")
 }
 
-fn entries(seqs: &[Seq]) -> String {
+/// The entries that something rests on, as an afterthought.
+pub(super) fn entries(seqs: &[Seq]) -> String {
     let seqs: Vec<_> = seqs.iter().map(ToString::to_string).collect();
     match seqs.len() {
         0 => String::new(),

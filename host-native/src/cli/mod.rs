@@ -2,11 +2,15 @@
 
 mod conformance;
 mod crosscheck;
+mod doctor;
 mod engines;
 mod explain;
 mod export;
 mod import;
+mod ledger;
+mod log;
 mod replay;
+mod status;
 mod style;
 mod trace;
 mod why;
@@ -15,17 +19,23 @@ use std::{io, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
-use crate::{case::CaseError, engine::EngineError, sandbox::GuestError, schema, trace::TraceError};
+use wakeful_core::{
+    host::SchedulerError,
+    id::{AgentId, Seq},
+};
+
+use crate::{case::CaseError, engine::EngineError, ledger::SqliteError, sandbox::GuestError, schema, trace::TraceError};
 
 /// Decides what a long-lived agent does next, and says why.
 #[derive(Parser)]
 #[command(
     name = "wakeful",
     version,
-    after_help = "Exit codes: 0 all well; 1 something differs from what was expected; 2 the input or the arguments cannot be used.\n\n\
+    after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is wrong; 2 the input or the arguments cannot be used.\n\n\
                   Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
                   wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
-                  wakeful crosscheck tests/fixtures --engine native,wasm"
+                  wakeful crosscheck tests/fixtures --engine native,wasm\n  \
+                  wakeful log ledger.sqlite --follow"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -40,6 +50,12 @@ enum Command {
     Explain(explain::Explain),
     /// Say in a sentence what an agent does and why, and what would lead to another decision
     Why(why::Why),
+    /// Say where the agent of a ledger stands, on one screen
+    Status(status::Status),
+    /// Print the entries of a ledger, a line each
+    Log(log::Log),
+    /// Verify a ledger, check what must hold at each of its batches, and list what is owed and what looks wrong
+    Doctor(doctor::Doctor),
     /// Play cases with several engines and name the first difference
     Crosscheck(crosscheck::Crosscheck),
     /// Judge our own functions by vectors of the reference runtime
@@ -124,6 +140,53 @@ enum CliError {
     /// There was nothing to judge.
     #[error("the files hold no vector")]
     NoVectors,
+    /// A file of ledgers cannot be opened.
+    #[error(transparent)]
+    Ledger(#[from] SqliteError),
+    /// Nothing was ever appended.
+    #[error("`{}` holds no agent yet: none has appended to it", .0.display())]
+    NoAgents(PathBuf),
+    /// There is more than one.
+    #[error("`{}` holds {count} agents: name one of them with --agent: {agents}", path.display())]
+    SeveralAgents {
+        /// The file.
+        path: PathBuf,
+        /// How many.
+        count: usize,
+        /// Their ids.
+        agents: String,
+    },
+    /// The one that was asked for is not there.
+    #[error("`{}` holds no agent `{asked}`; it holds: {agents}", path.display())]
+    NoSuchAgent {
+        /// The file.
+        path: PathBuf,
+        /// Who was asked for.
+        asked: String,
+        /// Who is there.
+        agents: String,
+    },
+    /// The ledger of an agent cannot be read.
+    #[error("`{}`, agent `{agent}`: {why}", path.display())]
+    Unreadable {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// Why.
+        why: Box<SchedulerError>,
+    },
+    /// Entries were asked for that are not there yet.
+    #[error("the ledger ends at entry {end}: there is nothing after entry {asked}")]
+    PastTheEnd {
+        /// After which entry.
+        asked: Seq,
+        /// The newest.
+        end: Seq,
+    },
+    /// Ctrl-C cannot be listened to.
+    #[error("cannot listen to Ctrl-C: {0}")]
+    NoInterrupt(ctrlc::Error),
     /// The answer cannot be written.
     #[error("cannot write {what}: {why}")]
     Write {
@@ -154,6 +217,9 @@ pub fn main() -> ExitCode {
         Command::Replay(command) => command.run(),
         Command::Explain(command) => command.run(),
         Command::Why(command) => command.run(),
+        Command::Status(command) => command.run(),
+        Command::Log(command) => command.run(),
+        Command::Doctor(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),
         Command::Import(command) => command.run(),

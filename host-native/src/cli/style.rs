@@ -2,6 +2,7 @@
 
 use anstyle::{AnsiColor, Style};
 use comfy_table::{ContentArrangement, Table, presets};
+use indicatif::{ProgressBar, ProgressStyle};
 
 /// Something is as it should be.
 pub(super) const GOOD: Style = AnsiColor::Green.on_default();
@@ -29,5 +30,16 @@ pub(super) fn table(header: &[&str]) -> Table {
 pub(super) fn print(table: &Table) {
     for line in table.lines() {
         anstream::println!("{}", line.trim_end());
+    }
+}
+
+/// How far a long command is; silent where there is no terminal.
+pub(super) fn progress(steps: u64) -> ProgressBar {
+    let bar = ProgressBar::new(steps);
+    let style = ProgressStyle::with_template("{bar:30} {pos}/{len} {msg}");
+    match style {
+        Ok(style) => bar.with_style(style),
+        // INVARIANT: the template above is well formed; the default style would do as well.
+        Err(_) => bar,
     }
 }

@@ -2,7 +2,9 @@
 
 mod agent;
 mod child;
+mod commands;
 mod denied;
+mod doctor;
 mod failing;
 mod files;
 mod processes;

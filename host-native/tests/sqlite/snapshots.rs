@@ -5,9 +5,10 @@ use std::path::Path;
 use rusqlite::Connection;
 use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
-    host::{FIRST_SNAPSHOT, Opening, Scheduler},
+    host::{FIRST_SNAPSHOT, Scheduler},
     id::Seq,
     machine::Options,
+    opening::Opening,
     snapshot::{CORE_VERSION, SnapshotIgnored},
     state::State,
 };

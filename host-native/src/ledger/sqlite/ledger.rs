@@ -31,6 +31,15 @@ impl SqliteLedger {
         self.with("read", |connection, agent| agent.map_or(Ok(Head::START), |agent| head(connection, agent)))
     }
 
+    /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins that it was appended in (contract 1.1).
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn read_with_batches(&mut self, after: Seq, limit: u32) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
+        let Ok(after) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+        self.with("read", |connection, agent| agent.map_or_else(|| Ok(Vec::new()), |agent| page(connection, agent, after, limit)))
+    }
+
     /// Reads with the agent's number, which is looked up until it is there.
     fn with<T>(
         &mut self,
@@ -59,8 +68,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
-        let Ok(after) = i64::try_from(after.0) else { return Ok(Vec::new()) };
-        self.with("read", |connection, agent| agent.map_or_else(|| Ok(Vec::new()), |agent| page(connection, agent, after, limit)))
+        Ok(self.read_with_batches(after, limit)?.into_iter().map(|(entry, _)| entry).collect())
     }
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
@@ -114,9 +122,10 @@ fn append(connection: &mut Connection, agent_id: &AgentId, expected: &Head, rows
     }
     let agent = known.map_or_else(|| enrol(&transaction, agent_id), Ok)?;
     {
-        let mut insert = transaction.prepare_cached("INSERT INTO entries (agent, seq, chain, canonical) VALUES (?1, ?2, ?3, ?4)")?;
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
         for row in rows {
-            insert.execute(params![agent, row.seq, row.chain.as_bytes(), row.canonical])?;
+            insert.execute(params![agent, row.seq, rows[0].seq, row.chain.as_bytes(), row.canonical])?;
         }
     }
     transaction.commit()?;
@@ -138,12 +147,12 @@ fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head> {
     Ok(found.optional()?.unwrap_or(Head::START))
 }
 
-fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite::Result<Vec<EntryBytes>> {
+fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite::Result<Vec<(EntryBytes, Seq)>> {
     let mut statement =
-        connection.prepare_cached("SELECT canonical, chain FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
+        connection.prepare_cached("SELECT canonical, chain, batch FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
     let rows = statement.query_map(params![agent, after, limit], |row| {
         let canonical = row.get_ref(0)?.as_str()?;
-        Ok(EntryBytes::join(canonical, &Chain::from_bytes(row.get(1)?)))
+        Ok((EntryBytes::join(canonical, &Chain::from_bytes(row.get(1)?)), seq(row.get(2)?)))
     })?;
     rows.collect()
 }

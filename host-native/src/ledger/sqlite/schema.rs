@@ -11,7 +11,7 @@ const APPLICATION_ID: i32 = 0x576b_666c;
 
 /// The steps of the schema: the first makes version 1 out of an empty file, the next one would make version 2 out of version 1.
 ///
-/// An entry is kept as its canonical text and its chain (contract 3.4). The key of `entries` keeps an agent's entries together, finds
+/// An entry is kept as its canonical text and its chain (contract 3.4), with the position at which its batch begins. The key of `entries` keeps an agent's entries together, finds
 /// its head and its pages; no other index is needed.
 const STEPS: &[&str] = &["
     CREATE TABLE agents (
@@ -21,6 +21,7 @@ const STEPS: &[&str] = &["
     CREATE TABLE entries (
         agent INTEGER NOT NULL,
         seq INTEGER NOT NULL CHECK (seq > 0),
+        batch INTEGER NOT NULL CHECK (batch BETWEEN 1 AND seq),
         chain BLOB NOT NULL CHECK (length(chain) = 32),
         canonical TEXT NOT NULL,
         PRIMARY KEY (agent, seq)

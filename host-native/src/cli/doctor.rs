@@ -1,0 +1,96 @@
+//! `wakeful doctor`: what is wrong with a ledger, if anything is. It repairs nothing.
+
+use clap::Args;
+use wakeful_core::{check, host::LedgerError, id::Seq, json};
+
+use super::{
+    CliError, Verdict,
+    explain::{entries, word},
+    ledger::LedgerArg,
+    status::counted,
+    style::{self, BAD, FAINT, GOOD, STRONG, painted},
+};
+use crate::doctor::{self, Examination, Recorded, SnapshotFound};
+
+/// How many recorded diagnostics are listed; `wakeful log --diagnostics` has them all.
+const LISTED: usize = 10;
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 nothing is wrong; 1 something is: damage, something that must hold and did not, or something that looks wrong now; \
+                  2 the file cannot be read. What is owed is not wrong, nor what looked wrong in the past."
+)]
+pub(super) struct Doctor {
+    #[command(flatten)]
+    ledger: LedgerArg,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+impl Doctor {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let (agent, mut ledger) = self.ledger.open()?;
+        let unreadable = |why: LedgerError| self.ledger.unreadable(&agent, why);
+        let bar = style::progress(ledger.head().map_err(unreadable)?.seq.0);
+        let found = doctor::examine(&agent, &mut ledger, |seq| bar.set_position(seq.0)).map_err(unreadable)?;
+        bar.finish_and_clear();
+        if self.json {
+            anstream::println!("{}", json::write(&found));
+        } else {
+            print(&found);
+        }
+        Ok(if found.is_well() { Verdict::Well } else { Verdict::Differs })
+    }
+}
+
+fn print(found: &Examination) {
+    let entries_of = counted(usize::try_from(found.head.seq.0).unwrap_or(usize::MAX), "entry");
+    let batches = counted(usize::try_from(found.batches).unwrap_or(usize::MAX), "batch");
+    anstream::println!("{}  {entries_of} in {batches}", painted(STRONG, found.agent_id.as_str()));
+    match &found.damage {
+        None => line("chain", &painted(GOOD, &format!("holds, head {}", found.head))),
+        Some(why) => {
+            line("chain", &painted(BAD, why));
+            line("", &painted(FAINT, &format!("what follows is about the ledger up to entry {}", found.head.seq)));
+        }
+    }
+    match &found.snapshot {
+        SnapshotFound::None => line("snapshot", "none"),
+        SnapshotFound::Good { seq } => line("snapshot", &painted(GOOD, &format!("at entry {seq}, says what the log says"))),
+        SnapshotFound::OtherVersion { why } => line("snapshot", why),
+        SnapshotFound::Bad { why } => line("snapshot", &painted(BAD, why)),
+    }
+    if found.breaches.is_empty() {
+        let count = check::ALL.len();
+        line("must hold", &painted(GOOD, &format!("all {count} invariants held after each batch")));
+    }
+    for broken in &found.breaches {
+        line("broken", &format!("{}{}", painted(BAD, &format!("{}: {}", broken.id, broken.says)), entries(&[broken.seq])));
+    }
+    for owed in &found.obligations {
+        let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
+        let when = owed.held_by.as_ref().map_or(when, |rule| format!("held back by {rule}"));
+        line("owed", &format!("{} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq])));
+    }
+    for odd in &found.diagnostics {
+        let seqs: Vec<Seq> = odd.seq.into_iter().collect();
+        line("odd", &format!("{}{}", painted(BAD, &odd.diagnostic.message), entries(&seqs)));
+        line("", &painted(FAINT, &odd.diagnostic.evidence.join(", ")));
+    }
+    print_recorded(&found.recorded);
+}
+
+fn print_recorded(recorded: &[Recorded]) {
+    let older = recorded.len().saturating_sub(LISTED);
+    if older > 0 {
+        line("recorded", &painted(FAINT, &format!("{} more, see `wakeful log --diagnostics`", counted(older, "diagnostic"))));
+    }
+    for one in recorded.iter().skip(older) {
+        line("recorded", &format!("{} at {}{}", one.message, one.at, entries(&[one.seq])));
+    }
+}
+
+fn line(what: &str, says: &str) {
+    anstream::println!("{}", format!("{what:<10} {says}").trim_end());
+}

@@ -1,0 +1,76 @@
+//! Which ledger a command looks at: a file, and the agent in it where there are several. It is opened for reading only.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use wakeful_core::{host::SchedulerError, id::AgentId};
+
+use super::CliError;
+use crate::ledger::{SqliteFile, SqliteLedger};
+
+/// How many agents an error lists.
+const LISTED: usize = 20;
+
+#[derive(Args)]
+pub(super) struct LedgerArg {
+    /// A file of ledgers; another process may be writing to it
+    #[arg(value_name = "LEDGER")]
+    ledger: PathBuf,
+    /// The agent; not needed where the file holds one
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+}
+
+impl LedgerArg {
+    /// The agent and its ledger.
+    pub(super) fn open(&self) -> Result<(AgentId, SqliteLedger), CliError> {
+        let file = SqliteFile::open_read_only(&self.ledger)?;
+        let agent = choose(&self.ledger, file.agents()?, self.agent.as_deref())?;
+        let ledger = file.ledger(&agent);
+        Ok((agent, ledger))
+    }
+
+    /// The error of a ledger of this file that cannot be read.
+    pub(super) fn unreadable(&self, agent: &AgentId, why: impl Into<SchedulerError>) -> CliError {
+        CliError::Unreadable { path: self.ledger.clone(), agent: agent.clone(), why: Box::new(why.into()) }
+    }
+}
+
+fn choose(path: &Path, mut agents: Vec<AgentId>, asked: Option<&str>) -> Result<AgentId, CliError> {
+    let path = path.to_owned();
+    match asked {
+        Some(id) => match agents.iter().position(|agent| agent.as_str() == id) {
+            Some(at) => Ok(agents.swap_remove(at)),
+            None => Err(CliError::NoSuchAgent { path, asked: id.to_owned(), agents: listed(&agents) }),
+        },
+        None if agents.len() > 1 => Err(CliError::SeveralAgents { path, count: agents.len(), agents: listed(&agents) }),
+        None => agents.pop().ok_or(CliError::NoAgents(path)),
+    }
+}
+
+fn listed(agents: &[AgentId]) -> String {
+    let mut names: Vec<_> = agents.iter().take(LISTED).map(|agent| format!("`{agent}`")).collect();
+    names.extend((agents.len() > LISTED).then(|| format!("and {} more", agents.len() - LISTED)));
+    if names.is_empty() { "none".to_owned() } else { names.join(", ") }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_agent_is_asked_for_only_where_there_are_several() {
+        let agents = |count: usize| (0..count).map(|number| AgentId::from(format!("a{number}"))).collect::<Vec<_>>();
+        let said = |count: usize, asked: Option<&str>| match choose(Path::new("F"), agents(count), asked) {
+            Ok(agent) => agent.to_string(),
+            Err(why) => why.to_string(),
+        };
+        assert_eq!(said(1, None), "a0");
+        assert_eq!(said(3, Some("a1")), "a1");
+        assert_eq!(said(2, None), "`F` holds 2 agents: name one of them with --agent: `a0`, `a1`");
+        assert_eq!(said(1, Some("b")), "`F` holds no agent `b`; it holds: `a0`");
+        assert_eq!(said(0, Some("b")), "`F` holds no agent `b`; it holds: none");
+        assert_eq!(said(0, None), "`F` holds no agent yet: none has appended to it");
+        assert!(said(23, None).ends_with("`a19`, and 3 more"), "{}", said(23, None));
+    }
+}

@@ -1,0 +1,122 @@
+//! `wakeful status`: where an agent stands, on one screen.
+
+use clap::Args;
+use wakeful_core::{
+    derive::summary::{AgentSummary, SetAside},
+    explain::Explanation,
+    json,
+    ladder::Boundary,
+    machine::Options,
+    opening::{self, Opening},
+};
+
+use super::{
+    CliError, Verdict,
+    explain::word,
+    ledger::LedgerArg,
+    style::{BAD, FAINT, STRONG, painted},
+};
+
+#[derive(Args)]
+pub(super) struct Status {
+    #[command(flatten)]
+    ledger: LedgerArg,
+    /// Print one JSON object: the core's `AgentSummary`
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let (agent, mut ledger) = self.ledger.open()?;
+        let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+        let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(&agent, why))?;
+        let summary = machine.summary();
+        if self.json {
+            anstream::println!("{}", json::write(&summary));
+            return Ok(Verdict::Well);
+        }
+        let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
+        print(&summary, &explanation, &opening);
+        Ok(Verdict::Well)
+    }
+}
+
+fn print(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) {
+    anstream::println!("{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
+    anstream::println!("{}\n", explanation.sentence);
+    let closure = &summary.closure;
+    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
+    line("posture", &format!("{}: {}", word(summary.scheduling_posture.posture), summary.scheduling_posture.reason));
+    line("closure", &format!("{}{waits}", word(closure.outcome)));
+    line("turn", &turn(summary));
+    line("focus", &summary.current_work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`")));
+    line("queue", &format!("{} waiting", counted(summary.pending, "message")));
+    line("tasks", &format!("{} active", summary.active_task_count));
+    for intent in &summary.active_waiting_intents {
+        line("intent", &format!("`{}` {}, triggered {}", intent.id, intent.description, times(intent.trigger_count)));
+    }
+    for wait in &summary.active_wait_conditions {
+        let of = wait.work_item_id.as_ref().map_or_else(|| "the agent".to_owned(), |id| format!("`{id}`"));
+        line("wait", &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for));
+    }
+    for wrong in &explanation.diagnostics {
+        line("odd", &painted(BAD, &wrong.message));
+    }
+    line("wakes", &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()));
+    for aside in aside(&summary.set_aside) {
+        line("aside", &aside);
+    }
+    line("head", &explanation.head.to_string());
+    line("opened", &painted(FAINT, &opened(opening)));
+}
+
+fn line(what: &str, says: &str) {
+    anstream::println!("{what:<8} {says}");
+}
+
+fn turn(summary: &AgentSummary) -> String {
+    match (&summary.current_run_id, summary.last_turn_terminal) {
+        (Some(run), _) => format!("{}, run `{run}` is open", summary.turn_index),
+        (None, Some(ended)) => format!("{}, {}", summary.turn_index, word(ended)),
+        (None, None) if summary.turn_index == 0 => "none yet".to_owned(),
+        (None, None) => summary.turn_index.to_string(),
+    }
+}
+
+fn aside(aside: &SetAside) -> Vec<String> {
+    let counts = [
+        (aside.foreign_records, "of other agents"),
+        (aside.carried_records, "carried from an import"),
+        (aside.refused_records, "refused by a terminal status"),
+        (aside.queue_entries_without_message as u64, "of the queue without their message"),
+    ];
+    let told = counts.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{} {what}", counted(usize::try_from(count).unwrap_or(usize::MAX), "record"))).collect()
+}
+
+/// How a ledger was opened, in words.
+fn opened(opening: &Opening) -> String {
+    let verified = counted(usize::try_from(opening.verified).unwrap_or(usize::MAX), "entry");
+    match (&opening.snapshot, &opening.ignored) {
+        (Some(seq), _) => format!("from the snapshot at entry {seq} and {verified} after it"),
+        (None, Some(why)) => format!("from {verified}; {why}"),
+        (None, None) => format!("from {verified}"),
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// A number of things, with the plural of English.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    if count == 1 {
+        return format!("1 {what}");
+    }
+    match what.strip_suffix('y') {
+        Some(stem) => format!("{count} {stem}ies"),
+        None if what.ends_with("ch") => format!("{count} {what}es"),
+        None => format!("{count} {what}s"),
+    }
+}

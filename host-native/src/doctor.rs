@@ -1,0 +1,238 @@
+//! The doctor: reads a whole ledger and says what is wrong with it. It repairs nothing and appends nothing.
+
+use serde::Serialize;
+use wakeful_core::{
+    check,
+    derive::{
+        diagnostic::{self, Diagnostic},
+        obligation::{self, Obligation},
+    },
+    entry::{Entry, EntryBytes, EventKind, Head, Record},
+    host::{Ledger, LedgerError},
+    id::{AgentId, Seq},
+    machine::{Machine, OpenError, Options},
+    snapshot::{Snapshot, SnapshotIgnored},
+    state::State,
+    time::Timestamp,
+};
+
+use crate::ledger::SqliteLedger;
+
+/// How many entries are read at once.
+const PAGE: u32 = 512;
+
+/// What was found in a ledger.
+#[derive(Clone, Debug, Serialize)]
+pub struct Examination {
+    /// Whose ledger it is.
+    pub agent_id: AgentId,
+    /// The newest entry up to which it is whole; the rest is about the ledger up to there.
+    pub head: Head,
+    /// In how many batches it was appended.
+    pub batches: u64,
+    /// Why it cannot be read on from there (contract 3.4); none where it is whole.
+    pub damage: Option<String>,
+    /// What its newest snapshot is worth.
+    pub snapshot: SnapshotFound,
+    /// What a batch broke of what must hold (contract 14).
+    pub breaches: Vec<Broken>,
+    /// What is owed now (contract 9.1).
+    pub obligations: Vec<Obligation>,
+    /// What looks wrong now (contract 11.3).
+    pub diagnostics: Vec<Odd>,
+    /// What looked wrong when it was recorded.
+    pub recorded: Vec<Recorded>,
+}
+
+/// What the newest snapshot is worth (contract 3.5).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "snapshot", rename_all = "snake_case")]
+pub enum SnapshotFound {
+    /// There is none.
+    None,
+    /// It says what the log says.
+    Good {
+        /// Where it stands.
+        seq: Seq,
+    },
+    /// It was made by another version, and the next one replaces it.
+    OtherVersion {
+        /// Which one.
+        why: String,
+    },
+    /// It is damaged, or says something else than the log.
+    Bad {
+        /// What is wrong with it.
+        why: String,
+    },
+}
+
+/// Something that must hold and did not.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Broken {
+    /// Its number in contract 14.
+    pub id: &'static str,
+    /// What is wrong, in a sentence.
+    pub says: String,
+    /// The entry that breaks it, or the first of the batch that does.
+    pub seq: Seq,
+}
+
+/// Something that looks wrong, and the entry that it is about.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Odd {
+    /// What looks wrong.
+    #[serde(flatten)]
+    pub diagnostic: Diagnostic,
+    /// The newest entry of the item, intent or condition that it is about; none where it is about the agent.
+    pub seq: Option<Seq>,
+}
+
+/// A diagnostic that was recorded.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Recorded {
+    /// The entry.
+    pub seq: Seq,
+    /// When.
+    pub at: Timestamp,
+    /// What looked wrong.
+    pub message: String,
+}
+
+impl Examination {
+    /// Whether nothing is wrong: the ledger is whole, its snapshot can be used or will be replaced, all held, and nothing looks wrong now.
+    #[must_use]
+    pub fn is_well(&self) -> bool {
+        let snapshot = !matches!(self.snapshot, SnapshotFound::Bad { .. });
+        self.damage.is_none() && snapshot && self.breaches.is_empty() && self.diagnostics.is_empty()
+    }
+}
+
+/// Reads a ledger from its first entry on, verifies and folds it, and checks each of its batches. Tells of each entry that is done: the
+/// checks look at the whole state after each batch, so a long ledger takes minutes.
+///
+/// # Errors
+/// Where the file cannot be read; what is wrong with what was read is in the examination.
+pub fn examine(agent_id: &AgentId, ledger: &mut SqliteLedger, mut done: impl FnMut(Seq)) -> Result<Examination, LedgerError> {
+    let kept = ledger.load_snapshot().map(|text| text.map(|text| Snapshot::open(&text)));
+    let mut fold =
+        Fold { machine: Machine::new(Options::new(agent_id.clone())), batch: None, batches: 0, breaches: Vec::new(), recorded: Vec::new() };
+    let mut at_snapshot = None;
+    let damage = loop {
+        let page = ledger.read_with_batches(fold.machine.head().seq, PAGE)?;
+        if page.is_empty() {
+            break None;
+        }
+        let read = page.iter().try_for_each(|(bytes, batch)| {
+            fold.load(bytes, *batch)?;
+            done(fold.machine.head().seq);
+            if let Ok(Some(Ok(state))) = &kept
+                && state.head.seq == fold.machine.head().seq
+            {
+                at_snapshot = Some(state == fold.machine.state());
+            }
+            Ok::<(), OpenError>(())
+        });
+        if let Err(why) = read {
+            // A batch that is there by half was never a state of the agent.
+            fold.batch = None;
+            break Some(why.to_string());
+        }
+    };
+    fold.end_batch();
+    let state = fold.machine.state();
+    Ok(Examination {
+        agent_id: agent_id.clone(),
+        head: state.head,
+        batches: fold.batches,
+        snapshot: snapshot_found(kept, at_snapshot, damage.is_some()),
+        damage,
+        obligations: obligation::all(state),
+        diagnostics: diagnostic::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
+        breaches: fold.breaches,
+        recorded: fold.recorded,
+    })
+}
+
+/// What a stored snapshot opened as, if there is one.
+type Kept = Result<Option<Result<State, SnapshotIgnored>>, LedgerError>;
+
+/// `equal` says whether the log says the same where the snapshot stands; none where it does not reach it.
+fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> SnapshotFound {
+    let bad = |why: String| SnapshotFound::Bad { why };
+    let state = match kept {
+        Ok(None) => return SnapshotFound::None,
+        Ok(Some(Ok(state))) => state,
+        Ok(Some(Err(why @ SnapshotIgnored::OtherVersion { .. }))) => return SnapshotFound::OtherVersion { why: why.to_string() },
+        Ok(Some(Err(why))) => return bad(why.to_string()),
+        Err(why) => return bad(why.to_string()),
+    };
+    let seq = state.head.seq;
+    match equal {
+        Some(true) => SnapshotFound::Good { seq },
+        Some(false) => bad(format!("the snapshot at entry {seq} is not what the log gives there")),
+        None if is_damaged => bad(format!("the snapshot at entry {seq} stands beyond the damage, so nothing says whether it is right")),
+        None => bad(OpenError::HeadBelowSnapshot { snapshot: seq }.to_string()),
+    }
+}
+
+/// The newest entry of what a diagnostic is about.
+fn subject(state: &State, diagnostic: &Diagnostic) -> Option<Seq> {
+    let item = diagnostic.work_item_id.as_ref().and_then(|id| state.work.items.get(id)).map(|item| item.seq);
+    let intent = diagnostic.waiting_intent_id.as_ref().and_then(|id| state.waiting.intents.get(id)).map(|wait| wait.seq);
+    let condition = diagnostic.wait_condition_id.as_ref().and_then(|id| state.waiting.conditions.get(id)).map(|wait| wait.seq);
+    condition.or(intent).or(item)
+}
+
+/// A ledger as far as it is read.
+struct Fold {
+    machine: Machine,
+    batch: Option<Batch>,
+    batches: u64,
+    breaches: Vec<Broken>,
+    recorded: Vec<Recorded>,
+}
+
+/// A batch, and the state that it met.
+struct Batch {
+    first: Seq,
+    before: State,
+    entries: Vec<Entry>,
+}
+
+impl Fold {
+    fn load(&mut self, bytes: &EntryBytes, first: Seq) -> Result<(), OpenError> {
+        let entry = bytes.open(&self.machine.head())?;
+        if self.batch.as_ref().is_none_or(|batch| batch.first != first) {
+            self.end_batch();
+            self.batch = Some(Batch { first, before: self.machine.state().clone(), entries: Vec::new() });
+        }
+        self.machine.load(bytes)?;
+        self.recorded.extend(recorded(&entry));
+        if let Some(batch) = &mut self.batch {
+            batch.entries.push(entry);
+        }
+        Ok(())
+    }
+
+    /// Checks the batch that was read, if one was.
+    fn end_batch(&mut self) {
+        let Some(batch) = self.batch.take() else { return };
+        self.batches += 1;
+        let broken = check::breaches(&batch.before, &batch.entries, self.machine.state());
+        self.breaches.extend(broken.into_iter().map(|breach| Broken {
+            id: breach.id,
+            says: breach.says,
+            seq: breach.seq.unwrap_or(batch.first),
+        }));
+    }
+}
+
+fn recorded(entry: &Entry) -> Option<Recorded> {
+    let Record::Event(event) = &entry.record else { return None };
+    if event.kind != EventKind::SchedulerDiagnostic.as_str() {
+        return None;
+    }
+    let message = event.data.as_ref()?.field("message")?.read().ok()?;
+    Some(Recorded { seq: entry.seq, at: entry.at, message })
+}
