@@ -237,7 +237,7 @@ fn log_follows_a_writer_and_ends_well_at_an_interrupt() {
         assert!(line.contains(&format!("message     operator prompt `later-{number}`: later-{number}")), "{line}");
         assert!(next().contains(&format!("queue       `later-{number}` queued")));
     }
-    let told = Command::new("kill").args(["-INT", &child.id().to_string()]).status().expect("kill runs");
+    let told = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().expect("a shell runs");
     assert!(told.success());
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));

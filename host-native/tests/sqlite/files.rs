@@ -46,6 +46,28 @@ fn an_empty_file_becomes_a_ledger_for_a_writer_and_is_none_for_a_reader() {
     SqliteFile::open_read_only(&path).expect("and then a reader");
 }
 
+/// Whoever comes first makes the file; nobody finds it half made.
+#[test]
+fn a_new_file_may_be_opened_by_many_at_once() {
+    for round in 0..20 {
+        let folder = tempfile::tempdir().expect("a folder");
+        let path = folder.path().join("ledger.sqlite");
+        let start = std::sync::Barrier::new(6);
+        std::thread::scope(|scope| {
+            for number in 0..6 {
+                let (path, start) = (&path, &start);
+                scope.spawn(move || {
+                    start.wait();
+                    let file = SqliteFile::open(path).unwrap_or_else(|why| panic!("round {round}: {why}"));
+                    let id = format!("agent-{number}");
+                    observed(&id, ledger(&file, &id)).propose(&prompt("first")).expect("it is recorded");
+                });
+            }
+        });
+        assert_eq!(SqliteFile::open_read_only(&path).and_then(|file| file.agents()).expect("it is whole").len(), 6);
+    }
+}
+
 #[test]
 fn a_newer_schema_is_refused_by_number() {
     let folder = tempfile::tempdir().expect("a folder");

@@ -51,10 +51,7 @@ impl SqliteFile {
         }
         // First the check: a file of another program is not even switched to WAL.
         schema::check(path, &connection)?;
-        let mode: String = connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get(0)).map_err(failed)?;
-        if mode != "wal" {
-            return Err(SqliteError::NoWal { path: path.to_owned(), mode });
-        }
+        enter_wal_mode(path, &connection)?;
         connection.pragma_update(None, "synchronous", "full").map_err(failed)?;
         // Where fsync alone leaves data in the disk's own cache (macOS); without effect elsewhere.
         connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
@@ -108,6 +105,22 @@ impl SqliteFile {
     /// A thread that panicked while it held the connection left no transaction open: dropping one rolls it back.
     fn connection(&self) -> MutexGuard<'_, Connection> {
         self.connection.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Switches a file to WAL mode; one that is in it stays. Where several processes switch a new file at once, SQLite refuses some of them without
+/// any waiting, since two that wait for each other would wait for ever: they let go and try again.
+fn enter_wal_mode(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
+    let since = Instant::now();
+    loop {
+        match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
+            Ok(mode) if mode == "wal" => return Ok(()),
+            Ok(mode) => return Err(SqliteError::NoWal { path: path.to_owned(), mode }),
+            Err(why) => match SqliteError::of(path, "open", &why) {
+                SqliteError::Busy(_) if since.elapsed() < BUSY_TIMEOUT => thread::sleep(BUSY_PAUSE),
+                why => return Err(why),
+            },
+        }
     }
 }
 
