@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        arrival,
+        arrival, autonomy,
         continuation::{self, Met, Resolution},
         diagnostic, head,
     },
@@ -86,9 +86,17 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         message: message.clone(),
         work_item: started.work_item.clone(),
         interrupted_runs: state.turns.interrupted_for(&message.id),
+        deferred: state.queue.deferred.iter().cloned().collect(),
+        deferred_overflow: state.queue.deferred.overflow,
         work_item_rests: rests(state, started.work_item.as_ref()),
     };
     records.push(Record::Turn(started));
+    // contract 9.5: the turn that uses up what the agent may start by itself says so.
+    let by_itself = !autonomy::is_from_outside(state, message);
+    if by_itself && state.turns.autonomous + 1 == state.control.policy.autonomous_turns.get() {
+        let diagnostic = diagnostic::agent_parked(state.control.policy.autonomous_turns.get());
+        records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
+    }
     Effect::StartTurn(request)
 }
 

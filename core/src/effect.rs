@@ -60,6 +60,12 @@ pub struct TurnRequest {
     /// Runs that were interrupted before this one; their recorded tool calls are never run again (contract 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupted_runs: Vec<RunId>,
+    /// What was said since the last turn that completed, and reached none; oldest first (contract 5.3).
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub deferred: Vec<MessageRecord>,
+    /// How many more there were than the policy keeps.
+    #[serde(default, skip_serializing_if = "crate::json::is_zero")]
+    pub deferred_overflow: u64,
     /// Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for something (contract 9.4).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub work_item_rests: bool,

@@ -84,6 +84,12 @@ impl schemars::JsonSchema for RawJson {
     }
 }
 
+/// Whether a count need not be written.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub(crate) fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
 /// A value that serializes as it is printed.
 pub(crate) struct Printed<'a, T>(pub(crate) &'a T);
 

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    derive::continuation::Resolution,
+    derive::{autonomy, continuation::Resolution},
     entry::{Entry, EventKind, EventRecord, Head, Place, Record},
     id::{MessageId, Seq},
     ladder::{Decision, key::Key},
@@ -11,8 +11,8 @@ use crate::{
         context::Context,
         control::{AgentImported, Control, ControlRecord},
         queue::{
-            DeadlineNote, HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueStatus, RecheckNote, SystemWaitNote,
-            WorkQueueNote,
+            DeadlineNote, HintTickNote, MessageKind, MessageOrigin, MessageRecord, Queue, QueueEntryRecord, QueueStatus, RecheckNote,
+            SystemWaitNote, WorkQueueNote,
         },
         task::{TaskRecord, Tasks},
         turn::{self, AbortReason, LastTerminal, OpenRun, Owed, RunStatus, TurnRecord, TurnTerminalKind, Turns},
@@ -87,6 +87,9 @@ impl State {
         match record {
             Record::Message(record) => self.fold_message(place, record),
             Record::QueueEntry(record) => {
+                if place.live {
+                    self.fold_deferred(record);
+                }
                 self.queue.apply_entry(place, record);
                 if record.status.is_terminal() {
                     self.turns.message_settled(&record.message_id);
@@ -135,6 +138,14 @@ impl State {
                 }
             }
         }
+    }
+
+    /// contract 5.3: what is settled without a turn that read it is told by the next one.
+    fn fold_deferred(&mut self, record: &QueueEntryRecord) {
+        let Some(held) = self.queue.message(&record.message_id).cloned() else { return };
+        let in_run = self.queue.is_in_run(&record.message_id);
+        let run = self.turns.run.as_ref().map(|run| &run.run_id);
+        self.queue.deferred.settled(&held, record, in_run, run, self.control.policy.deferred_cap);
     }
 
     fn fold_task(&mut self, place: &Place, record: &TaskRecord) {
@@ -210,6 +221,11 @@ impl State {
     }
 
     fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
+        if place.live && record.status == RunStatus::Started {
+            let message = self.queue.message(&record.message_id);
+            let from_outside = message.is_some_and(|held| autonomy::is_from_outside(self, &held.record));
+            self.turns.autonomous = if from_outside { 0 } else { self.turns.autonomous + 1 };
+        }
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
         let progress = progress::of_turn(self, record).filter(|_| was_open && record.status == RunStatus::Terminal);
         self.turns.apply(place, record);
@@ -217,6 +233,7 @@ impl State {
             RunStatus::Started => {
                 self.control.wake();
                 self.queue.set_in_run(&record.message_id, true);
+                self.queue.deferred.listed(&record.run_id);
             }
             RunStatus::Interrupted => {
                 self.queue.set_in_run(&record.message_id, false);
@@ -225,6 +242,7 @@ impl State {
                 }
             }
             RunStatus::Terminal => {
+                self.queue.deferred.ended(record);
                 if record.kind == Some(TurnTerminalKind::Completed) {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
                 }

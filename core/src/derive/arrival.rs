@@ -2,7 +2,7 @@
 
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 
-use super::{obligation::ObligationKind, recheck};
+use super::{autonomy, obligation::ObligationKind, recheck};
 use crate::{
     entry::Record,
     id::{MessageId, Seq},
@@ -78,6 +78,11 @@ impl<'a> Arrival<'a> {
         }
     }
 
+    /// Whether it reaches a parked agent (contract 9.5).
+    fn is_from_outside(&self) -> bool {
+        matches!(self, Self::Timer(timer) if autonomy::keeps_coming(&timer.record))
+    }
+
     /// The records that turn it into a queued message; the entry at `seq` records the message.
     fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
         match self {
@@ -102,7 +107,8 @@ pub fn pending(state: &State) -> impl Iterator<Item = Arrival<'_>> {
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none()).map(Arrival::Retry);
     let with_recheck = state.work.items.values().filter(|item| recheck::pending_at(item).is_some());
     let rechecks = with_recheck.filter(move |item| !waits(item.recheck.as_ref().map(|told| &told.message_id))).map(Arrival::Recheck);
-    timers.chain(deadlines).chain(retries).chain(rechecks)
+    let is_parked = autonomy::is_parked(state);
+    timers.chain(deadlines).chain(retries).chain(rechecks).filter(move |arrival| !is_parked || arrival.is_from_outside())
 }
 
 /// What is due, earliest first.

@@ -118,6 +118,13 @@ pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic 
     }
 }
 
+/// An agent that has started as many turns in a row by itself as it may (contract 9.5).
+#[must_use]
+pub fn agent_parked(turns: u64) -> Diagnostic {
+    let evidence = Vec::from([format!("autonomous_turns={turns}")]);
+    Diagnostic::new(DiagnosticKind::Parked, "the agent is parked after this turn until input from outside", evidence)
+}
+
 /// All that looks wrong in a state.
 #[must_use]
 pub fn all(state: &State) -> Vec<Diagnostic> {

@@ -2,6 +2,7 @@
 
 use crate::{
     derive::{
+        autonomy,
         readiness::{self, SchedulingState},
         recheck,
     },
@@ -20,6 +21,8 @@ use crate::{
 pub fn of(state: &State) -> Option<&Held> {
     match &state.turns.run {
         Some(_) => state.queue.interjection(),
+        // contract 9.5: input from outside goes past the rest of the queue of a parked agent.
+        None if autonomy::is_parked(state) => state.queue.waiting().find(|held| autonomy::may_be_taken(state, held)),
         None => state.queue.head(state.control.policy.lane_burst),
     }
 }

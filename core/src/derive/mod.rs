@@ -1,6 +1,7 @@
 //! Derivations: pure readings of the state. Nothing here is kept, so nothing here can drift (contract 6, 9).
 
 pub mod arrival;
+pub mod autonomy;
 pub mod closure;
 pub mod continuation;
 pub mod diagnostic;

@@ -7,7 +7,7 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{arrival, readiness::SchedulingState};
+use super::{arrival, autonomy, readiness::SchedulingState};
 use crate::{
     id::Seq,
     ladder::{Boundary, View, view::KeyView},
@@ -70,12 +70,15 @@ pub fn all(state: &State) -> Vec<Obligation> {
     use ObligationKind as Kind;
     // What an instant will enable is owed already.
     let view = View::of(state, Boundary::RunLoopIdle, Timestamp::MAX);
-    let mut all: Vec<_> = state.queue.waiting().map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
-    let interrupted = state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
+    let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
+    let mut all: Vec<_> = takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
+    let is_parked = autonomy::is_parked(state);
+    let interrupted = state.turns.interrupted.iter().filter(|run| !is_parked && !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {
-        if key.spent_by.is_none() {
+        // contract 9.5: of these only a hint moves a parked agent.
+        if key.spent_by.is_none() && (!is_parked || kind == Kind::WakeHint) {
             all.push(Obligation { held_by: held(row), enabled_at: key.enabled_at, ..Obligation::new(kind, &key.key, seq) });
         }
     };

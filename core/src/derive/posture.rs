@@ -8,6 +8,7 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 use super::{
+    autonomy,
     readiness::SchedulingState,
     status,
     work_queue::{Candidate, WorkQueue},
@@ -83,6 +84,9 @@ pub fn of(state: &State) -> AgentPosture {
             work_item_id: state.turns.item_of_run().cloned(),
             ..AgentPosture::new(Posture::ActiveTurn, "agent has an active turn")
         };
+    }
+    if autonomy::is_parked(state) {
+        return AgentPosture::new(Posture::Blocked, "agent is parked until input from outside");
     }
     if state.queue.has_queued() {
         return AgentPosture::new(Posture::HasQueuedInput, "agent has queued input");

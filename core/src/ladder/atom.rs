@@ -51,6 +51,7 @@ pub(super) const HEAD_REENTERS: Atom =
     Atom { name: "head_reenters_model", holds: |view| view.head.as_ref().is_some_and(HeadView::reenters) };
 pub(super) const TURNS_ALLOWED: Atom = Atom { name: "turns_allowed", holds: |view| view.turns_allowed };
 pub(super) const HAS_HINT: Atom = Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
+pub(super) const NOT_PARKED: Atom = Atom { name: "agent_not_parked", holds: |view| !view.is_parked };
 pub(super) const CURRENT_RUNNABLE: Atom =
     Atom { name: "current_item_runnable", holds: |view| view.current_state() == Some(SchedulingState::Runnable) };
 pub(super) const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
@@ -58,7 +59,9 @@ pub(super) const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: 
 /// asks for waits first does not ask for work there.
 pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
     name: "no_runnable_work",
-    holds: |view| !view.work_before_waits || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable)),
+    holds: |view| {
+        !view.work_before_waits || view.is_parked || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable))
+    },
 };
 pub(super) const AGENT_WAITS_FOR_EXTERNAL: Atom = Atom {
     name: "agent_waits_for_external",

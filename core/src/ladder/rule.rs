@@ -12,7 +12,7 @@ use super::{
     atom::{
         AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE, CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED,
         HAS_RUN, HAS_SYSTEM_WAIT, HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP, IS_CLOSING,
-        IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
+        IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
         WAITS_FOR_TIMER,
     },
     decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode, Tick, Verdict},
@@ -267,7 +267,7 @@ pub(super) const CONTINUE_ACTIVE: Rule = Rule {
     id: "5.continue_active",
     says: "the item that has the focus is offered to the model, once per epoch",
     kind: DecisionKind::EmitSystemTick,
-    guard: &[CURRENT_RUNNABLE],
+    guard: &[NOT_PARKED, CURRENT_RUNNABLE],
     keys: |view| view.current.iter().map(|(item, _)| &item.key).collect(),
     decide: |view| Verdict {
         because: [
@@ -283,7 +283,7 @@ pub(super) const QUEUED_AVAILABLE: Rule = Rule {
     id: "6.queued_available",
     says: "the first other runnable item is offered to the model, once per epoch",
     kind: DecisionKind::EmitSystemTick,
-    guard: &[HAS_QUEUED],
+    guard: &[NOT_PARKED, HAS_QUEUED],
     keys: |view| view.queued.iter().map(|item| &item.key).collect(),
     decide: |view| {
         let item = view.queued.iter().find(|item| item.key.spent_by.is_none());
@@ -295,7 +295,7 @@ pub(super) const SYSTEM_WAIT: Rule = Rule {
     id: "7.system_wait",
     says: "a wait for the runtime itself is ticked, once",
     kind: DecisionKind::EmitSystemTick,
-    guard: &[HAS_SYSTEM_WAIT],
+    guard: &[NOT_PARKED, HAS_SYSTEM_WAIT],
     keys: |view| view.system_waits.iter().map(|wait| &wait.key).collect(),
     decide: |view| {
         let wait = view.system_waits.iter().find(|wait| wait.key.spent_by.is_none());
@@ -401,7 +401,7 @@ pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
     id: "9.queue_not_empty",
     says: "while messages wait the agent does not rest",
     kind: DecisionKind::Noop,
-    guard: &[QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
+    guard: &[NOT_PARKED, QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
     keys: NO_KEYS,
     decide: |view| Verdict { reason: "queue_not_empty".into(), evidence: Vec::from([status(view), queue_len(view)]), ..Verdict::default() },
 };

@@ -8,6 +8,7 @@ use super::{
 };
 use crate::{
     derive::{
+        autonomy,
         continuation::{self, Resolution},
         head,
         readiness::{self, SchedulingState},
@@ -149,6 +150,8 @@ pub struct View {
     pub head: Option<HeadView>,
     /// The wake hint that is pending.
     pub hint: Option<HintView>,
+    /// Whether the agent is parked: nothing but input from outside moves it (contract 9.5).
+    pub is_parked: bool,
     /// The item that has the focus, if it is open, and the entry that gave it the focus.
     pub current: Option<(ItemView, Seq)>,
     /// The other runnable items, in the order in which they are offered.
@@ -194,6 +197,7 @@ impl View {
             run: state.turns.run.as_ref().map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
             head: head::of(state).map(|held| head_view(state, held)),
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
+            is_parked: autonomy::is_parked(state),
             current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
             queued: readiness::queued_runnable(state).into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
             system_waits: system_waits(state, now),

@@ -224,6 +224,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
     let current = projection.current_work_item.as_ref().zip(state);
     let waits_for_system = current.filter(|(_, state)| *state == SchedulingState::WaitingSystem);
     View {
+        is_parked: false,
         boundary,
         status: projection.status,
         control_seq: None,

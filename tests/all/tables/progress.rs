@@ -1,13 +1,16 @@
-//! Progress: what becomes of an item that no turn moves, of a message whose runs are interrupted, and of a wait for the runtime (contract
-//! 5.24, 8.4, 9.4).
+//! Progress: what becomes of an item that no turn moves, of an agent that goes on by itself, of a message that reached no turn or whose
+//! runs are interrupted, and of a wait for the runtime (contract 5.3, 5.24, 8.4, 9.4, 9.5).
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    ladder::{DecisionKind, Edition},
+    effect::Effect,
+    ladder::{Boundary, DecisionKind, Edition},
     plane::{queue::QueueStatus, turn::TurnTerminalKind},
 };
 
-use super::driven::{Driven, NOW, abort, condition, end, fact, item, of_item, prompt, prompt_with};
+use super::driven::{
+    Driven, NOW, abort, callback, condition, end, fact, followup, hint, item, of_item, of_task, prompt, prompt_with, task, timer, webhook,
+};
 
 const MINUTE: u64 = 60_000;
 
@@ -131,4 +134,88 @@ fn a_system_wait_ticks_after_its_delay() {
         driven.run();
         assert_eq!(driven.tick_keys(), ["system_wait:c"]);
     }
+}
+
+/// What comes to an agent that has started as many turns by itself as it may.
+#[test]
+fn a_parked_agent_takes_input_from_outside_only() {
+    let interval = json!({"fact": "timer_created", "timer_id": "k", "duration_ms": MINUTE, "interval_ms": MINUTE});
+    for (what, comes, wakes) in [
+        ("operator input", prompt("o"), true),
+        ("an event", webhook("o", "it happened"), true),
+        ("a delivery", callback("o", "e", "it happened"), true),
+        ("a wake hint", hint(json!({"body": {"type": "text", "text": "news"}})), true),
+        ("the result of a task", of_task("task_completed", "t"), true),
+        ("a timer that fires at an interval", interval, true),
+        ("a timer that fires once", timer("k", MINUTE), false),
+        ("a follow-up", followup("o", "go on"), false),
+        ("a new item", item("new"), false),
+    ] {
+        let mut driven = Driven::told(&[json!({"fact": "policy_set", "policy": {"autonomous_turns": 3}}), task("t", None, false)]);
+        driven.tell(&[item("a"), item("b"), item("c"), item("d")]);
+        driven.run_to_rest();
+        assert_eq!((driven.started().len(), driven.diagnostics("parked")), (3, 1), "{what}");
+        assert_eq!(driven.machine().summary().scheduling_posture.posture.to_string(), "blocked", "{what}");
+        assert_eq!(driven.machine().next_wake(driven.now), None, "{what}");
+        driven.tell(&[followup("before", "and this")]);
+        driven.run_to_rest();
+        assert_eq!(driven.started().len(), 3, "{what}: a follow-up waits");
+
+        driven.tell(std::slice::from_ref(&comes));
+        driven.now = NOW.plus_ms(MINUTE);
+        driven.run();
+        assert_eq!(driven.started().len(), if wakes { 4 } else { 3 }, "{what}");
+        if wakes {
+            // It goes past the rest of the queue, and ends the parking.
+            assert_ne!(driven.started().last().map(String::as_str), Some("before"), "{what}");
+            driven.run_to_rest();
+            assert!(driven.started().contains(&"before".to_owned()), "{what}");
+        }
+    }
+}
+
+/// contract 5.3, D11: what was said and reached no turn is told by every turn until one that was told completes.
+#[test]
+fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
+    let listed = |driven: &Driven| -> Vec<Vec<String>> {
+        let started = driven.effects.iter().filter_map(|effect| match effect {
+            Effect::StartTurn(request) => Some(request.deferred.iter().map(|message| message.id.to_string()).collect()),
+            _ => None,
+        });
+        started.collect()
+    };
+    // An event under a wait for the operator is reduced; one that says nothing is not worth telling.
+    let waits = condition("c", "operator", None, json!({"kind": "operator_input"}));
+    let mut driven = Driven::told(&[waits, webhook("w1", "it happened"), webhook("blank", " ")]);
+    driven.run();
+    assert_eq!(driven.started().len(), 0);
+    driven.tell(&[prompt("m1")]);
+    driven.run();
+    driven.tell(&[prompt_with("m2", json!({"priority": "interject"}))]);
+    driven.step_at(Boundary::AfterProviderRound);
+    driven.tell(&[end("provider_failed_needs_recovery"), prompt("m3")]);
+    driven.run();
+    driven.restart();
+    driven.run();
+    driven.tell(&[end("completed"), prompt("m4")]);
+    driven.run();
+    let both = || vec!["w1".to_owned(), "m2".to_owned()];
+    assert_eq!(listed(&driven), [vec!["w1".to_owned()], both(), both(), vec![]]);
+
+    // What goes into a run that completes was read.
+    driven.tell(&[prompt_with("m5", json!({"priority": "interject"}))]);
+    driven.step_at(Boundary::AfterProviderRound);
+    driven.tell(&[end("completed"), prompt("m6")]);
+    driven.run();
+    assert_eq!(listed(&driven).last(), Some(&vec![]));
+
+    // At most as many as the policy says; that there were more is told.
+    let waits = condition("c", "operator", None, json!({"kind": "operator_input"}));
+    let mut driven = Driven::told(&[json!({"fact": "policy_set", "policy": {"deferred_cap": 2}}), waits]);
+    driven.tell(&["e1", "e2", "e3"].map(|id| webhook(id, "it happened")));
+    driven.run();
+    driven.tell(&[prompt("m")]);
+    driven.run();
+    let Some(Effect::StartTurn(request)) = driven.effects.last() else { panic!("{:?}", driven.effects) };
+    assert_eq!((request.deferred.len(), request.deferred_overflow), (2, 1));
 }

@@ -9,6 +9,7 @@ use core::num::NonZeroU64;
 use serde::{Deserialize, Serialize};
 
 use super::{
+    deferred::Deferred,
     envelope::{Priority, QueueStatus},
     record::{MessageRecord, QueueEntryRecord},
 };
@@ -73,6 +74,9 @@ pub struct Queue {
     replaying: BTreeSet<MessageId>,
     passed: Passed,
     ended: BTreeMap<MessageId, (QueueStatus, Seq)>,
+    /// Messages that no turn has read (contract 5.3).
+    #[serde(default)]
+    pub deferred: Deferred,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
@@ -238,6 +242,12 @@ impl Queue {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.interruptions += 1;
         }
+    }
+
+    /// Whether a run has taken this message.
+    #[must_use]
+    pub fn is_in_run(&self, id: &MessageId) -> bool {
+        self.slots.get(id).is_some_and(|slot| slot.in_run)
     }
 
     /// A run took the message, or gave it back by being interrupted.

@@ -1,6 +1,7 @@
 //! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
 
 mod admission;
+mod deferred;
 mod envelope;
 mod lanes;
 pub(crate) mod observed;
@@ -11,6 +12,7 @@ use alloc::{collections::BTreeMap, string::String};
 use serde::{Deserialize, Serialize};
 
 pub use self::{
+    deferred::Deferred,
     envelope::{
         AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
     },

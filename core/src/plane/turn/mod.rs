@@ -115,13 +115,8 @@ pub struct TurnRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<MessageId>,
     /// Which try it is; 0 where it is the first.
-    #[serde(default, skip_serializing_if = "is_zero")]
+    #[serde(default, skip_serializing_if = "crate::json::is_zero")]
     pub attempt: u64,
-}
-
-#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-fn is_zero(attempt: &u64) -> bool {
-    *attempt == 0
 }
 
 impl TurnRecord {

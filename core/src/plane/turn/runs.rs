@@ -94,6 +94,9 @@ pub struct Turns {
     pub interrupted: Vec<InterruptedRun>,
     /// Whether the newest turn was interrupted: it has no terminal and will get none (D10).
     pub newest_interrupted: bool,
+    /// How many turns in a row were started without input from outside (contract 9.5).
+    #[serde(default)]
+    pub autonomous: u64,
     /// Failed turns that are to be tried again, by the first message of their lineage (contract 5.6).
     #[serde(default)]
     pub retries: BTreeMap<MessageId, Retry>,
