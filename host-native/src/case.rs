@@ -7,6 +7,8 @@ use std::{
 
 use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
 
+use crate::story;
+
 /// Something to play.
 #[derive(Clone, Debug)]
 pub struct Case {
@@ -21,7 +23,7 @@ pub struct Case {
 pub enum CaseKind {
     /// A fixture folder: its texts by path.
     Fixture(Folder),
-    /// A story and its text.
+    /// A story and its JSON text.
     Story(Box<Story>, String),
 }
 
@@ -43,7 +45,7 @@ pub enum CaseError {
     #[error("`{}` does not exist", .0.display())]
     NoSuchPath(PathBuf),
     /// The folder holds nothing to play.
-    #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a data folder has `.holon/`, a story is a `.json` file", .0.display())]
+    #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a data folder has `.holon/`, a story is a `.toml` or `.json` file", .0.display())]
     Empty(PathBuf),
     /// The folder holds more than one.
     #[error("`{}` holds {count} cases: name one of them", path.display())]
@@ -125,7 +127,7 @@ fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
         cases.push(Case { name: name_of(path), kind: CaseKind::Fixture(folder) });
     } else {
         for child in children(path)? {
-            if child.is_dir() || child.extension().is_some_and(|extension| extension == "json") {
+            if child.is_dir() || is_story(&child) {
                 load(&child, cases)?;
             }
         }
@@ -133,10 +135,26 @@ fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
     Ok(())
 }
 
+fn is_story(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "json" || extension == "toml")
+}
+
 fn story(path: &Path) -> Result<Case, CaseError> {
-    let text = read(path)?;
-    let story = Story::read(&text).map_err(|why| CaseError::Malformed { path: path.to_owned(), why })?;
+    let (story, text) = load_story(path)?;
     Ok(Case { name: name_of(path), kind: CaseKind::Story(Box::new(story), text) })
+}
+
+/// The story in a file, TOML where its name ends so and else JSON, and its JSON text.
+///
+/// # Errors
+/// Where the file cannot be read or understood.
+pub fn load_story(path: &Path) -> Result<(Story, String), CaseError> {
+    let text = read(path)?;
+    let read = match path.extension().is_some_and(|extension| extension == "toml") {
+        true => story::read_toml(&text),
+        false => Story::read(&text).map(|story| (story, text)),
+    };
+    read.map_err(|why| CaseError::Malformed { path: path.to_owned(), why })
 }
 
 /// The last name of a path without extension, also where the path ends in `.` or `..`.

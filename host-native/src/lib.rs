@@ -15,4 +15,5 @@ pub mod ledger;
 pub mod provider;
 pub mod sandbox;
 pub mod schema;
+pub mod story;
 pub mod trace;

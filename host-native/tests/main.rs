@@ -7,3 +7,4 @@ mod program;
 mod sandbox;
 mod seeded;
 mod sqlite;
+mod stories;

@@ -78,7 +78,7 @@ enum Command {
 /// What is played.
 #[derive(Args)]
 struct Cases {
-    /// Fixture folders, stories (`.json`), or folders of either
+    /// Fixture folders, stories (`.toml`, `.json`), or folders of either
     #[arg(required = true, value_name = "CASE")]
     cases: Vec<PathBuf>,
 }

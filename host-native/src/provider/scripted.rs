@@ -7,7 +7,7 @@ use wakeful_core::{
     host::{Provider, ProviderError},
     id::{MessageId, RunId},
     plane::turn::AbortReason,
-    story::{Command, Player, Story},
+    story::{Command, Cue, Player, Story},
     time::Timestamp,
 };
 
@@ -33,7 +33,7 @@ impl ScriptedProvider {
 
 impl Provider for ScriptedProvider {
     fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        self.player.borrow_mut().start_turn(&request.run_id);
+        self.player.borrow_mut().start_turn(&Cue::from(request));
         Ok(())
     }
 

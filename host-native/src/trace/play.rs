@@ -49,6 +49,7 @@ fn replay_story(name: &str) -> Story {
         starts_at: REPLAYED_AT,
         script: Vec::new(),
         turns: Vec::new(),
+        provider: None,
     }
 }
 

@@ -28,7 +28,7 @@ function playStory(guest, story, look) {
   let scheduler;
   try {
     const provider = {
-      startTurn: (request) => player.startTurn(request.run_id),
+      startTurn: (request) => player.startTurn(request),
       interject: () => {},
       yieldTurn: () => {},
       abortTurn: (runId, reason) => player.abortTurn(runId, reason),

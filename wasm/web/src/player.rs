@@ -1,18 +1,60 @@
 //! The class `Player`: the core's story player, so that a page and the command line play the same.
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 use wakeful_core::{
     host::{ErrorCode, ErrorPlace, ErrorReport},
-    id::RunId,
+    id::{MessageId, RunId, WorkItemId},
     json,
-    story::{self, Story},
+    plane::queue::MessageKind,
+    story::{self, Cue, Story},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{instant, object},
+    crossing::{instant, object, read},
     error::thrown,
 };
+
+/// What a story looks at in the request that a provider got.
+#[derive(Deserialize)]
+struct Request {
+    run_id: RunId,
+    message: Message,
+    work_item: Option<Item>,
+    #[serde(default)]
+    interrupted_runs: Vec<RunId>,
+}
+
+#[derive(Deserialize)]
+struct Message {
+    id: MessageId,
+    kind: MessageKind,
+    body: Body,
+}
+
+/// Structured content says nothing to a story: JavaScript would change it.
+#[derive(Deserialize)]
+struct Body {
+    text: Option<String>,
+}
+
+#[derive(Deserialize)]
+struct Item {
+    work_item_id: WorkItemId,
+}
+
+impl From<Request> for Cue {
+    fn from(request: Request) -> Self {
+        Self {
+            run_id: request.run_id,
+            message_id: request.message.id,
+            kind: request.message.kind,
+            text: request.message.body.text.unwrap_or_default(),
+            item: request.work_item.map(|item| item.work_item_id),
+            replays: !request.interrupted_runs.is_empty(),
+        }
+    }
+}
 
 /// A command as JavaScript sees it. The fact is text, so that its numbers reach the scheduler as they were written.
 #[derive(Serialize)]
@@ -77,10 +119,15 @@ impl Player {
         })
     }
 
-    /// Plays the provider: the facts of the next scripted turn come in, one after the other.
+    /// Plays the provider: the turn that it was asked to start. What happens in it comes in, one fact after the other.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where this is not what a provider gets.
     #[wasm_bindgen(js_name = startTurn)]
-    pub fn start_turn(&mut self, run: String) {
-        self.inner.start_turn(&RunId::from(run));
+    pub fn start_turn(&mut self, #[wasm_bindgen(unchecked_param_type = "TurnRequest")] request: JsValue) -> Result<(), JsValue> {
+        let request: Request = read("turn request", request)?;
+        self.inner.start_turn(&request.into());
+        Ok(())
     }
 
     /// Plays the provider: the run was broken off.

@@ -1,4 +1,4 @@
-// The body of a function that makes a host in memory: it counts the calls that it gets, and keeps the runs that were started.
+// The body of a function that makes a host in memory: it counts the calls that it gets, and keeps the requests of the runs that were started.
 // `MemoryLedger` stands before this text; `nowNanos` is the function's argument.
 const calls = { append: 0, read: 0, now: 0, startTurn: 0 };
 const lines = new MemoryLedger();
@@ -27,7 +27,7 @@ const host = {
   provider: {
     startTurn(request) {
       calls.startTurn += 1;
-      started.push(request.run_id);
+      started.push(request);
     },
     interject() {},
     yieldTurn() {},

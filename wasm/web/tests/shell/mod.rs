@@ -58,7 +58,7 @@ fn play(host: &JsValue, scheduler: &Scheduler, player: &mut Player) -> u32 {
         }
         let started = at(host, "started").unchecked_into::<Array>();
         while started.length() > 0 {
-            player.start_turn(text(&started.shift()));
+            player.start_turn(started.shift()).expect("a request");
         }
     }
     panic!("the story does not end");

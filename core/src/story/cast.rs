@@ -1,0 +1,100 @@
+//! Who plays which turn: the first turn of the story that fits and was not played, else the adversary, else nobody.
+
+use alloc::{collections::BTreeMap, vec::Vec};
+
+use super::{
+    Story,
+    adversary::Adversary,
+    moves::{Move, TaskPlan},
+    steps::{self, Step},
+    turn::{Cue, Does, Turn},
+};
+use crate::{
+    id::{MessageId, TaskId},
+    time::Timestamp,
+};
+
+/// Which part of the story a message plays.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Part {
+    /// This turn of the story.
+    Turn(usize),
+    /// This turn of the adversary, from 1.
+    Adversary(Adversary, u64),
+    /// None: the turn completes at once.
+    Nobody,
+}
+
+/// Gives each message its part. A message keeps it: when its run was interrupted, the replay plays the same turn.
+#[derive(Clone, Debug)]
+pub(super) struct Cast {
+    turns: Vec<Turn>,
+    is_played: Vec<bool>,
+    adversary: Option<(Adversary, u64)>,
+    adversary_turns: u64,
+    parts: BTreeMap<MessageId, Part>,
+}
+
+impl Cast {
+    pub(super) fn of(story: &Story) -> Self {
+        Self {
+            turns: story.turns.clone(),
+            is_played: story.turns.iter().map(|_| false).collect(),
+            adversary: story.provider.map(|understudy| (understudy.adversary, understudy.turns.get())),
+            adversary_turns: 0,
+            parts: BTreeMap::new(),
+        }
+    }
+
+    /// What the turn that starts now comes down to.
+    pub(super) fn steps(&mut self, cue: &Cue, now: Timestamp) -> Vec<Step> {
+        match self.part(cue) {
+            Part::Turn(number) => match self.turns.get(number).map(|turn| &turn.does) {
+                Some(Does::Facts(facts)) => steps::of_facts(facts, cue),
+                Some(Does::Moves(moves)) => steps::of_moves(moves, cue, now),
+                None => steps::of_moves(&[], cue, now),
+            },
+            Part::Adversary(adversary, number) => steps::of_moves(&adversary.moves(cue, number), cue, now),
+            Part::Nobody => steps::of_moves(&[], cue, now),
+        }
+    }
+
+    /// Gives the message its part, without playing it: it was given in an earlier process.
+    pub(super) fn give(&mut self, cue: &Cue) {
+        self.part(cue);
+    }
+
+    fn part(&mut self, cue: &Cue) -> Part {
+        if let Some(part) = self.parts.get(&cue.message_id) {
+            return *part;
+        }
+        let free = self.turns.iter().zip(&self.is_played).position(|(turn, played)| (turn.repeat || !played) && turn.fits(cue));
+        let part = match (free, self.adversary) {
+            (Some(number), _) => {
+                if let Some(played) = self.is_played.get_mut(number) {
+                    *played = true;
+                }
+                Part::Turn(number)
+            }
+            (None, Some((adversary, turns))) if self.adversary_turns < turns => {
+                self.adversary_turns += 1;
+                Part::Adversary(adversary, self.adversary_turns)
+            }
+            (None, _) => Part::Nobody,
+        };
+        self.parts.insert(cue.message_id.clone(), part);
+        part
+    }
+
+    /// The task of this id, where a turn of the story starts it.
+    pub(super) fn task(&self, id: &TaskId) -> Option<&TaskPlan> {
+        let moves = self.turns.iter().filter_map(|turn| match &turn.does {
+            Does::Moves(moves) => Some(moves),
+            Does::Facts(_) => None,
+        });
+        moves.flatten().find_map(|one| match one {
+            Move::StartTask(task) if task.id == *id => Some(task),
+            _ => None,
+        })
+    }
+}

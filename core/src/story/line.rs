@@ -1,0 +1,204 @@
+//! The script: what happens outside, line by line.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+};
+
+use super::{fields::fields, said};
+use crate::{
+    fact::Fact,
+    id::{ExternalTriggerId, WorkItemId},
+    json::RawJson,
+    plane::{
+        control::{Marker, WakeHint},
+        queue::{MessageBody, Priority},
+    },
+    tagged::{names, read_through},
+};
+
+/// One thing that happens outside. The script goes on when the agent rests.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Line {
+    /// A fact comes in.
+    Fact(RawJson),
+    /// The operator says something.
+    Prompt {
+        /// What.
+        text: String,
+        /// In which lane; normal where nothing is said.
+        lane: Option<Priority>,
+        /// About which item.
+        item: Option<WorkItemId>,
+    },
+    /// Something is delivered to an external trigger.
+    Deliver {
+        /// The trigger.
+        trigger: ExternalTriggerId,
+        /// What.
+        text: String,
+    },
+    /// Something says: look again.
+    Hint {
+        /// Why.
+        reason: String,
+        /// The trigger that it names.
+        trigger: Option<ExternalTriggerId>,
+        /// What it says, if it says anything.
+        text: Option<String>,
+    },
+    /// Somebody asks the agent for something.
+    Control(Request),
+    /// Time passes, in milliseconds.
+    Wait(u64),
+    /// Time passes until the agent's next wake.
+    UntilWake,
+}
+
+names! {
+    /// What an agent can be asked for from outside.
+    pub enum Request {
+        /// To run.
+        Start,
+        /// Not to run.
+        Stop,
+        /// To prepare for the end of the process.
+        Shutdown,
+        /// To take the ledger over anew, as after the end of a process.
+        Restart,
+    }
+}
+
+/// What a line can wait for.
+#[derive(serde::Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Until {
+    NextWake,
+}
+
+impl Request {
+    /// The fact that says so.
+    #[must_use]
+    pub fn fact(self) -> Fact {
+        match self {
+            Self::Start => Fact::StartRequested(Marker {}),
+            Self::Stop => Fact::StopRequested(Marker {}),
+            Self::Shutdown => Fact::ShutdownRequested(Marker {}),
+            Self::Restart => Fact::RuntimeRestarted(Marker {}),
+        }
+    }
+}
+
+fields! {
+    /// All fields that some line has; what [`Line`] is read through.
+    LineFields {
+        fact: RawJson,
+        prompt: String,
+        deliver: ExternalTriggerId,
+        hint: String,
+        control: Request,
+        wait_ms: u64,
+        until: Until,
+        text: String,
+        lane: Priority,
+        item: WorkItemId,
+        trigger: ExternalTriggerId,
+    }
+}
+
+impl TryFrom<LineFields> for Line {
+    type Error = String;
+
+    fn try_from(mut line: LineFields) -> Result<Self, String> {
+        if let Some(text) = line.prompt.take() {
+            let read = Self::Prompt { text, lane: line.lane.take(), item: line.item.take() };
+            line.done("prompt", read)
+        } else if let Some(trigger) = line.deliver.take() {
+            let text = line.text.take().ok_or("`deliver` needs `text`: what is delivered")?;
+            line.done("deliver", Self::Deliver { trigger, text })
+        } else if let Some(reason) = line.hint.take() {
+            let read = Self::Hint { reason, trigger: line.trigger.take(), text: line.text.take() };
+            line.done("hint", read)
+        } else if let Some(request) = line.control.take() {
+            line.done("control", Self::Control(request))
+        } else if let Some(fact) = line.fact.take() {
+            line.done("fact", Self::Fact(fact)).map_err(only_one)
+        } else if let Some(ms) = line.wait_ms.take() {
+            line.done("wait_ms", Self::Wait(ms)).map_err(only_one)
+        } else if let Some(Until::NextWake) = line.until.take() {
+            line.done("until", Self::UntilWake).map_err(only_one)
+        } else {
+            Err(only_one("none is there".to_string()))
+        }
+    }
+}
+
+fn only_one(what: String) -> String {
+    format!("a line has exactly one of `fact`, `prompt`, `deliver`, `hint`, `control`, `wait_ms` and `until`: {what}")
+}
+
+read_through!(Line, LineFields);
+
+impl Line {
+    /// The fact that comes in with this line; none where time passes. What a line brings has `id`, so that it comes in once.
+    #[must_use]
+    pub(super) fn fact(&self, id: &str) -> Option<RawJson> {
+        let fact = match self {
+            Self::Fact(fact) => return Some(fact.clone()),
+            Self::Prompt { text, lane, item } => said::prompt(id.into(), text.as_str(), *lane, item.clone()),
+            Self::Deliver { trigger, text } => said::delivery(id.into(), trigger.clone(), text.as_str()),
+            Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
+                external_trigger_id: trigger.clone(),
+                body: text.as_ref().map(MessageBody::text),
+                correlation_id: Some(id.to_string()),
+                ..said::hint(reason.as_str())
+            }),
+            Self::Control(request) => request.fact(),
+            Self::Wait(_) | Self::UntilWake => return None,
+        };
+        Some(RawJson::of(&fact))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    fn refused(text: &str) -> String {
+        json::read::<Line>(text).expect_err("no line").message
+    }
+
+    #[test]
+    fn a_line_with_two_meanings_is_refused() {
+        let why = refused(r#"{"wait_ms":1,"until":"next_wake"}"#);
+        assert!(why.contains("exactly one of") && why.contains("`until` does not go with `wait_ms`"), "{why}");
+    }
+
+    #[test]
+    fn a_line_without_a_meaning_is_refused() {
+        assert!(refused("{}").contains("exactly one of"));
+    }
+
+    #[test]
+    fn a_field_that_does_not_belong_to_its_verb_is_named() {
+        assert_eq!(refused(r#"{"prompt":"go","trigger":"t"}"#), "`trigger` does not go with `prompt`");
+        assert_eq!(refused(r#"{"deliver":"t"}"#), "`deliver` needs `text`: what is delivered");
+    }
+
+    #[test]
+    fn an_unknown_field_is_named_where_it_stands() {
+        let why = json::read::<Line>("{\n  \"prompt\": \"go\",\n  \"lain\": \"next\"\n}").expect_err("no such field");
+        assert_eq!((why.line, why.path.as_str()), (3, "lain"));
+        assert!(why.message.contains("unknown field `lain`") && why.message.contains("`lane`"), "{}", why.message);
+    }
+
+    #[test]
+    fn words_become_the_facts_that_they_stand_for() {
+        let fact = |text: &str| json::read::<Line>(text).expect("a line").fact("s:1").map(|fact| fact.as_str().to_string());
+        assert_eq!(fact(r#"{"control":"stop"}"#).as_deref(), Some(r#"{"fact":"stop_requested"}"#));
+        assert!(fact(r#"{"prompt":"go","lane":"next"}"#).is_some_and(|fact| fact.contains(r#""id":"s:1""#) && fact.contains(r#""next""#)));
+        assert!(fact(r#"{"hint":"ci","text":"green"}"#).is_some_and(|fact| fact.contains(r#""correlation_id":"s:1""#)));
+        assert_eq!(fact(r#"{"wait_ms":5}"#), None);
+    }
+}

@@ -1,0 +1,293 @@
+//! The player: a pure state machine that says what comes next in a story, and plays its provider.
+//!
+//! Hosts that play a story to its end ask [`Player::next`] and do what it says. A host of a live agent asks for what is due
+//! ([`Player::in_turn`], [`Player::outside`]) and when the next thing is ([`Player::due`]), and keeps its own time.
+
+use alloc::{
+    collections::{BTreeMap, BTreeSet, VecDeque},
+    format,
+    string::String,
+    vec::Vec,
+};
+
+use serde::Serialize;
+
+use super::{
+    Line, Story,
+    cast::Cast,
+    line::Request,
+    recall::Marker,
+    steps::{self, Step},
+    turn::Cue,
+};
+use crate::{
+    id::{RunId, TaskId},
+    json::RawJson,
+    time::Timestamp,
+};
+
+/// What the host does next.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "do", rename_all = "snake_case")]
+pub enum Command {
+    /// Propose this fact.
+    Propose {
+        /// The fact.
+        fact: RawJson,
+    },
+    /// Run until rest.
+    Run,
+    /// Set the clock.
+    SetClock {
+        /// To this instant.
+        to: Timestamp,
+    },
+    /// The story is over.
+    Done,
+}
+
+/// Something that is due.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub enum Act {
+    /// This fact comes in.
+    Propose(RawJson),
+    /// The process ends at once.
+    Crash,
+}
+
+/// Plays a story: says what comes next, and plays the provider.
+#[derive(Clone, Debug)]
+pub struct Player {
+    pub(super) name: String,
+    pub(super) now: Timestamp,
+    pub(super) cast: Cast,
+    pub(super) script: VecDeque<Line>,
+    /// How many lines are done.
+    pub(super) line: u64,
+    /// When the line is done that lets time pass.
+    pub(super) line_due: Option<Timestamp>,
+    /// What is left of the open run.
+    inbox: VecDeque<Step>,
+    /// When the open run goes on.
+    resumes_at: Option<Timestamp>,
+    /// The tasks that end, by when they do.
+    tasks: BTreeMap<(Timestamp, TaskId), RawJson>,
+    /// The tool calls that were executed.
+    pub(super) called: BTreeSet<String>,
+    /// The markers that a live agent records, so that its next process knows where the script stands.
+    markers: Option<VecDeque<RawJson>>,
+    run_next: bool,
+}
+
+impl Player {
+    /// A player at the beginning of a story.
+    #[must_use]
+    pub fn new(story: Story) -> Self {
+        Self {
+            cast: Cast::of(&story),
+            name: story.story,
+            now: story.starts_at,
+            script: story.script.into(),
+            line: 0,
+            line_due: None,
+            inbox: VecDeque::new(),
+            resumes_at: None,
+            tasks: BTreeMap::new(),
+            called: BTreeSet::new(),
+            markers: None,
+            run_next: false,
+        }
+    }
+
+    /// A player for a live agent: it also says which markers to record.
+    #[must_use]
+    pub fn live(story: Story) -> Self {
+        Self { markers: Some(VecDeque::new()), ..Self::new(story) }
+    }
+
+    /// What the clock says.
+    #[must_use]
+    pub fn now(&self) -> Timestamp {
+        self.now
+    }
+
+    /// Tells what the clock says; it does not go back.
+    pub fn set_now(&mut self, now: Timestamp) {
+        self.now = now.max(self.now);
+    }
+
+    /// What the host does next, given when the agent would wake.
+    pub fn next(&mut self, next_wake: Option<Timestamp>) -> Command {
+        // Where the clock moved during a run, what has arrived comes before the run goes on.
+        if self.resumes_at.is_some() && core::mem::take(&mut self.run_next) {
+            return Command::Run;
+        }
+        match self.in_turn() {
+            Some(Act::Propose(fact)) => {
+                self.run_next = self.inbox.is_empty();
+                return Command::Propose { fact };
+            }
+            // What is left of a process that ended is what the next one takes over.
+            Some(Act::Crash) => {
+                self.run_next = true;
+                return Command::Propose { fact: RawJson::of(&Request::Restart.fact()) };
+            }
+            None => {}
+        }
+        if core::mem::take(&mut self.run_next) {
+            return Command::Run;
+        }
+        if let Some(fact) = self.outside(next_wake) {
+            self.run_next = true;
+            return Command::Propose { fact };
+        }
+        match self.due() {
+            None => Command::Done,
+            Some(to) => {
+                self.set_now(to);
+                self.run_next = true;
+                Command::SetClock { to: self.now }
+            }
+        }
+    }
+
+    /// What is due in the open run.
+    pub fn in_turn(&mut self) -> Option<Act> {
+        if self.resumes_at.is_some_and(|at| at > self.now) {
+            return None;
+        }
+        self.resumes_at = None;
+        loop {
+            match self.inbox.pop_front()? {
+                Step::Fact(fact) => return Some(Act::Propose(fact)),
+                Step::Call { id, fact } => {
+                    self.called.insert(id);
+                    return Some(Act::Propose(fact));
+                }
+                Step::Delay(ms) => {
+                    self.resumes_at = Some(self.now.plus_ms(ms));
+                    return None;
+                }
+                Step::Task(task) => self.schedule(&task.id, self.now),
+                Step::Crash => {
+                    self.inbox.clear();
+                    return Some(Act::Crash);
+                }
+            }
+        }
+    }
+
+    /// What is due outside the open run: the end of a task at any time, the next line of the script when the agent rests.
+    pub fn outside(&mut self, next_wake: Option<Timestamp>) -> Option<RawJson> {
+        if let Some(marker) = self.markers.as_mut().and_then(VecDeque::pop_front) {
+            return Some(marker);
+        }
+        if let Some(ended) = self.tasks.first_entry().filter(|task| task.key().0 <= self.now) {
+            return Some(ended.remove());
+        }
+        if self.is_in_turn() {
+            return None;
+        }
+        if self.line_due.is_some_and(|due| due <= self.now) {
+            self.line_done();
+        }
+        if self.line_due.is_some() {
+            return None;
+        }
+        let due = match self.script.front()? {
+            Line::Wait(ms) => self.now.plus_ms(*ms),
+            Line::UntilWake => next_wake.or_else(|| self.next_task()).unwrap_or(self.now),
+            line => {
+                let fact = line.fact(&self.line_id());
+                self.line_done();
+                self.mark(Marker { line: self.line, until: None, ..Marker::of(&self.name) });
+                return fact;
+            }
+        };
+        self.line_due = Some(due);
+        self.mark(Marker { line: self.line + 1, until: Some(due), ..Marker::of(&self.name) });
+        self.markers.as_mut().and_then(VecDeque::pop_front)
+    }
+
+    /// When the next thing of the story is due; none where nothing is, or where it waits for the agent.
+    #[must_use]
+    pub fn due(&self) -> Option<Timestamp> {
+        let next = if self.is_in_turn() { self.resumes_at } else { self.line_due };
+        next.into_iter().chain(self.next_task()).min()
+    }
+
+    /// Whether a run of the story is open.
+    #[must_use]
+    pub fn is_in_turn(&self) -> bool {
+        self.resumes_at.is_some() || !self.inbox.is_empty()
+    }
+
+    /// Whether all lines are done, all tasks of the story have ended, and no run of it is open.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        let marked = self.markers.as_ref().is_none_or(VecDeque::is_empty);
+        marked && self.script.is_empty() && self.tasks.is_empty() && !self.is_in_turn()
+    }
+
+    /// How many lines of the script are done, and how many there are.
+    #[must_use]
+    pub fn lines(&self) -> (u64, u64) {
+        (self.line, self.line + self.script.len() as u64)
+    }
+
+    /// Plays the provider: a turn starts.
+    pub fn start_turn(&mut self, cue: &Cue) {
+        let steps = self.cast.steps(cue, self.now);
+        // contract 5.23: recorded tool calls are never run again.
+        let called = &self.called;
+        let is_new = |step: &Step| !matches!(step, Step::Call { id, .. } if cue.replays && called.contains(id));
+        self.inbox.extend(steps.into_iter().filter(is_new));
+    }
+
+    /// Plays the provider: the run was broken off.
+    pub fn abort_turn(&mut self, run: &RunId, reason: &str) {
+        #[derive(Serialize)]
+        struct Aborted<'a> {
+            fact: &'a str,
+            run_id: &'a RunId,
+            reason: &'a str,
+        }
+        self.inbox = VecDeque::from(Vec::from([Step::Fact(RawJson::of(&Aborted { fact: "turn_aborted", run_id: run, reason }))]));
+        self.resumes_at = None;
+    }
+
+    /// Lets a task end that was started at `started_at`, as the story says.
+    pub(super) fn schedule(&mut self, id: &TaskId, started_at: Timestamp) {
+        let Some(task) = self.cast.task(id) else { return };
+        if let Some((status, after_ms)) = task.end {
+            let result = steps::result_of(task, status);
+            self.tasks.insert((started_at.plus_ms(after_ms), id.clone()), result);
+        }
+    }
+
+    /// The task has ended, by whatever it was.
+    pub(super) fn unschedule(&mut self, id: &TaskId) {
+        self.tasks.retain(|(_, task), _| task != id);
+    }
+
+    pub(super) fn line_done(&mut self) {
+        self.script.pop_front();
+        self.line += 1;
+        self.line_due = None;
+    }
+
+    /// The id of what the next line brings: the same in every process that plays the story.
+    pub(super) fn line_id(&self) -> String {
+        format!("{}:{}", self.name, self.line + 1)
+    }
+
+    fn mark(&mut self, marker: Marker) {
+        if let Some(markers) = &mut self.markers {
+            markers.push_back(marker.fact());
+        }
+    }
+
+    fn next_task(&self) -> Option<Timestamp> {
+        self.tasks.keys().next().map(|(at, _)| *at)
+    }
+}

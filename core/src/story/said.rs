@@ -1,0 +1,92 @@
+//! What people and systems outside say to an agent, as facts: for scripts and for hosts that take it from a command line.
+
+use alloc::string::{String, ToString};
+
+use crate::{
+    fact::Fact,
+    id::{ExternalTriggerId, MessageId, WorkItemId},
+    plane::{
+        control::WakeHint,
+        queue::{
+            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel,
+        },
+    },
+};
+
+/// The operator says something (contract 5.19).
+#[must_use]
+pub fn prompt(id: MessageId, text: impl Into<String>, lane: Option<Priority>, item: Option<WorkItemId>) -> Fact {
+    Fact::MessageQueued(MessageQueued {
+        message: NewMessage {
+            priority: lane.unwrap_or(Priority::Normal),
+            work_item_id: item,
+            delivery_surface: Some(DeliverySurface::CliPrompt),
+            admission_context: Some(AdmissionContext::LocalProcess),
+            ..message(id, MessageKind::OperatorPrompt, MessageOrigin::Operator { actor_id: None }, TrustLevel::TrustedOperator, text)
+        },
+    })
+}
+
+/// Something is delivered to an external trigger.
+#[must_use]
+pub fn delivery(id: MessageId, trigger: ExternalTriggerId, text: impl Into<String>) -> Fact {
+    let origin = MessageOrigin::Callback { descriptor_id: trigger, source: None };
+    Fact::MessageQueued(MessageQueued {
+        message: NewMessage {
+            delivery_surface: Some(DeliverySurface::HttpCallbackEnqueue),
+            admission_context: Some(AdmissionContext::ExternalTriggerCapability),
+            ..message(id, MessageKind::CallbackEvent, origin, TrustLevel::TrustedIntegration, text)
+        },
+    })
+}
+
+/// The runtime tells the model something.
+#[must_use]
+pub fn followup(id: MessageId, text: impl Into<String>, lane: Option<Priority>, item: Option<WorkItemId>) -> Fact {
+    let origin = MessageOrigin::System { subsystem: "story".to_string() };
+    Fact::MessageQueued(MessageQueued {
+        message: NewMessage {
+            priority: lane.unwrap_or(Priority::Normal),
+            work_item_id: item,
+            delivery_surface: Some(DeliverySurface::RuntimeSystem),
+            admission_context: Some(AdmissionContext::RuntimeOwned),
+            ..message(id, MessageKind::InternalFollowup, origin, TrustLevel::TrustedSystem, text)
+        },
+    })
+}
+
+/// Something says: look again (contract 5.21).
+#[must_use]
+pub fn hint(reason: impl Into<String>) -> WakeHint {
+    WakeHint {
+        reason: reason.into(),
+        description: None,
+        source: None,
+        scope: None,
+        waiting_intent_id: None,
+        external_trigger_id: None,
+        resource: None,
+        body: None,
+        content_type: None,
+        correlation_id: None,
+        causation_id: None,
+    }
+}
+
+pub(super) fn message(id: MessageId, kind: MessageKind, origin: MessageOrigin, trust: TrustLevel, text: impl Into<String>) -> NewMessage {
+    NewMessage {
+        id,
+        kind,
+        origin,
+        trust,
+        priority: Priority::Normal,
+        work_item_id: None,
+        task_id: None,
+        body: MessageBody::text(text),
+        delivery_surface: None,
+        admission_context: None,
+        metadata: None,
+        correlation_id: None,
+        causation_id: None,
+    }
+}

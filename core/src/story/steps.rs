@@ -1,0 +1,283 @@
+//! What a turn of a story comes down to: facts, delays, ends of tasks and crashes, one after the other.
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::Serialize;
+
+use super::{
+    MESSAGE, RUN,
+    moves::{Call, Move, TaskPlan, WaitFor, Waker},
+    said,
+    turn::Cue,
+};
+use crate::{
+    fact::Fact,
+    id::MessageId,
+    json::{self, RawJson},
+    plane::{
+        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, ToolExecutionStatus},
+        queue::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, MessageQueued, NewMessage, TrustLevel},
+        task::{TaskChanged, TaskKind, TaskStatus},
+        turn::{AbortReason, RoundCompleted, TurnAborted, TurnTerminal, TurnTerminalKind},
+        waiting::{WaitConditionKind, WaitConditionRegistered, WakeSource},
+        work::WorkItemBlocked,
+    },
+    time::Timestamp,
+};
+
+/// One thing for a player to do while a run is open.
+#[derive(Clone, Debug, PartialEq)]
+pub(super) enum Step {
+    /// A fact comes in.
+    Fact(RawJson),
+    /// A tool call was executed.
+    Call {
+        /// Its id.
+        id: String,
+        /// The fact that says so.
+        fact: RawJson,
+    },
+    /// Time passes, in milliseconds.
+    Delay(u64),
+    /// A task was started that ends by itself.
+    Task(TaskPlan),
+    /// The process ends.
+    Crash,
+}
+
+/// The facts of a turn with the ids of its run and message in place of [`RUN`] and [`MESSAGE`].
+pub(super) fn of_facts(facts: &[RawJson], cue: &Cue) -> Vec<Step> {
+    facts.iter().map(|fact| Step::Fact(with_ids(fact, cue))).collect()
+}
+
+/// What the moves of a turn come down to, from `now` on; a turn that does not end itself completes.
+pub(super) fn of_moves(moves: &[Move], cue: &Cue, now: Timestamp) -> Vec<Step> {
+    let mut turn = Telling { cue, now, rounds: 0, calls: 0, made: 0, said: None, ended: false, steps: Vec::new() };
+    moves.iter().for_each(|one| turn.tell(one));
+    if !turn.ended {
+        turn.end(TurnTerminalKind::Completed, None);
+    }
+    turn.steps
+}
+
+/// A turn that is being told.
+struct Telling<'a> {
+    cue: &'a Cue,
+    now: Timestamp,
+    rounds: u64,
+    calls: u64,
+    made: u64,
+    said: Option<String>,
+    ended: bool,
+    steps: Vec<Step>,
+}
+
+impl Telling<'_> {
+    fn tell(&mut self, one: &Move) {
+        match one {
+            Move::Round { says, calls } => self.round(says.as_deref(), calls),
+            Move::Brief { text, kind } => {
+                let brief_id = self.made_id("brief");
+                self.say(&Fact::BriefRecorded(BriefRecorded { brief_id, kind: *kind, text: text.clone() }));
+            }
+            Move::Operation(fact) => self.say(fact),
+            Move::Block { item, by, recheck_ms } => {
+                let recheck_at = recheck_ms.map(|ms| self.now.plus_ms(ms));
+                self.say(&Fact::WorkItemBlocked(WorkItemBlocked { work_item_id: item.clone(), blocked_by: by.clone(), recheck_at }));
+            }
+            Move::WaitFor(wait) => self.wait(wait),
+            Move::StartTask(task) => {
+                self.say(&Fact::TaskRunning(started(task)));
+                self.steps.push(Step::Task(task.clone()));
+            }
+            Move::Enqueue { text, lane, item } => {
+                let id = self.made_id("message");
+                self.say(&said::followup(id.into(), text.as_str(), *lane, item.clone()));
+            }
+            Move::Fact(fact) => {
+                let fact = with_ids(fact, self.cue);
+                self.ended |= ends(&fact);
+                self.steps.push(Step::Fact(fact));
+            }
+            Move::Delay(ms) => {
+                self.now = self.now.plus_ms(*ms);
+                self.steps.push(Step::Delay(*ms));
+            }
+            Move::End { kind, reason } => self.end(*kind, reason.clone()),
+            Move::HostError(why) => {
+                self.ended = true;
+                let run_id = self.cue.run_id.clone();
+                self.say(&Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(why.clone()) }));
+            }
+            Move::Crash if self.cue.replays => {}
+            Move::Crash => self.steps.push(Step::Crash),
+        }
+    }
+
+    fn say(&mut self, fact: &Fact) {
+        self.steps.push(Step::Fact(RawJson::of(fact)));
+    }
+
+    /// An id that a replay of the turn makes again.
+    fn made_id(&mut self, what: &str) -> String {
+        self.made += 1;
+        format!("{}/{what}-{}", self.cue.message_id, self.made)
+    }
+
+    fn round(&mut self, says: Option<&str>, calls: &[Call]) {
+        #[derive(Serialize)]
+        struct Said<'a> {
+            text: &'a str,
+        }
+        self.rounds += 1;
+        let done = RoundCompleted { run_id: self.cue.run_id.clone(), round: self.rounds, diagnostics: None };
+        self.say(&Fact::ProviderRoundCompleted(done.clone()));
+        if let Some(text) = says {
+            self.said = Some(text.to_string());
+            let data = RawJson::of(&Said { text });
+            self.say(&Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.cue.run_id.clone(), data }));
+        }
+        for call in calls {
+            self.call(call);
+        }
+        if !calls.is_empty() {
+            self.say(&Fact::ToolRoundCompleted(done));
+        }
+    }
+
+    fn call(&mut self, call: &Call) {
+        self.calls += 1;
+        let id = format!("{}/tool-{}", self.cue.message_id, self.calls);
+        let status = call.status.unwrap_or(ToolExecutionStatus::Success);
+        let nothing = || RawJson::of(&());
+        let fact = Fact::ToolExecutionRecorded(ToolExecutionRecorded {
+            run_id: self.cue.run_id.clone(),
+            tool_execution_id: id.clone(),
+            tool_name: call.tool.clone(),
+            status,
+            input: call.input.clone().unwrap_or_else(nothing),
+            output: call.output.clone().unwrap_or_else(nothing),
+            summary: format!("{}: {status}", call.tool),
+        });
+        self.steps.push(Step::Call { id, fact: RawJson::of(&fact) });
+    }
+
+    fn wait(&mut self, wait: &WaitFor) {
+        let id = self.made_id("wait");
+        let source = match &wait.on {
+            Waker::Nothing => None,
+            Waker::Task(task_id) => Some(WakeSource::TaskResult { task_id: task_id.clone() }),
+            Waker::Trigger(id) => Some(WakeSource::ExternalIngress { external_trigger_id: Some(id.clone()) }),
+            Waker::After(ms, timer_id) => Some(WakeSource::Timer { wake_at: self.now.plus_ms(*ms), timer_id: timer_id.clone() }),
+            Waker::Kind => Some(match wait.kind {
+                WaitConditionKind::Operator => WakeSource::OperatorInput,
+                WaitConditionKind::System => WakeSource::SystemTick,
+                _ => WakeSource::ExternalIngress { external_trigger_id: None },
+            }),
+        };
+        self.say(&Fact::WaitConditionRegistered(WaitConditionRegistered {
+            wait_condition_id: id.into(),
+            work_item_id: wait.item.clone(),
+            kind: wait.kind,
+            waiting_for: wait.what.clone().unwrap_or_else(|| waited_for(wait)),
+            wake_sources: source.into_iter().collect(),
+            expires_at: wait.deadline_ms.map(|ms| self.now.plus_ms(ms)),
+            source: None,
+            subject_ref: None,
+            continuation: None,
+        }));
+    }
+
+    fn end(&mut self, kind: TurnTerminalKind, reason: Option<String>) {
+        self.ended = true;
+        let (run_id, last_assistant_message) = (self.cue.run_id.clone(), self.said.clone());
+        self.say(&Fact::TurnTerminal(TurnTerminal { run_id, kind, reason, last_assistant_message, checkpoint: None }));
+    }
+}
+
+fn waited_for(wait: &WaitFor) -> String {
+    match &wait.on {
+        Waker::Task(id) => format!("the result of task {id}"),
+        Waker::Trigger(id) => format!("a delivery to {id}"),
+        Waker::After(_, Some(id)) => format!("timer {id}"),
+        Waker::After(_, None) => "an instant".to_string(),
+        Waker::Kind | Waker::Nothing => match wait.kind {
+            WaitConditionKind::Operator => "the operator".to_string(),
+            WaitConditionKind::System => "the runtime".to_string(),
+            kind => format!("something {kind}"),
+        },
+    }
+}
+
+/// Whether this fact ends the run.
+fn ends(fact: &RawJson) -> bool {
+    let name = fact.field("fact").and_then(|name| name.read::<String>().ok());
+    matches!(name.as_deref(), Some("turn_terminal" | "turn_aborted" | "turn_baseline_over_budget"))
+}
+
+/// The fact with the run's and the message's id in place of what stands for them; ids are written as JSON strings on both sides, so the
+/// quotes delimit them.
+fn with_ids(fact: &RawJson, cue: &Cue) -> RawJson {
+    let text = fact.as_str().replace(&json::write(&RUN), &json::write(&cue.run_id));
+    let text = text.replace(&json::write(&MESSAGE), &json::write(&cue.message_id));
+    json::read(&text).unwrap_or_else(|_| fact.clone())
+}
+
+#[derive(Serialize)]
+struct Policy {
+    wait_policy: &'static str,
+}
+
+fn detail(task: &TaskPlan) -> RawJson {
+    RawJson::of(&Policy { wait_policy: if task.blocking { "blocking" } else { "background" } })
+}
+
+fn started(task: &TaskPlan) -> TaskChanged {
+    TaskChanged {
+        task_id: task.id.clone(),
+        task_kind: Some(task.kind),
+        work_item_id: task.item.clone(),
+        summary: task.summary.clone(),
+        detail: Some(detail(task)),
+        recovery: None,
+    }
+}
+
+/// The message with the result of a task, which brings the terminal record of the task with it (I5).
+pub(super) fn result_of(task: &TaskPlan, status: TaskStatus) -> RawJson {
+    #[derive(Serialize)]
+    struct Noted<'a> {
+        task_id: &'a str,
+        task_kind: TaskKind,
+        task_status: TaskStatus,
+        task_summary: &'a str,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        work_item_id: Option<&'a str>,
+        task_detail: RawJson,
+    }
+    let text = task.result.clone().unwrap_or_else(|| format!("task {} ended: {status}", task.id));
+    let noted = Noted {
+        task_id: task.id.as_str(),
+        task_kind: task.kind,
+        task_status: status,
+        task_summary: &text,
+        work_item_id: task.item.as_ref().map(|id| id.as_str()),
+        task_detail: detail(task),
+    };
+    let origin = MessageOrigin::Task { task_id: task.id.clone() };
+    let id = MessageId::from(format!("{}/result", task.id));
+    RawJson::of(&Fact::MessageQueued(MessageQueued {
+        message: NewMessage {
+            work_item_id: task.item.clone(),
+            task_id: Some(task.id.clone()),
+            delivery_surface: Some(DeliverySurface::TaskRejoin),
+            admission_context: Some(AdmissionContext::RuntimeOwned),
+            metadata: Some(RawJson::of(&noted)),
+            ..said::message(id, MessageKind::TaskResult, origin, TrustLevel::TrustedSystem, text.as_str())
+        },
+    }))
+}

@@ -1,0 +1,188 @@
+//! A turn of a story: what it waits for to be played, and what the provider then does.
+
+use alloc::{string::String, vec::Vec};
+use core::fmt;
+
+use serde::{
+    Deserialize, Deserializer,
+    de::{SeqAccess, Visitor, value::MapAccessDeserializer},
+};
+
+use super::moves::Move;
+use crate::{
+    effect::TurnRequest,
+    id::{MessageId, RunId, WorkItemId},
+    json::RawJson,
+    plane::queue::{MessageBody, MessageKind},
+};
+
+/// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Turn {
+    /// What starts it; anything where nothing is said.
+    pub when: When,
+    /// Whether it is played each time that something fits; once where nothing is said.
+    pub repeat: bool,
+    /// What the provider does.
+    pub does: Does,
+}
+
+/// What the provider does in a turn.
+#[derive(Clone, Debug, PartialEq)]
+pub enum Does {
+    /// These facts come in as they are; `$run` and `$message` stand for the ids of the run and of its message.
+    Facts(Vec<RawJson>),
+    /// It plays these moves, and ends the turn where they do not.
+    Moves(Vec<Move>),
+}
+
+/// What a turn is started by; all that is said must fit.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct When {
+    /// The kind of the message.
+    pub kind: Option<MessageKind>,
+    /// Something that the message says.
+    pub text: Option<String>,
+    /// The item that the turn is about.
+    pub item: Option<WorkItemId>,
+}
+
+impl When {
+    fn fits(&self, cue: &Cue) -> bool {
+        self.kind.is_none_or(|kind| kind == cue.kind)
+            && self.text.as_ref().is_none_or(|text| cue.text.contains(text.as_str()))
+            && self.item.as_ref().is_none_or(|item| Some(item) == cue.item.as_ref())
+    }
+}
+
+impl Turn {
+    pub(super) fn fits(&self, cue: &Cue) -> bool {
+        self.when.fits(cue)
+    }
+}
+
+/// What starts a turn, as far as a story looks at it.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Cue {
+    /// The run.
+    pub run_id: RunId,
+    /// The message.
+    pub message_id: MessageId,
+    /// What the message is.
+    pub kind: MessageKind,
+    /// What it says, in words: structured content says nothing to a story.
+    pub text: String,
+    /// The item that the turn is about.
+    pub item: Option<WorkItemId>,
+    /// Whether an earlier run of the message was interrupted.
+    pub replays: bool,
+}
+
+impl From<&TurnRequest> for Cue {
+    fn from(request: &TurnRequest) -> Self {
+        Self {
+            run_id: request.run_id.clone(),
+            message_id: request.message.id.clone(),
+            kind: request.message.kind,
+            text: words(&request.message.body),
+            item: request.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+            replays: !request.interrupted_runs.is_empty(),
+        }
+    }
+}
+
+/// What a body says in words. Structured content is left to those who read it as it is: not every engine keeps its text.
+pub(super) fn words(body: &MessageBody) -> String {
+    match body {
+        MessageBody::Text { text } | MessageBody::Brief { text, .. } => text.clone(),
+        MessageBody::Json { .. } => String::new(),
+    }
+}
+
+#[derive(Deserialize)]
+#[serde(deny_unknown_fields)]
+struct Table {
+    #[serde(default)]
+    when: When,
+    #[serde(default)]
+    repeat: bool,
+    moves: Option<Vec<Move>>,
+    facts: Option<Vec<RawJson>>,
+}
+
+/// Reads a turn by what stands there, without buffering it, so that places stay true.
+struct TurnVisitor;
+
+impl<'de> Visitor<'de> for TurnVisitor {
+    type Value = Turn;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Turn, A::Error> {
+        let mut facts = Vec::new();
+        while let Some(fact) = seq.next_element()? {
+            facts.push(fact);
+        }
+        Ok(Turn { when: When::default(), repeat: false, does: Does::Facts(facts) })
+    }
+
+    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Turn, A::Error> {
+        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        let does = match (table.moves, table.facts) {
+            (Some(moves), None) => Does::Moves(moves),
+            (None, Some(facts)) => Does::Facts(facts),
+            _ => return Err(serde::de::Error::custom("a turn has one of `moves` and `facts`")),
+        };
+        Ok(Turn { when: table.when, repeat: table.repeat, does })
+    }
+}
+
+impl<'de> Deserialize<'de> for Turn {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_any(TurnVisitor)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::json;
+
+    #[test]
+    fn a_turn_is_a_list_of_facts_or_a_table_of_moves() {
+        let facts: Turn = json::read(r#"[{"fact":"stop_requested"}]"#).expect("facts");
+        assert!(matches!(facts.does, Does::Facts(facts) if facts.len() == 1));
+        let moves: Turn = json::read(r#"{"when":{"kind":"timer_tick"},"repeat":true,"moves":[{"says":"hm"}]}"#).expect("moves");
+        assert!(moves.repeat && moves.when.kind == Some(MessageKind::TimerTick));
+    }
+
+    #[test]
+    fn what_is_no_turn_says_what_one_is() {
+        let why = |text: &str| json::read::<Turn>(text).expect_err("no turn");
+        assert!(why("5").message.contains("a list of facts, or a table with `when`"), "{}", why("5"));
+        assert!(why("{}").message.contains("one of `moves` and `facts`"));
+        assert!(why(r#"{"moves":[],"facts":[]}"#).message.contains("one of `moves` and `facts`"));
+        let unknown = why("{\"moves\": [],\n \"wenn\": {}}");
+        assert_eq!((unknown.line, unknown.path.as_str()), (2, "wenn"));
+        let deep = why("{\"moves\": [\n {\"says\": \"x\"},\n {\"say\": \"x\"}]}");
+        assert_eq!((deep.line, deep.path.as_str()), (3, "moves[1].say"));
+    }
+
+    #[test]
+    fn all_that_a_cue_must_have_must_fit() {
+        let cue = Cue {
+            run_id: "r".into(),
+            message_id: "m".into(),
+            kind: MessageKind::OperatorPrompt,
+            text: "ship the release".into(),
+            item: Some("release".into()),
+            replays: false,
+        };
+        let fits = |text: &str| json::read::<When>(text).expect("a cue").fits(&cue);
+        assert!(fits("{}") && fits(r#"{"text":"release","item":"release","kind":"operator_prompt"}"#));
+        assert!(!fits(r#"{"text":"build"}"#) && !fits(r#"{"item":"build"}"#) && !fits(r#"{"kind":"timer_tick","text":"release"}"#));
+    }
+}
