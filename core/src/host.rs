@@ -338,6 +338,16 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.receive(proposal)
     }
 
+    /// Proposes a fact that must not be lost because another writer was first.
+    fn insist(&mut self, fact: Fact) -> Result<Receipt, SchedulerError> {
+        loop {
+            match self.propose_fact(fact.clone()) {
+                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) if self.catch_up()? > 0 => {}
+                done => return done,
+            }
+        }
+    }
+
     fn receive(&mut self, proposal: Proposal) -> Result<Receipt, SchedulerError> {
         let effects = self.commit(&proposal)?;
         self.carry_out(&effects)?;
@@ -490,7 +500,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
             failed.extend(done.err());
         }
         for fact in failed {
-            self.propose_fact(fact)?;
+            self.insist(fact)?;
         }
         Ok(())
     }

@@ -14,4 +14,5 @@ mod round_trips;
 mod scenarios;
 mod sources;
 mod tables;
+mod two_writers;
 mod why_not;

@@ -1,0 +1,86 @@
+//! A driver beside another writer: what comes first is read, and nothing is lost (contract 3.2).
+
+use wakeful::{clock::VirtualClock, ledger::MemoryLedger};
+use wakeful_core::{
+    effect::TurnRequest,
+    host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
+    id::{MessageId, RunId},
+    machine::Options,
+    plane::turn::{AbortReason, TurnTerminalKind},
+    time::Timestamp,
+};
+use wakeful_tests::scenario::Silent;
+
+const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+fn prompt(id: &str) -> String {
+    format!(
+        r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"go"}}}}}}"#
+    )
+}
+
+/// Somebody who says something as an observer.
+fn says(ledger: &MemoryLedger, fact: &str) {
+    let options = Options::new("default".into());
+    let mut observer = Scheduler::observe(options, ledger.clone(), VirtualClock::at(NOW), Silent).expect("a ledger");
+    observer.propose(fact).expect("a fact");
+}
+
+/// A provider that cannot start its first turn, while somebody else says something.
+struct Failing {
+    ledger: MemoryLedger,
+    failed: bool,
+}
+
+impl Provider for Failing {
+    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
+        if std::mem::replace(&mut self.failed, true) {
+            return Ok(());
+        }
+        says(&self.ledger, &prompt("other"));
+        Err(ProviderError { message: "no model".into() })
+    }
+
+    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+#[test]
+fn the_failure_of_a_provider_is_not_lost_to_another_writer() {
+    let ledger = MemoryLedger::default();
+    let provider = Failing { ledger: ledger.clone(), failed: false };
+    let mut driver = Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(NOW), provider).expect("a ledger");
+    driver.propose(&prompt("mine")).expect("a fact");
+    driver.run_until_rest().expect("the failure becomes a fact, after what the other writer said");
+    let turns = &driver.state().turns;
+    assert_eq!(turns.last_terminal.map(|last| (last.turn_index, last.kind)), Some((1, TurnTerminalKind::Aborted)));
+    driver.run_until_rest().expect("a step");
+    assert_eq!(driver.state().turns.run.as_ref().map(|run| run.message_id.as_str()), Some("other"), "the other message starts a turn");
+}
+
+#[test]
+fn who_comes_second_reads_what_is_new_and_says_the_same_again() {
+    let ledger = MemoryLedger::default();
+    let mut driver = Scheduler::drive(Options::new("default".into()), ledger.clone(), VirtualClock::at(NOW), Silent).expect("a ledger");
+    says(&ledger, &prompt("other"));
+    let before = driver.state().clone();
+    let why = driver.propose(&prompt("mine")).expect_err("another writer was first");
+    assert!(matches!(why, SchedulerError::Ledger(LedgerError::Conflict { .. })), "{why}");
+    assert_eq!(driver.state(), &before, "nothing has changed");
+    assert_eq!(driver.catch_up().expect("what is new"), 2, "a message and its queue entry");
+    driver.propose(&prompt("mine")).expect("the same again");
+    assert_eq!(driver.state().queue.len(), 2);
+}
