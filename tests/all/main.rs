@@ -13,6 +13,7 @@ mod properties;
 mod round_trips;
 mod scenarios;
 mod sources;
+mod stories;
 mod tables;
 mod two_writers;
 mod why_not;

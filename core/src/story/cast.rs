@@ -59,11 +59,6 @@ impl Cast {
         }
     }
 
-    /// Gives the message its part, without playing it: it was given in an earlier process.
-    pub(super) fn give(&mut self, cue: &Cue) {
-        self.part(cue);
-    }
-
     fn part(&mut self, cue: &Cue) -> Part {
         if let Some(part) = self.parts.get(&cue.message_id) {
             return *part;

@@ -75,7 +75,7 @@ pub enum Move {
     },
     /// The host fails and gives the turn no terminal of its own (contract 5.5).
     HostError(String),
-    /// The process ends at once. In the replay that follows, this move is passed over.
+    /// The process ends at once.
     Crash,
 }
 

@@ -4,10 +4,9 @@
 //! ([`Player::in_turn`], [`Player::outside`]) and when the next thing is ([`Player::due`]), and keeps its own time.
 
 use alloc::{
-    collections::{BTreeMap, BTreeSet, VecDeque},
+    collections::{BTreeMap, VecDeque},
     format,
     string::String,
-    vec::Vec,
 };
 
 use serde::Serialize;
@@ -21,7 +20,7 @@ use super::{
     turn::Cue,
 };
 use crate::{
-    id::{RunId, TaskId},
+    id::{MessageId, RunId, TaskId},
     json::RawJson,
     time::Timestamp,
 };
@@ -68,12 +67,16 @@ pub struct Player {
     pub(super) line_due: Option<Timestamp>,
     /// What is left of the open run.
     inbox: VecDeque<Step>,
+    /// The message that started it.
+    playing: Option<MessageId>,
+    /// How many steps of their turns were played for messages whose turns are not played to the end: a replay goes on there.
+    pub(super) played: BTreeMap<MessageId, usize>,
+    /// The run was broken off, and this says so.
+    broken_off: Option<RawJson>,
     /// When the open run goes on.
     resumes_at: Option<Timestamp>,
     /// The tasks that end, by when they do.
     tasks: BTreeMap<(Timestamp, TaskId), RawJson>,
-    /// The tool calls that were executed.
-    pub(super) called: BTreeSet<String>,
     /// The markers that a live agent records, so that its next process knows where the script stands.
     markers: Option<VecDeque<RawJson>>,
     run_next: bool,
@@ -91,9 +94,11 @@ impl Player {
             line: 0,
             line_due: None,
             inbox: VecDeque::new(),
+            playing: None,
+            played: BTreeMap::new(),
+            broken_off: None,
             resumes_at: None,
             tasks: BTreeMap::new(),
-            called: BTreeSet::new(),
             markers: None,
             run_next: false,
         }
@@ -153,28 +158,48 @@ impl Player {
 
     /// What is due in the open run.
     pub fn in_turn(&mut self) -> Option<Act> {
+        if let Some(fact) = self.broken_off.take() {
+            return Some(Act::Propose(fact));
+        }
         if self.resumes_at.is_some_and(|at| at > self.now) {
             return None;
         }
         self.resumes_at = None;
-        loop {
-            match self.inbox.pop_front()? {
-                Step::Fact(fact) => return Some(Act::Propose(fact)),
-                Step::Call { id, fact } => {
-                    self.called.insert(id);
-                    return Some(Act::Propose(fact));
-                }
-                Step::Delay(ms) => {
-                    self.resumes_at = Some(self.now.plus_ms(ms));
-                    return None;
-                }
-                Step::Task(task) => self.schedule(&task.id, self.now),
-                Step::Crash => {
-                    self.inbox.clear();
-                    return Some(Act::Crash);
-                }
+        match self.next_step()? {
+            Step::Fact(fact) => {
+                self.begin_times();
+                Some(Act::Propose(fact))
+            }
+            Step::Crash => {
+                self.inbox.clear();
+                Some(Act::Crash)
+            }
+            // `begin_times` has taken these already.
+            Step::Delay(_) | Step::Task(_) => None,
+        }
+    }
+
+    /// Lets the delays and tasks that come next begin: they count from what was played before them.
+    fn begin_times(&mut self) {
+        while let Some(Step::Delay(_) | Step::Task(_)) = self.inbox.front() {
+            match self.next_step() {
+                Some(Step::Delay(ms)) => self.resumes_at = Some(self.resumes_at.unwrap_or(self.now).plus_ms(ms)),
+                Some(Step::Task(task)) => self.schedule(&task.id, self.now),
+                _ => {}
             }
         }
+    }
+
+    /// Takes the next step of the open run, and counts it.
+    fn next_step(&mut self) -> Option<Step> {
+        let step = self.inbox.pop_front()?;
+        if let Some(message) = &self.playing {
+            match self.inbox.is_empty() {
+                true => drop(self.played.remove(message)),
+                false => *self.played.entry(message.clone()).or_default() += 1,
+            }
+        }
+        Some(step)
     }
 
     /// What is due outside the open run: the end of a task at any time, the next line of the script when the agent rests.
@@ -219,7 +244,7 @@ impl Player {
     /// Whether a run of the story is open.
     #[must_use]
     pub fn is_in_turn(&self) -> bool {
-        self.resumes_at.is_some() || !self.inbox.is_empty()
+        self.resumes_at.is_some() || self.broken_off.is_some() || !self.inbox.is_empty()
     }
 
     /// Whether all lines are done, all tasks of the story have ended, and no run of it is open.
@@ -235,13 +260,14 @@ impl Player {
         (self.line, self.line + self.script.len() as u64)
     }
 
-    /// Plays the provider: a turn starts.
+    /// Plays the provider: a turn starts, or is played on where an earlier run of its message was interrupted. What was recorded is not done
+    /// again (contract 5.23).
     pub fn start_turn(&mut self, cue: &Cue) {
         let steps = self.cast.steps(cue, self.now);
-        // contract 5.23: recorded tool calls are never run again.
-        let called = &self.called;
-        let is_new = |step: &Step| !matches!(step, Step::Call { id, .. } if cue.replays && called.contains(id));
-        self.inbox.extend(steps.into_iter().filter(is_new));
+        let played = self.played.get(&cue.message_id).copied().unwrap_or_default();
+        self.inbox.extend(steps.into_iter().skip(played));
+        self.playing = Some(cue.message_id.clone());
+        self.begin_times();
     }
 
     /// Plays the provider: the run was broken off.
@@ -252,8 +278,9 @@ impl Player {
             run_id: &'a RunId,
             reason: &'a str,
         }
-        self.inbox = VecDeque::from(Vec::from([Step::Fact(RawJson::of(&Aborted { fact: "turn_aborted", run_id: run, reason }))]));
+        self.inbox.clear();
         self.resumes_at = None;
+        self.broken_off = Some(RawJson::of(&Aborted { fact: "turn_aborted", run_id: run, reason }));
     }
 
     /// Lets a task end that was started at `started_at`, as the story says.

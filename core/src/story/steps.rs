@@ -34,13 +34,6 @@ use crate::{
 pub(super) enum Step {
     /// A fact comes in.
     Fact(RawJson),
-    /// A tool call was executed.
-    Call {
-        /// Its id.
-        id: String,
-        /// The fact that says so.
-        fact: RawJson,
-    },
     /// Time passes, in milliseconds.
     Delay(u64),
     /// A task was started that ends by itself.
@@ -113,7 +106,6 @@ impl Telling<'_> {
                 let run_id = self.cue.run_id.clone();
                 self.say(&Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(why.clone()) }));
             }
-            Move::Crash if self.cue.replays => {}
             Move::Crash => self.steps.push(Step::Crash),
         }
     }
@@ -156,14 +148,14 @@ impl Telling<'_> {
         let nothing = || RawJson::of(&());
         let fact = Fact::ToolExecutionRecorded(ToolExecutionRecorded {
             run_id: self.cue.run_id.clone(),
-            tool_execution_id: id.clone(),
+            tool_execution_id: id,
             tool_name: call.tool.clone(),
             status,
             input: call.input.clone().unwrap_or_else(nothing),
             output: call.output.clone().unwrap_or_else(nothing),
             summary: format!("{}: {status}", call.tool),
         });
-        self.steps.push(Step::Call { id, fact: RawJson::of(&fact) });
+        self.say(&fact);
     }
 
     fn wait(&mut self, wait: &WaitFor) {

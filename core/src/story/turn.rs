@@ -75,8 +75,6 @@ pub struct Cue {
     pub text: String,
     /// The item that the turn is about.
     pub item: Option<WorkItemId>,
-    /// Whether an earlier run of the message was interrupted.
-    pub replays: bool,
 }
 
 impl From<&TurnRequest> for Cue {
@@ -87,7 +85,6 @@ impl From<&TurnRequest> for Cue {
             kind: request.message.kind,
             text: words(&request.message.body),
             item: request.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
-            replays: !request.interrupted_runs.is_empty(),
         }
     }
 }
@@ -179,7 +176,6 @@ mod tests {
             kind: MessageKind::OperatorPrompt,
             text: "ship the release".into(),
             item: Some("release".into()),
-            replays: false,
         };
         let fits = |text: &str| json::read::<When>(text).expect("a cue").fits(&cue);
         assert!(fits("{}") && fits(r#"{"text":"release","item":"release","kind":"operator_prompt"}"#));

@@ -21,8 +21,6 @@ struct Request {
     run_id: RunId,
     message: Message,
     work_item: Option<Item>,
-    #[serde(default)]
-    interrupted_runs: Vec<RunId>,
 }
 
 #[derive(Deserialize)]
@@ -51,7 +49,6 @@ impl From<Request> for Cue {
             kind: request.message.kind,
             text: request.message.body.text.unwrap_or_default(),
             item: request.work_item.map(|item| item.work_item_id),
-            replays: !request.interrupted_runs.is_empty(),
         }
     }
 }

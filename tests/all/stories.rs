@@ -1,0 +1,107 @@
+//! Stories in which the provider does what it can do wrong: the invariants hold after every batch, and the agent comes to rest.
+
+use wakeful::{
+    clock::VirtualClock,
+    engine::{Engine, Mode, Native},
+    provider::ScriptedProvider,
+};
+use wakeful_core::{
+    fact::Refusal,
+    machine::Options,
+    plane::work::WorkItemState,
+    state::State,
+    story::{Adversary, Command, Story},
+};
+use wakeful_tests::watched::WatchedLedger;
+
+/// For how many turns an adversary plays.
+const TURNS: u64 = 12;
+
+/// Plays an adversary to the end of its story: the state, and the reasons of what was ignored.
+fn played(adversary: Adversary) -> (State, Vec<Refusal>) {
+    let text = format!(
+        r#"{{"story":"s","shows":"","agent_id":"default","starts_at":"2026-05-27T09:00:00Z",
+            "script":[{{"prompt":"do it"}},{{"hint":"look","text":"now"}},{{"prompt":"again"}},{{"wait_ms":3600000}},{{"deliver":"trigger-1","text":"ok"}}],
+            "provider":{{"adversary":"{adversary}","turns":{TURNS}}}}}"#
+    );
+    let story = Story::read(&text).expect("a story");
+    let ledger = WatchedLedger::default();
+    let clock = VirtualClock::at(story.starts_at);
+    let provider = ScriptedProvider::new(story);
+    let mut engine = Native::new(ledger.clone(), clock.clone(), provider.clone());
+    engine.open(&Options::new("default".into()), Mode::Drive).expect("a fresh ledger");
+    let mut ignored = Vec::new();
+    for _ in 0..10_000 {
+        match provider.next(engine.next_wake().expect("an instant")) {
+            Command::Done => {
+                assert_eq!(ledger.breaches(), [], "{adversary}");
+                return (ledger.state(), ignored);
+            }
+            Command::Propose { fact } => {
+                let receipt = engine.propose(fact.as_str()).expect("a fact that can be read");
+                let receipt: serde_json::Value = serde_json::from_str(&receipt).expect("a receipt");
+                if receipt["answer"] == "ignored" {
+                    ignored.push(serde_json::from_value(receipt["reason"].clone()).expect("a reason"));
+                }
+            }
+            Command::Run => drop(engine.run_until_rest().expect("a rest")),
+            Command::SetClock { to } => clock.set(to),
+        }
+    }
+    panic!("{adversary} never comes to rest");
+}
+
+#[test]
+fn a_provider_that_ends_bare_is_asked_no_more_than_once_about_an_item_as_it_is() {
+    let (state, _) = played(Adversary::EndsBare);
+    assert!(state.work.items.values().all(|item| item.record.revision == 1));
+    assert!(state.turns.turn_index <= 6, "three messages, a hint, and no endless offers: {}", state.turns.turn_index);
+    assert!(!state.work.items.is_empty(), "an item is left, and the agent rests over it");
+}
+
+#[test]
+fn a_provider_that_spams_waits_leaves_one_of_each_owner() {
+    let (state, _) = played(Adversary::SpamsWaits);
+    let owners: Vec<_> = state.waiting.conditions.values().map(|wait| wait.record.work_item_id.clone()).collect();
+    let mut distinct = owners.clone();
+    distinct.sort();
+    distinct.dedup();
+    assert_eq!(owners.len(), distinct.len());
+    assert!(!owners.is_empty());
+}
+
+#[test]
+fn a_provider_that_waits_for_nothing_waits_for_nothing() {
+    let (state, ignored) = played(Adversary::WaitsForNothing);
+    assert!(state.waiting.conditions.is_empty());
+    assert!(ignored.contains(&Refusal::Unknown) && ignored.contains(&Refusal::NoWaker), "{ignored:?}");
+}
+
+#[test]
+fn a_provider_that_creates_items_gets_no_more_turns_than_there_are_reasons_for() {
+    let (state, _) = played(Adversary::CreatesItems);
+    let made = state.work.items.keys().filter(|id| id.as_str().starts_with("more-")).count() as u64;
+    assert!((1..=TURNS).contains(&made), "{made}");
+    assert!(state.turns.turn_index >= made);
+}
+
+#[test]
+fn a_provider_that_never_completes_moves_its_item_each_time() {
+    let (state, _) = played(Adversary::NeverCompletes);
+    let moved = state.work.items.values().map(|item| item.record.revision).max();
+    assert!(moved.is_some_and(|revision| revision > 1), "{moved:?}");
+    assert!(state.work.items.values().all(|item| item.record.state == WorkItemState::Open));
+}
+
+#[test]
+fn a_provider_that_promises_and_completes_has_completed() {
+    let (state, ignored) = played(Adversary::PromisesAndCompletes);
+    assert!(state.work.items.is_empty(), "a completed item is not open again");
+    assert!(!state.work.completed.is_empty());
+    assert!(ignored.contains(&Refusal::AlreadyTerminal), "{ignored:?}");
+}
+
+#[test]
+fn every_adversary_is_played_above() {
+    assert_eq!(Adversary::ALL.len(), 6, "a new one needs a test of its own");
+}
