@@ -1,8 +1,50 @@
 //! Clocks: what time a host says it is.
 
-use std::{cell::Cell, rc::Rc};
+use std::{
+    cell::Cell,
+    rc::Rc,
+    time::{SystemTime, UNIX_EPOCH},
+};
 
-use wakeful_core::{host::Clock, time::Timestamp};
+use wakeful_core::{entry::Entry, host::Clock, id::Seq, time::Timestamp};
+
+/// The clock of this machine, in UTC.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct SystemClock;
+
+impl Clock for SystemClock {
+    /// Now; an instant that does not fit is the nearest that does.
+    fn now(&mut self) -> Timestamp {
+        let nanos = match SystemTime::now().duration_since(UNIX_EPOCH) {
+            Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
+            Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos),
+        };
+        Timestamp::from_nanos(nanos)
+    }
+}
+
+/// The instants of an earlier ledger: what its clock said when each of its entries was made.
+///
+/// A host that does the same again at these instants makes the same entries, to the byte.
+#[derive(Clone, Debug, Default)]
+pub struct RecordedClock {
+    instants: Vec<Timestamp>,
+}
+
+impl RecordedClock {
+    /// The instants of these entries, which begin with entry 1.
+    #[must_use]
+    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+        Self { instants: entries.into_iter().map(|entry| entry.at).collect() }
+    }
+
+    /// What the clock said when the entry at this position was made; none beyond the last.
+    #[must_use]
+    pub fn at(&self, seq: Seq) -> Option<Timestamp> {
+        let index = usize::try_from(seq.0.checked_sub(1)?).ok()?;
+        self.instants.get(index).copied()
+    }
+}
 
 /// A clock that stands until it is set. Clones show the same time.
 #[derive(Clone, Debug)]
@@ -26,5 +68,34 @@ impl VirtualClock {
 impl Clock for VirtualClock {
     fn now(&mut self) -> Timestamp {
         self.now.get()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use wakeful_core::{
+        entry::{self, Head, Record},
+        plane::control::{ControlRecord, Marker},
+    };
+
+    use super::*;
+
+    #[test]
+    fn the_system_clock_goes_forward_and_stands_in_this_century() {
+        let mut clock = SystemClock;
+        let (first, second) = (clock.now(), clock.now());
+        assert!(first <= second);
+        assert!(first > Timestamp::parse("2024-01-01T00:00:00Z").expect("an instant"), "{first}");
+    }
+
+    #[test]
+    fn a_recorded_clock_says_what_it_said_at_each_entry() {
+        let record = || vec![Record::Control(ControlRecord::StartRequested(Marker {}))];
+        let (mut entries, _) = entry::seal_all(Head::START, Timestamp::from_nanos(5), record());
+        let head = entries[0].head();
+        entries.extend(entry::seal_all(head, Timestamp::from_nanos(9), record()).0);
+        let clock = RecordedClock::of(&entries);
+        let said = [0, 1, 2, 3].map(|seq| clock.at(Seq(seq)).map(Timestamp::as_nanos));
+        assert_eq!(said, [None, Some(5), Some(9), None]);
     }
 }

@@ -1,6 +1,9 @@
 //! The scripted provider: what happens in each turn is written in a story.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{
+    cell::{RefCell, RefMut},
+    rc::Rc,
+};
 
 use wakeful_core::{
     effect::TurnRequest,
@@ -21,7 +24,19 @@ impl ScriptedProvider {
     /// A provider at the beginning of a story.
     #[must_use]
     pub fn new(story: Story) -> Self {
-        Self { player: Rc::new(RefCell::new(Player::new(story))) }
+        Self::playing(Player::new(story))
+    }
+
+    /// A provider that goes on where a player stands.
+    #[must_use]
+    pub fn playing(player: Player) -> Self {
+        Self { player: Rc::new(RefCell::new(player)) }
+    }
+
+    /// The player. Let go of it before the scheduler is asked for anything: it asks the provider.
+    #[must_use]
+    pub fn player(&self) -> RefMut<'_, Player> {
+        self.player.borrow_mut()
     }
 
     /// What the story says comes next, given when the agent would wake.
