@@ -1,7 +1,8 @@
 //! The native host of the Wakeful scheduler.
 //!
 //! [`engine`] is one trait over the native core and the sandboxed guest, so that every command takes `--engine`. [`sandbox`] runs the
-//! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`case`], [`trace`] and
+//! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`run`] is
+//! the loop of a live agent over them. [`case`], [`trace`] and
 //! [`compare`] are the cross-check: a case is played by each engine, and the traces are compared.
 
 pub mod case;
@@ -13,6 +14,7 @@ pub mod doctor;
 pub mod engine;
 pub mod ledger;
 pub mod provider;
+pub mod run;
 pub mod sandbox;
 pub mod schema;
 pub mod story;

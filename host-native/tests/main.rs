@@ -4,6 +4,7 @@ mod bad_input;
 mod commands;
 mod folders;
 mod program;
+mod run;
 mod sandbox;
 mod seeded;
 mod sqlite;

@@ -24,7 +24,7 @@ pub use self::{
     line::{Line, Request},
     moves::{Call, Move, TaskPlan, WaitFor, Waker},
     player::{Act, Command, Player},
-    recall::Recall,
+    recall::{Recall, is_marker},
     turn::{Cue, Does, Turn, When},
 };
 use crate::{

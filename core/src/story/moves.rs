@@ -91,6 +91,8 @@ pub struct Call {
     pub output: Option<RawJson>,
     /// How it ends; well where nothing is said.
     pub status: Option<ToolExecutionStatus>,
+    /// Both in a line; the name of the tool where nothing is said.
+    pub summary: Option<String>,
 }
 
 /// What a wait is for.

@@ -56,6 +56,12 @@ impl Marker {
     }
 }
 
+/// Whether a piece of transcript says where the script of a story stands, and nothing else.
+#[must_use]
+pub fn is_marker(data: &RawJson) -> bool {
+    data.read::<Marker>().is_ok()
+}
+
 /// Reads a ledger to the end, entry by entry, and gives the player that goes on from there.
 #[derive(Clone, Debug)]
 pub struct Recall {

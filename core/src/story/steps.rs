@@ -153,7 +153,7 @@ impl Telling<'_> {
             status,
             input: call.input.clone().unwrap_or_else(nothing),
             output: call.output.clone().unwrap_or_else(nothing),
-            summary: format!("{}: {status}", call.tool),
+            summary: call.summary.clone().unwrap_or_else(|| call.tool.clone()),
         });
         self.say(&fact);
     }

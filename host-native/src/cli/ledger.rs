@@ -1,4 +1,4 @@
-//! Which ledger a command looks at: a file, and the agent in it where there are several. It is opened for reading only.
+//! Which ledger a command is about: a file, and the agent in it where there are several. Who only looks opens it for reading only.
 
 use std::path::{Path, PathBuf};
 
@@ -24,16 +24,21 @@ pub(super) struct LedgerArg {
 impl LedgerArg {
     /// The agent and its ledger.
     pub(super) fn open(&self) -> Result<(AgentId, SqliteLedger), CliError> {
-        let file = SqliteFile::open_read_only(&self.ledger)?;
-        let agent = choose(&self.ledger, file.agents()?, self.agent.as_deref())?;
-        let ledger = file.ledger(&agent);
-        Ok((agent, ledger))
+        to_read(&self.ledger, self.agent.as_deref())
     }
 
     /// The error of a ledger of this file that cannot be read.
     pub(super) fn unreadable(&self, agent: &AgentId, why: impl Into<SchedulerError>) -> CliError {
         CliError::Unreadable { path: self.ledger.clone(), agent: agent.clone(), why: Box::new(why.into()) }
     }
+}
+
+/// The ledger of an agent that is there, for reading only: the named one, else the only one of the file.
+pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
+    let file = SqliteFile::open_read_only(path)?;
+    let agent = choose(path, file.agents()?, asked)?;
+    let ledger = file.ledger(&agent);
+    Ok((agent, ledger))
 }
 
 fn choose(path: &Path, mut agents: Vec<AgentId>, asked: Option<&str>) -> Result<AgentId, CliError> {

@@ -10,6 +10,7 @@ mod import;
 mod ledger;
 mod log;
 mod replay;
+mod run;
 mod status;
 mod style;
 mod trace;
@@ -35,7 +36,8 @@ use crate::{case::CaseError, engine::EngineError, ledger::SqliteError, sandbox::
                   Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
                   wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
                   wakeful crosscheck tests/fixtures --engine native,wasm\n  \
-                  wakeful log ledger.sqlite --follow"
+                  wakeful log ledger.sqlite --follow\n  \
+                  wakeful run --ledger agent.sqlite --story story.toml"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -60,6 +62,8 @@ enum Command {
     Crosscheck(crosscheck::Crosscheck),
     /// Judge our own functions by vectors of the reference runtime
     Conformance(conformance::Conformance),
+    /// Let an agent live: drive its ledger with a story, and print every decision and why
+    Run(run::RunArgs),
     /// Turn the folder of another runtime into a case
     Import(import::Import),
     /// Turn any case into a fixture folder of full records
@@ -137,6 +141,9 @@ enum CliError {
     /// Nobody answers vectors.
     #[error(transparent)]
     Oracle(#[from] crate::conformance::OracleError),
+    /// A live agent cannot go on.
+    #[error(transparent)]
+    Run(#[from] crate::run::RunError),
     /// There was nothing to judge.
     #[error("the files hold no vector")]
     NoVectors,
@@ -222,6 +229,7 @@ pub fn main() -> ExitCode {
         Command::Doctor(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),
+        Command::Run(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),

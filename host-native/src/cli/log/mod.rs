@@ -129,6 +129,11 @@ impl Log {
     }
 }
 
+/// The line of an entry for who watches a live agent: none where it only keeps the books.
+pub(super) fn news(entry: &Entry) -> Option<String> {
+    says::is_news(&entry.record).then(|| line(entry))
+}
+
 /// An entry in a line: position, time, kind, and what it says.
 fn line(entry: &Entry) -> String {
     let said = says::of(&entry.record);

@@ -7,7 +7,14 @@ use wakeful_core::{
     id::{Seq, WorkItemId},
     json::RawJson,
     ladder::Decision,
-    plane::{control::ControlRecord, turn::TurnRecord, waiting::TimerRecord, work::WorkItemRecord},
+    plane::{
+        control::ControlRecord,
+        queue::QueueStatus,
+        turn::TurnRecord,
+        waiting::{TimerRecord, TimerStatus},
+        work::WorkItemRecord,
+    },
+    story,
 };
 
 use crate::cli::{
@@ -29,6 +36,20 @@ pub(super) struct Said {
 pub(super) fn looks_wrong(record: &Record) -> bool {
     let Record::Event(event) = record else { return false };
     [EventKind::SchedulerDiagnostic, EventKind::RuntimeError].iter().any(|kind| kind.as_str() == event.kind)
+}
+
+/// Whether a record tells who watches a live agent something: what only keeps the books is told by what it belongs to.
+pub(super) fn is_news(record: &Record) -> bool {
+    const NEWS: [EventKind; 4] =
+        [EventKind::SchedulerDecision, EventKind::SchedulerDiagnostic, EventKind::RuntimeError, EventKind::FactIgnored];
+    match record {
+        Record::QueueEntry(record) => matches!(record.status, QueueStatus::Dropped | QueueStatus::Interjected),
+        Record::Event(event) => NEWS.iter().any(|kind| kind.as_str() == event.kind),
+        Record::Transcript(record) => !story::is_marker(&record.data),
+        Record::WaitCondition(record) => !record.is_mirror(),
+        Record::Carried(_) => false,
+        _ => true,
+    }
 }
 
 /// What a record says.
@@ -145,7 +166,11 @@ fn item(record: &WorkItemRecord) -> String {
 fn timer(record: &TimerRecord) -> String {
     let every = record.interval_ms.map_or_else(String::new, |ms| format!(", every {ms} ms"));
     let summary = record.summary.as_ref().map_or_else(String::new, |summary| format!(": {}", cut(summary)));
-    format!("`{}` {}, due at {}{every}{summary}", record.id, word(record.status), record.due_at())
+    let due = match record.status {
+        TimerStatus::Active => format!(", due at {}", record.due_at()),
+        TimerStatus::Completed | TimerStatus::Cancelled => String::new(),
+    };
+    format!("`{}` {}{due}{every}{summary}", record.id, word(record.status))
 }
 
 fn turn(record: &TurnRecord) -> String {

@@ -1,0 +1,216 @@
+//! How a live agent ends, and how it goes on.
+
+use std::{thread, time::Duration};
+
+use wakeful_core::{
+    entry::{Entry, Record},
+    plane::{control::ControlRecord, turn::RunStatus},
+};
+
+use super::{
+    HEAD,
+    agent::{Home, Outcome, entries},
+};
+use crate::{program::arg, stories::documented};
+
+/// A second of work: prompts, a task, timers, an item that is completed, and one that is left.
+pub(super) const WORK: &str = r#"
+[[script]]
+prompt = "build"
+
+[[script]]
+wait_ms = 120
+
+[[script]]
+prompt = "rest a little"
+
+[[script]]
+until = "next_wake"
+
+[[script]]
+hint = "look"
+
+[[script]]
+prompt = "thank you"
+
+[[turns]]
+when = { text = "build" }
+moves = [
+  { says = "I build.", calls = [{ tool = "Exec" }, { tool = "Exec" }] },
+  { create = "build", plan = "ready" },
+  { pick = "build" },
+  { delay_ms = 60 },
+  { start_task = "compile", item = "build", blocking = true, ends = "completed", after_ms = 150, result = "compiled" },
+  { wait_for = "task", task = "compile", item = "build" },
+  { delay_ms = 40 },
+]
+
+[[turns]]
+when = { kind = "task_result" }
+moves = [
+  { delay_ms = 50 },
+  { says = "It is compiled." },
+  { complete = "build", result = "done" },
+  { create = "publish" },
+]
+
+[[turns]]
+when = { text = "rest" }
+moves = [{ set_timer = "soon", after_ms = 100 }, { delay_ms = 30 }, { end = "provider_failed_needs_recovery" }]
+
+[[turns]]
+when = { kind = "timer_tick" }
+moves = [{ delay_ms = 40 }, { block = "publish", by = "the operator's word" }]
+"#;
+
+fn started(entries: &[Entry]) -> usize {
+    entries.iter().filter(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Started)).count()
+}
+
+#[test]
+fn the_documented_example_crashes_once_and_goes_on_to_its_end() {
+    let home = Home::with(&documented());
+    let first = home.run(&["--virtual", "--until-rest"]);
+    assert_eq!(first.code, 3, "{}{}", first.out, first.err);
+    assert_eq!(first.err, "crashed as the story says; run it again, and it goes on\n");
+    assert!(first.out.ends_with("{\"text\":\"It is built; now the pipeline.\"}\n"), "{}", first.out);
+    let second = home.run(&["--virtual", "--until-rest"]);
+    assert_eq!(second.code, 0, "{}{}", second.out, second.err);
+    for line in [
+        "turn        2 interrupted, run `default:run-32` on message `build/result`",
+        "2026-05-27T09:01:35Z      wait        `build/result/wait-1` external active about `release`: the pipeline",
+        "WaitForTimer (active_timers) by rule 8.timer, because timers active (entry 60)",
+        "2026-05-27T11:00:00Z      turn        5 terminal completed",
+    ] {
+        assert!(second.out.contains(line), "no `{line}` in\n{}", second.out);
+    }
+    let third = home.run(&["--virtual", "--until-rest"]);
+    assert_eq!((third.code, third.out.lines().count()), (0, 1), "nothing is played again: {}", third.out);
+    assert_eq!(started(&home.entries()), 5);
+}
+
+#[test]
+fn kill_9_at_any_time_and_another_start_come_to_what_an_unbroken_run_comes_to() {
+    let story = format!("{HEAD}{WORK}");
+    let unbroken = Home::with(&story);
+    assert_eq!(unbroken.run(&["--until-rest"]).code, 0);
+    let expected = Outcome::of(&unbroken.entries());
+    assert_eq!(expected.items.len(), 2, "{expected:?}");
+    for first_ms in [20, 50, 90, 140, 200, 280] {
+        let home = Home::with(&story);
+        let mut kills = 0;
+        for step in 0.. {
+            let mut live = home.start(&["--until-rest"]);
+            thread::sleep(Duration::from_millis(first_ms + 15 * step));
+            if !live.kill() {
+                break;
+            }
+            kills += 1;
+        }
+        assert!(kills > 0, "it was killed in the middle");
+        assert_eq!(Outcome::of(&home.entries()), expected, "killed {kills} times, first after {first_ms} ms");
+    }
+}
+
+#[test]
+fn what_was_recorded_is_not_done_again() {
+    let text = format!(
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [\n  {{ calls = [{{ tool = \"A\" }}, {{ tool = \"B\" }}] }},\n  {{ create = \"w\" }},\n  {{ update = \"w\", objective = \"W\" }},\n  {{ delay_ms = 5 }},\n  {{ crash = true }},\n  {{ calls = [{{ tool = \"C\" }}] }},\n]\n"
+    );
+    let home = Home::with(&text);
+    assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 3);
+    assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
+    let tools: Vec<_> = home
+        .entries()
+        .iter()
+        .filter_map(|entry| match &entry.record {
+            Record::Tool(tool) => Some(tool.tool_name.clone()),
+            _ => None,
+        })
+        .collect();
+    assert_eq!(tools, ["A", "B", "C"]);
+    assert_eq!(Outcome::of(&home.entries()).items["w"].0, 2, "the item was updated once");
+}
+
+#[test]
+fn a_signal_shuts_down_and_another_start_goes_on() {
+    for signal in ["INT", "TERM"] {
+        let text = format!(
+            "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ says = \"a moment\" }}, {{ delay_ms = 300 }}, {{ says = \"done\" }}]\n"
+        );
+        let home = Home::with(&text);
+        let live = home.start(&[]);
+        live.says("{\"text\":\"a moment\"}");
+        live.signal(signal);
+        live.says("shutdown requested");
+        live.says("turn        1 interrupted");
+        live.says("Stop (shutdown) by rule 1.closing");
+        assert_eq!(live.end(), (0, String::new()), "{signal}");
+        let again = home.run(&["--until-rest"]);
+        assert_eq!(again.code, 0, "{}", again.err);
+        assert!(again.out.contains("{\"text\":\"done\"}") && again.out.contains("turn        2 terminal completed"), "{}", again.out);
+    }
+}
+
+#[test]
+fn an_agent_at_rest_is_shut_down_by_a_signal_too() {
+    let home = Home::with(HEAD);
+    let live = home.start(&[]);
+    live.says("StayIdle");
+    live.signal("INT");
+    assert_eq!(live.end(), (0, String::new()));
+    let closing = |entry: &Entry| matches!(entry.record, Record::Control(ControlRecord::ShutdownRequested(_)));
+    assert!(home.entries().iter().any(closing));
+}
+
+#[test]
+fn a_run_at_the_instants_of_an_earlier_one_makes_the_same_entries() {
+    let home = Home::with(&format!("{HEAD}{WORK}"));
+    assert_eq!(home.run(&["--until-rest"]).code, 0);
+    let first = home.entries();
+    let kept = home.file("first.sqlite");
+    std::fs::rename(home.file("agent.sqlite"), &kept).expect("a rename");
+    let again = home.run(&["--until-rest", "--recorded", &arg(&kept)]);
+    assert_eq!(again.code, 0, "{}", again.err);
+    assert_eq!(home.entries().last().map(Entry::head), first.last().map(Entry::head));
+}
+
+#[test]
+fn hours_pass_in_no_time_and_repeating_timers_do_not_hold_the_end_up() {
+    let text = format!(
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ set_timer = \"often\", every_ms = 3_600_000 }}, {{ set_timer = \"once\", after_ms = 36_000_000 }}]\n"
+    );
+    let home = Home::with(&text);
+    assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
+    let entries = home.entries();
+    assert_eq!(entries.last().expect("entries").at.to_string(), "2026-05-27T19:00:00Z", "the one-shot timer is waited for");
+    assert_eq!(started(&entries), 1 + 10 + 1);
+}
+
+#[test]
+fn a_fact_that_cannot_be_taken_is_told_and_the_story_goes_on() {
+    let text = format!("{HEAD}[[script]]\nfact = {{ fact = \"pondered\" }}\n[[script]]\nprompt = \"go\"\n");
+    let ran = Home::with(&text).run(&["--virtual", "--until-rest"]);
+    assert_eq!(ran.code, 0);
+    assert!(ran.err.starts_with("not taken: {\"fact\":\"pondered\"}: malformed fact: unknown variant `pondered`"), "{}", ran.err);
+    assert!(ran.out.contains("turn        1 terminal completed"), "{}", ran.out);
+}
+
+#[test]
+fn json_gives_programs_the_entries_as_they_are_stored() {
+    let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}]\n"));
+    let ran = home.run(&["--virtual", "--until-rest", "--json"]);
+    let lines: Vec<serde_json::Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let seqs: Vec<_> = lines.iter().map(|line| line["seq"].as_u64().expect("a position")).collect();
+    assert_eq!(seqs, (1..=home.entries().len() as u64).collect::<Vec<_>>());
+    assert_eq!(lines[0]["record"]["control"], "genesis");
+}
+
+#[test]
+fn one_file_holds_many_agents() {
+    let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}]\n"));
+    for agent in ["ada", "bob"] {
+        assert_eq!(home.run(&["--virtual", "--until-rest", "--agent", agent]).code, 0);
+        assert_eq!(started(&entries(&home.file("agent.sqlite"), agent)), 1);
+    }
+}
