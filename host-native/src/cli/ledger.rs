@@ -41,6 +41,13 @@ pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, Sqli
     Ok((agent, ledger))
 }
 
+/// The same for writing. Nothing is made where there is nothing.
+pub(super) fn to_write(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
+    let (agent, _) = to_read(path, asked)?;
+    let ledger = SqliteFile::open(path)?.ledger(&agent);
+    Ok((agent, ledger))
+}
+
 fn choose(path: &Path, mut agents: Vec<AgentId>, asked: Option<&str>) -> Result<AgentId, CliError> {
     let path = path.to_owned();
     match asked {

@@ -11,6 +11,7 @@ mod ledger;
 mod log;
 mod replay;
 mod run;
+mod send;
 mod status;
 mod style;
 mod trace;
@@ -64,6 +65,8 @@ enum Command {
     Conformance(conformance::Conformance),
     /// Let an agent live: drive its ledger with a story, and print every decision and why
     Run(run::RunArgs),
+    /// Say something to a live agent from outside
+    Send(send::Send),
     /// Turn the folder of another runtime into a case
     Import(import::Import),
     /// Turn any case into a fixture folder of full records
@@ -230,6 +233,7 @@ pub fn main() -> ExitCode {
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),
         Command::Run(command) => command.run(),
+        Command::Send(command) => command.run(),
         Command::Import(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),

@@ -64,6 +64,12 @@ impl Home {
         Live { child, lines }
     }
 
+    /// Says something to the agent.
+    pub(super) fn send(&self, what: &[&str]) -> Ran {
+        let ledger = arg(&self.file("agent.sqlite"));
+        wakeful(["send", "--ledger", &ledger].iter().chain(what))
+    }
+
     pub(super) fn entries(&self) -> Vec<Entry> {
         entries(&self.file("agent.sqlite"), "default")
     }

@@ -1,6 +1,7 @@
 //! Live agents, in processes of their own: they run, are killed, shut down, spoken to, and go on.
 
 mod agent;
+mod beside;
 mod ends;
 mod prefixes;
 

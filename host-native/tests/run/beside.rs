@@ -1,0 +1,165 @@
+//! What is said to a live agent from outside, and two who would drive it.
+
+use wakeful_core::{
+    entry::Record,
+    plane::{
+        queue::QueueStatus,
+        turn::{RunStatus, TurnTerminalKind},
+    },
+};
+
+use super::{HEAD, agent::Home};
+use crate::program::{arg, wakeful};
+
+/// A story whose every turn takes its time.
+const SLOW: &str = "[[turns]]\nrepeat = true\nmoves = [{ says = \"a moment\" }, { delay_ms = 600 }, { says = \"done\" }]\n";
+
+#[test]
+fn what_is_sent_wakes_an_agent_at_rest() {
+    let home = Home::with(HEAD);
+    let live = home.start(&[]);
+    live.says("StayIdle");
+    let sent = home.send(&["prompt", "Look at the repository."]);
+    assert_eq!(sent.code, 0, "{}", sent.err);
+    assert!(sent.out.starts_with("accepted, the ledger ends at entry "), "{}", sent.out);
+    live.says(": Look at the repository.");
+    live.says("StartModelTurn");
+    live.says("turn        1 terminal completed");
+    assert_eq!(home.send(&["hint", "the pipeline has ended", "--text", "green"]).code, 0);
+    live.says("wake hint pending: the pipeline has ended");
+    live.says("EmitSystemTick");
+    live.says("turn        2 terminal completed");
+    assert_eq!(home.send(&["deliver", "trigger-1", "it is green"]).code, 0);
+    live.says(": it is green");
+    live.says("turn        3 terminal completed");
+    assert_eq!(home.send(&["shutdown"]).code, 0);
+    assert_eq!(live.end(), (0, String::new()), "shutdown from outside ends the process");
+}
+
+#[test]
+fn stop_breaks_the_open_run_off_and_start_lets_the_agent_go_on() {
+    let home = Home::with(&format!("{HEAD}{SLOW}"));
+    let live = home.start(&[]);
+    live.says("StayIdle");
+    home.send(&["prompt", "one"]);
+    live.says("{\"text\":\"a moment\"}");
+    assert_eq!(home.send(&["stop"]).code, 0);
+    live.says("stop requested");
+    live.says("turn        1 terminal aborted, agent stopped");
+    assert_eq!(home.send(&["hint", "look"]).code, 1, "a stopped agent is not woken");
+    home.send(&["prompt", "two"]);
+    live.says(": two");
+    assert_eq!(home.send(&["start"]).code, 0);
+    live.says("turn        2 terminal completed");
+    live.signal("INT");
+    assert_eq!(live.end().0, 0);
+    let terminal = |entry: &wakeful_core::entry::Entry| match &entry.record {
+        Record::Turn(turn) if turn.status == RunStatus::Terminal => turn.kind,
+        _ => None,
+    };
+    let kinds: Vec<_> = home.entries().iter().filter_map(terminal).collect();
+    assert_eq!(kinds, [TurnTerminalKind::Aborted, TurnTerminalKind::Completed]);
+}
+
+#[test]
+fn an_interjection_goes_into_the_open_run() {
+    let home = Home::with(&format!("{HEAD}{SLOW}"));
+    let live = home.start(&[]);
+    live.says("StayIdle");
+    home.send(&["prompt", "one"]);
+    live.says("{\"text\":\"a moment\"}");
+    home.send(&["prompt", "and mind the tests", "--lane", "interject", "--id", "i1"]);
+    live.says("ReduceMessageOnly (operator_interjection) by rule 2.interjection, message `i1`");
+    live.says("`i1` interjected");
+    live.says("turn        1 terminal completed");
+    live.signal("INT");
+    assert_eq!(live.end().0, 0);
+    let status = home.entries().iter().rev().find_map(|entry| match &entry.record {
+        Record::QueueEntry(queued) if queued.message_id.as_str() == "i1" => Some(queued.status),
+        _ => None,
+    });
+    assert_eq!(status, Some(QueueStatus::Interjected));
+}
+
+#[test]
+fn who_comes_second_drives_and_the_first_says_so() {
+    let home = Home::with(HEAD);
+    let first = home.start(&[]);
+    first.says("StayIdle");
+    let second = home.start(&[]);
+    second.says("runtime restarted");
+    let (code, err) = first.end();
+    assert_eq!(code, 2);
+    assert!(err.contains("another process took the ledger over with entry 5: let one of them drive the agent"), "{err}");
+    home.send(&["prompt", "go"]);
+    second.says("turn        1 terminal completed");
+}
+
+#[test]
+fn sends_at_the_same_time_all_arrive_once() {
+    let home = Home::with(&format!("{HEAD}[[turns]]\nrepeat = true\nmoves = [{{ says = \"x\" }}, {{ says = \"y\" }}]\n"));
+    let live = home.start(&[]);
+    live.says("StayIdle");
+    std::thread::scope(|scope| {
+        for sender in 0..4 {
+            let home = &home;
+            scope.spawn(move || {
+                for number in 0..5 {
+                    let sent = home.send(&["prompt", "go", "--id", &format!("m-{sender}-{number}")]);
+                    assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
+                }
+            });
+        }
+    });
+    live.says("turn        20 terminal completed");
+    live.signal("INT");
+    assert_eq!(live.end(), (0, String::new()));
+    let admitted = home.entries().iter().filter(|entry| matches!(entry.record, Record::Message(_))).count();
+    assert_eq!(admitted, 20);
+}
+
+#[test]
+fn what_became_of_a_fact_is_the_exit_code() {
+    let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}]\n"));
+    assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
+    let accepted = home.send(&["--virtual", "prompt", "again", "--id", "m1"]);
+    assert_eq!(accepted.code, 0, "{}", accepted.err);
+    let at = home.entries().last().expect("entries").at.to_string();
+    assert_eq!(at, "2026-05-27T09:00:00Z", "said at the time of the ledger");
+    let ignored = home.send(&["--virtual", "prompt", "again", "--id", "m1"]);
+    assert_eq!(ignored.code, 1);
+    assert!(ignored.out.starts_with("ignored: duplicate, because of entry "), "{}", ignored.out);
+    let json = home.send(&["--virtual", "--json", "fact", r#"{"fact":"work_item_picked","work_item_id":"w"}"#]);
+    assert_eq!(json.code, 1);
+    let receipt: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
+    assert_eq!((&receipt["answer"], &receipt["reason"]), (&"ignored".into(), &"unknown".into()));
+    let malformed = home.send(&["fact", r#"{"fact":"pondered"}"#]);
+    assert_eq!((malformed.code, malformed.out.as_str()), (2, ""));
+    assert!(
+        malformed.err.starts_with("error: malformed fact: unknown variant `pondered`, expected one of `message_queued`"),
+        "{}",
+        malformed.err
+    );
+}
+
+#[test]
+fn whom_to_say_it_to_is_asked_for() {
+    let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}]\n"));
+    let missing = home.send(&["stop"]);
+    assert_eq!(missing.code, 2);
+    assert!(missing.err.contains("does not exist"), "{}", missing.err);
+    assert!(!home.file("agent.sqlite").exists(), "asking makes no file");
+    for agent in ["ada", "bob"] {
+        assert_eq!(home.run(&["--virtual", "--until-rest", "--agent", agent]).code, 0);
+    }
+    let which = home.send(&["stop"]);
+    assert_eq!(which.code, 2);
+    assert!(which.err.contains("holds 2 agents: name one of them with --agent: `ada`, `bob`"), "{}", which.err);
+    let nobody = home.send(&["--agent", "eve", "stop"]);
+    assert_eq!(nobody.code, 2);
+    assert!(nobody.err.contains("holds no agent `eve`; it holds: `ada`, `bob`"), "{}", nobody.err);
+    assert_eq!(home.send(&["--agent", "bob", "stop"]).code, 0);
+    let story = arg(&home.file("story.toml"));
+    let foreign = wakeful(["send", "--ledger", &story, "stop"]);
+    assert_eq!(foreign.code, 2);
+}
