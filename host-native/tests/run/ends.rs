@@ -164,6 +164,16 @@ fn an_agent_at_rest_is_shut_down_by_a_signal_too() {
 }
 
 #[test]
+fn an_agent_that_never_rests_is_shut_down_too() {
+    let text = format!("{HEAD}script = [{{ prompt = \"go\" }}]\n[provider]\nadversary = \"never_completes\"\nturns = 1_000_000\n");
+    let home = Home::with(&text);
+    let live = home.start(&["--virtual"]);
+    live.says("revision 20: Nearly done");
+    live.signal("INT");
+    assert_eq!(live.end(), (0, String::new()));
+}
+
+#[test]
 fn a_run_at_the_instants_of_an_earlier_one_makes_the_same_entries() {
     let home = Home::with(&format!("{HEAD}{WORK}"));
     assert_eq!(home.run(&["--until-rest"]).code, 0);
