@@ -11,7 +11,7 @@ use crate::{
     id::{ExternalTriggerId, WorkItemId},
     json::RawJson,
     plane::{
-        control::{Marker, WakeHint},
+        control::{Marker, Restarted, WakeHint},
         queue::{MessageBody, Priority},
     },
     tagged::{names, read_through},
@@ -84,7 +84,7 @@ impl Request {
             Self::Start => Fact::StartRequested(Marker {}),
             Self::Stop => Fact::StopRequested(Marker {}),
             Self::Shutdown => Fact::ShutdownRequested(Marker {}),
-            Self::Restart => Fact::RuntimeRestarted(Marker {}),
+            Self::Restart => Fact::RuntimeRestarted(Restarted::default()),
         }
     }
 }

@@ -59,7 +59,7 @@ pub(super) struct RunArgs {
     /// Play at the instants of an earlier ledger of this agent
     #[arg(long, value_name = "FILE", conflicts_with = "is_virtual")]
     recorded: Option<PathBuf>,
-    /// End when the story is over and the agent rests, with nothing but repeating timers to wake it
+    /// End when the story is over and the agent rests, with nothing but repeating timers and offers of resting items to wake it
     #[arg(long)]
     until_rest: bool,
     /// Print each entry as it is stored, one JSON object per line

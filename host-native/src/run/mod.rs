@@ -51,7 +51,7 @@ pub trait Watcher {
 pub enum Until {
     /// When it is told to.
     Told,
-    /// When its story is over and it rests, and nothing but timers that repeat would wake it.
+    /// When its story is over and it rests, and nothing but timers that repeat and offers of resting items would wake it.
     Rest,
 }
 
@@ -311,15 +311,17 @@ impl<L: Ledger + Clone, W: Watcher> Run<L, W> {
         }
     }
 
-    /// Whether the story is over, and nothing but timers that repeat would wake the agent.
+    /// Whether the story is over, and nothing but timers that repeat and offers of resting items would wake the agent.
     fn is_at_rest(&self) -> bool {
         let state = self.scheduler.state();
         let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
         let stopped = state.control.stopped.is_some();
         let owes = || {
-            obligation::all(state)
-                .iter()
-                .any(|owed| owed.enabled_at.is_some() && !(owed.kind == ObligationKind::Timer && repeats(&owed.id)))
+            obligation::all(state).iter().any(|owed| {
+                owed.enabled_at.is_some()
+                    && owed.kind != ObligationKind::RunnableItem
+                    && !(owed.kind == ObligationKind::Timer && repeats(&owed.id))
+            })
         };
         state.turns.run.is_none() && self.provider.player().is_over() && (stopped || !owes())
     }

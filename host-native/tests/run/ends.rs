@@ -16,6 +16,9 @@ use crate::{program::arg, stories::documented};
 /// A second of work: prompts, a task, timers, an item that is completed, and one that is left.
 pub(super) const WORK: &str = r#"
 [[script]]
+fact = { fact = "policy_set", policy = { replay_budget = 1000 } }
+
+[[script]]
 prompt = "build"
 
 [[script]]
@@ -56,7 +59,7 @@ moves = [
 
 [[turns]]
 when = { text = "rest" }
-moves = [{ set_timer = "soon", after_ms = 100 }, { delay_ms = 30 }, { end = "provider_failed_needs_recovery" }]
+moves = [{ set_timer = "soon", after_ms = 100 }, { delay_ms = 30 }, { end = "baseline_over_budget" }]
 
 [[turns]]
 when = { kind = "timer_tick" }

@@ -17,11 +17,10 @@ const MINUTE: u64 = 60_000;
 /// When the item of a fresh agent is offered, in minutes from its first turn on, where nothing moves it.
 fn offers(driven: &mut Driven) -> Vec<u64> {
     let mut at = Vec::new();
-    let mut minutes = 0;
     loop {
         driven.run_to_rest();
         let Some(next) = driven.machine().next_wake(driven.now) else { return at };
-        minutes = (next.as_nanos() - NOW.as_nanos()).unsigned_abs() / 60_000_000_000;
+        let minutes = (next.as_nanos() - NOW.as_nanos()).unsigned_abs() / 60_000_000_000;
         assert!(at.len() < 50 && at.last() != Some(&minutes), "{at:?} {minutes}");
         at.push(minutes);
         driven.now = next;

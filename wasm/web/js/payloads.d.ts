@@ -2433,6 +2433,14 @@ export interface TurnRequest {
    */
   interrupted_runs?: RunId[];
   /**
+   * What was said since the last turn that completed, and reached none; oldest first (contract 5.3).
+   */
+  deferred?: MessageRecord[];
+  /**
+   * How many more there were than the policy keeps.
+   */
+  deferred_overflow?: number;
+  /**
    * Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for something (contract 9.4).
    */
   work_item_rests?: boolean;
