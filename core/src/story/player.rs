@@ -292,6 +292,12 @@ impl Player {
         }
     }
 
+    /// Whether the story tells how this task ends: it goes on while no process plays the story.
+    #[must_use]
+    pub fn tells_end_of(&self, id: &TaskId) -> bool {
+        self.cast.task(id).is_some_and(|task| task.end.is_some())
+    }
+
     /// The task has ended, by whatever it was.
     pub(super) fn unschedule(&mut self, id: &TaskId) {
         self.tasks.retain(|(_, task), _| task != id);

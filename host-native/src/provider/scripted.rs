@@ -8,7 +8,7 @@ use std::{
 use wakeful_core::{
     effect::TurnRequest,
     host::{Provider, ProviderError},
-    id::{MessageId, RunId},
+    id::{MessageId, RunId, TaskId},
     plane::turn::AbortReason,
     story::{Command, Cue, Player, Story},
     time::Timestamp,
@@ -63,6 +63,11 @@ impl Provider for ScriptedProvider {
     fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
         self.player.borrow_mut().abort_turn(run, &reason.to_string());
         Ok(())
+    }
+
+    fn alive(&mut self, active: Vec<TaskId>) -> Vec<TaskId> {
+        let player = self.player.borrow();
+        active.into_iter().filter(|task| player.tells_end_of(task)).collect()
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {
