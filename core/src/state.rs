@@ -3,9 +3,10 @@
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    derive::{autonomy, continuation::Resolution},
+    derive::{autonomy, continuation::Resolution, diagnostic::DiagnosticKind},
     entry::{Entry, EventKind, EventRecord, Head, Place, Record},
     id::{MessageId, Seq},
+    json::RawJson,
     ladder::{Decision, key::Key},
     plane::{
         context::Context,
@@ -84,6 +85,9 @@ impl State {
     }
 
     fn fold(&mut self, place: &Place, record: &Record) {
+        if place.live && is_of_run(record) {
+            self.turns.heard(self.at);
+        }
         match record {
             Record::Message(record) => self.fold_message(place, record),
             Record::QueueEntry(record) => {
@@ -209,6 +213,10 @@ impl State {
                 self.queue.set_resolution(&id, resolution);
             }
         }
+        let is_stall = || data.and_then(|raw| raw.field("kind")).is_some_and(|kind| kind == RawJson::of(&DiagnosticKind::StalledRun));
+        if place.live && record.kind == EventKind::SchedulerDiagnostic.as_str() && is_stall() {
+            self.turns.set_stalled();
+        }
         if place.live && record.kind == EventKind::WorkItemRecheckConsumed.as_str() {
             data.and_then(|raw| raw.read::<RecheckNote>().ok()).iter().for_each(|note| self.work.recheck_consumed(note));
         }
@@ -293,6 +301,8 @@ impl State {
             work_item: None,
             started_at: self.at,
             yields: false,
+            heard_at: self.at,
+            stalled: false,
             retry_of: None,
             attempt: 0,
         });
@@ -307,6 +317,18 @@ impl State {
     #[must_use]
     pub fn next_seq(&self) -> Seq {
         self.head.seq.next()
+    }
+}
+
+/// Whether only whoever executes a turn says this: a run that says something is not stalled (contract 5.8).
+fn is_of_run(record: &Record) -> bool {
+    match record {
+        Record::Event(event) => {
+            let of_run = [EventKind::TurnStarted, EventKind::ProviderRoundCompleted, EventKind::ToolRoundCompleted];
+            of_run.iter().any(|kind| event.kind == kind.as_str())
+        }
+        Record::Transcript(_) | Record::Tool(_) | Record::Brief(_) | Record::WorkItem(_) | Record::WaitCondition(_) => true,
+        _ => false,
     }
 }
 

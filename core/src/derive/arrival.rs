@@ -2,9 +2,9 @@
 
 use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
 
-use super::{autonomy, obligation::ObligationKind, recheck};
+use super::{autonomy, diagnostic, obligation::ObligationKind, recheck};
 use crate::{
-    entry::Record,
+    entry::{EventKind, EventRecord, Record},
     id::{MessageId, Seq},
     json::RawJson,
     plane::{
@@ -125,6 +125,13 @@ pub fn next(state: &State) -> Option<Timestamp> {
     pending(state).map(|arrival| arrival.at()).min()
 }
 
+/// When the open run is called stalled; none where it was, or where none is open (contract 5.8).
+#[must_use]
+pub fn stalls_at(state: &State) -> Option<Timestamp> {
+    let run = state.turns.run.as_ref().filter(|run| !run.stalled)?;
+    Some(run.heard_at.plus_ms(state.control.policy.run_lease_ms.get()))
+}
+
 /// The records that turn everything that has arrived into queued messages; empty where nothing has, or nothing may arrive.
 #[must_use]
 pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
@@ -133,6 +140,10 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         return Vec::new();
     }
     let mut records = Vec::new();
+    if let Some(run) = state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now)) {
+        let diagnostic = diagnostic::stalled_run(run, control.policy.run_lease_ms.get());
+        records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, now, &diagnostic)));
+    }
     // contract 10: what one batch cannot hold arrives with the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
     for arrival in due(state, now).into_iter().take(room) {

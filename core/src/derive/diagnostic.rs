@@ -20,6 +20,7 @@ use crate::{
     plane::{
         queue::MessageRecord,
         task::TaskPayloadError,
+        turn::OpenRun,
         waiting::{Recoverability, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource},
     },
     state::State,
@@ -52,6 +53,8 @@ names! {
         Parked,
         /// The runs of a message were interrupted too often, and it was dropped.
         ReplayBudget,
+        /// No fact of the open run came for longer than the policy allows.
+        StalledRun,
         /// A turn failed at every try.
         RetriesExhausted,
     }
@@ -115,6 +118,16 @@ pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic 
     Diagnostic {
         work_item_id: message.work_item_id.clone(),
         ..Diagnostic::new(DiagnosticKind::ReplayBudget, "the runs of a message were interrupted too often, and it was dropped", evidence)
+    }
+}
+
+/// An open run of which no fact came for as long as the policy allows (contract 5.8).
+#[must_use]
+pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
+    let evidence = Vec::from([format!("run_id={}", run.run_id), format!("heard_at={}", run.heard_at), format!("run_lease_ms={lease_ms}")]);
+    Diagnostic {
+        work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        ..Diagnostic::new(DiagnosticKind::StalledRun, "the open run says nothing any more", evidence)
     }
 }
 

@@ -108,5 +108,5 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         return None;
     }
     let keys = all(state).into_iter().filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at);
-    keys.map(|at| at.max(now)).min()
+    keys.chain(arrival::stalls_at(state)).map(|at| at.max(now)).min()
 }

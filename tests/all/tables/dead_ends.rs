@@ -166,7 +166,7 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
         driven.say(&fact);
     }
     // contract 8.4: a wait for the runtime is ticked a minute after it began; before, whatever else comes is told.
-    driven.now = NOW.plus_ms(if wait == "system" && trigger == "nothing" || stopped && wait == "system" { 60_000 } else { 1_000 });
+    driven.now = NOW.plus_ms(if wait == "system" && (stopped || trigger == "nothing") { 60_000 } else { 1_000 });
     if stopped {
         // contract 4.2: nothing comes of it until the agent is started.
         driven.run();

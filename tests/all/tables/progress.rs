@@ -1,5 +1,5 @@
 //! Progress: what becomes of an item that no turn moves, of an agent that goes on by itself, of a message that reached no turn or whose
-//! runs are interrupted, and of a wait for the runtime (contract 5.3, 5.24, 8.4, 9.4, 9.5).
+//! runs are interrupted, of a run that says nothing, and of a wait for the runtime (contract 5.3, 5.8, 5.24, 8.4, 9.4, 9.5).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -217,4 +217,28 @@ fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
     driven.run();
     let Some(Effect::StartTurn(request)) = driven.effects.last() else { panic!("{:?}", driven.effects) };
     assert_eq!((request.deferred.len(), request.deferred_overflow), (2, 1));
+}
+
+/// contract 5.8, 9.3: a run that says nothing for as long as its lease is reported once; a fact of it begins the lease again.
+#[test]
+fn a_silent_run_is_reported_once() {
+    let mut driven = Driven::told(&[prompt("m")]);
+    driven.run();
+    let lease = 30 * MINUTE;
+    assert_eq!(driven.machine().next_wake(driven.now), Some(NOW.plus_ms(lease)));
+    driven.now = NOW.plus_ms(10 * MINUTE);
+    // What comes from outside is no fact of the run.
+    driven.tell(&[webhook("w", "it happened"), json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1})]);
+    driven.now = NOW.plus_ms(lease);
+    driven.run();
+    assert_eq!((driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)), (0, Some(NOW.plus_ms(lease + 10 * MINUTE))));
+    for minutes in [40, 41, 400] {
+        driven.now = NOW.plus_ms(minutes * MINUTE);
+        driven.run();
+        assert_eq!((driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)), (1, None), "{minutes}");
+    }
+    driven.tell(&[json!({"fact": "tool_round_completed", "run_id": "$run", "round": 1})]);
+    driven.now = NOW.plus_ms(500 * MINUTE);
+    driven.run();
+    assert_eq!(driven.diagnostics("stalled_run"), 2, "it is silent again");
 }

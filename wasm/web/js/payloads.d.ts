@@ -883,6 +883,7 @@ export type DiagnosticKind =
   | "malformed_message"
   | "parked"
   | "replay_budget"
+  | "stalled_run"
   | "retries_exhausted";
 /**
  * How bad it is.

@@ -32,6 +32,12 @@ pub struct OpenRun {
     /// Whether it was asked to end after its round: an effect is released once for a run (contract 3.2).
     #[serde(default)]
     pub yields: bool,
+    /// When the newest fact of it came.
+    #[serde(default)]
+    pub heard_at: Timestamp,
+    /// Whether it was reported that no fact of it came for too long (contract 5.8).
+    #[serde(default)]
+    pub stalled: bool,
     /// The first message of the lineage that it tries again (contract 5.6).
     #[serde(default)]
     pub retry_of: Option<MessageId>,
@@ -129,6 +135,8 @@ impl Turns {
                     work_item: record.work_item.clone(),
                     started_at: record.started_at,
                     yields: false,
+                    heard_at: record.started_at,
+                    stalled: false,
                     retry_of: record.retry_of.clone(),
                     attempt: record.attempt,
                 });
@@ -157,6 +165,20 @@ impl Turns {
     pub fn interrupted_for(&self, message: &MessageId) -> Vec<RunId> {
         let of_message = |run: &&InterruptedRun| run.message_id == *message || run.message_id.as_str().is_empty();
         self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
+    }
+
+    /// A fact of the open run came.
+    pub(crate) fn heard(&mut self, at: Timestamp) {
+        if let Some(run) = &mut self.run {
+            (run.heard_at, run.stalled) = (at, false);
+        }
+    }
+
+    /// It was reported that the open run is silent.
+    pub(crate) fn set_stalled(&mut self) {
+        if let Some(run) = &mut self.run {
+            run.stalled = true;
+        }
     }
 
     /// The effect that ends the open run after its round, where it was not released already.
