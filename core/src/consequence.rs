@@ -92,9 +92,9 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     };
     records.push(Record::Turn(started));
     // contract 9.5: the turn that uses up what the agent may start by itself says so.
-    let by_itself = !autonomy::is_from_outside(state, message);
-    if by_itself && state.turns.autonomous + 1 == state.control.policy.autonomous_turns.get() {
-        let diagnostic = diagnostic::agent_parked(state.control.policy.autonomous_turns.get());
+    let limit = state.control.policy.autonomous_turns.get();
+    if state.turns.autonomous < limit && autonomy::with_turn_of(state, message) >= limit {
+        let diagnostic = diagnostic::agent_parked(limit);
         records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
     }
     Effect::StartTurn(request)

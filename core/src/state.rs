@@ -231,8 +231,7 @@ impl State {
     fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
         if place.live && record.status == RunStatus::Started {
             let message = self.queue.message(&record.message_id);
-            let from_outside = message.is_some_and(|held| autonomy::is_from_outside(self, &held.record));
-            self.turns.autonomous = if from_outside { 0 } else { self.turns.autonomous + 1 };
+            self.turns.autonomous = message.map_or(0, |held| autonomy::with_turn_of(self, &held.record));
         }
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
         let progress = progress::of_turn(self, record).filter(|_| was_open && record.status == RunStatus::Terminal);

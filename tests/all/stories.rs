@@ -6,9 +6,12 @@ use wakeful::{
     provider::ScriptedProvider,
 };
 use wakeful_core::{
+    entry::{EventKind, Head, Record},
     fact::Refusal,
+    host::Ledger,
+    id::{MessageId, Seq},
     machine::Options,
-    plane::work::WorkItemState,
+    plane::{turn::RunStatus, work::WorkItemState},
     state::State,
     story::{Adversary, Command, Story},
 };
@@ -19,10 +22,16 @@ const TURNS: u64 = 12;
 
 /// Plays an adversary to the end of its story: the state, and the reasons of what was ignored.
 fn played(adversary: Adversary) -> (State, Vec<Refusal>) {
+    let script =
+        r#"{"prompt":"do it"},{"hint":"look","text":"now"},{"prompt":"again"},{"wait_ms":3600000},{"deliver":"trigger-1","text":"ok"}"#;
+    let (ledger, ignored) = played_with(adversary, script, &format!(r#","turns":{TURNS}"#));
+    (ledger.state(), ignored)
+}
+
+fn played_with(adversary: Adversary, script: &str, turns: &str) -> (WatchedLedger, Vec<Refusal>) {
     let text = format!(
-        r#"{{"story":"s","shows":"","agent_id":"default","starts_at":"2026-05-27T09:00:00Z",
-            "script":[{{"prompt":"do it"}},{{"hint":"look","text":"now"}},{{"prompt":"again"}},{{"wait_ms":3600000}},{{"deliver":"trigger-1","text":"ok"}}],
-            "provider":{{"adversary":"{adversary}","turns":{TURNS}}}}}"#
+        r#"{{"story":"s","shows":"","agent_id":"default","starts_at":"2026-05-27T09:00:00Z","script":[{script}],
+            "provider":{{"adversary":"{adversary}"{turns}}}}}"#
     );
     let story = Story::read(&text).expect("a story");
     let ledger = WatchedLedger::default();
@@ -35,7 +44,7 @@ fn played(adversary: Adversary) -> (State, Vec<Refusal>) {
         match provider.next(engine.next_wake().expect("an instant")) {
             Command::Done => {
                 assert_eq!(ledger.breaches(), [], "{adversary}");
-                return (ledger.state(), ignored);
+                return (ledger, ignored);
             }
             Command::Propose { fact } => {
                 let receipt = engine.propose(fact.as_str()).expect("a fact that can be read");
@@ -99,6 +108,52 @@ fn a_provider_that_promises_and_completes_has_completed() {
     assert!(state.work.items.is_empty(), "a completed item is not open again");
     assert!(!state.work.completed.is_empty());
     assert!(ignored.contains(&Refusal::AlreadyTerminal), "{ignored:?}");
+}
+
+/// contract 9.4, 9.5: whatever a provider does for ever, the agent starts no more turns by itself than the policy allows, the operator is told
+/// once, and is heard at once.
+#[test]
+fn every_adversary_is_parked_and_the_operator_is_heard() {
+    const BOUND: u64 = 40;
+    let policy = format!(r#"{{"fact":{{"fact":"policy_set","policy":{{"autonomous_turns":{BOUND}}}}}}},"#);
+    // Four days are longer than all offers of one item together.
+    let days = r#"{"prompt":"do it"},{"wait_ms":345600000}"#;
+    for adversary in Adversary::ALL {
+        let (ledger, _) = played_with(*adversary, &format!(r#"{policy}{days},{{"prompt":"stop that"}}"#), "");
+        let records = records(ledger);
+        let said = |record: &Record| matches!(record, Record::Message(message) if message.body.as_text() == "stop that");
+        let at = records.iter().position(said).expect("the operator's word");
+        let (before, after) = records.split_at(at);
+        let turns = before.iter().filter_map(started).count() as u64;
+        assert!(turns <= BOUND + 1, "{adversary}: {turns} turns by itself");
+        assert!(before.iter().filter(|record| is_parked(record)).count() <= 1, "{adversary}: told more than once");
+        let Record::Message(word) = &after[0] else { panic!("{adversary}: {:?}", after[0]) };
+        assert_eq!(after.iter().find_map(started), Some(&word.id), "{adversary}: the operator is heard next");
+    }
+}
+
+fn records(mut ledger: WatchedLedger) -> Vec<Record> {
+    let mut head = Head::START;
+    let entries = ledger.read(Seq(0), u32::MAX).expect("a ledger in memory");
+    let open = entries.iter().map(|bytes| {
+        let entry = bytes.open(&head).expect("a sound entry");
+        head = entry.head();
+        entry.record
+    });
+    open.collect()
+}
+
+fn started(record: &Record) -> Option<&MessageId> {
+    match record {
+        Record::Turn(turn) if turn.status == RunStatus::Started => Some(&turn.message_id),
+        _ => None,
+    }
+}
+
+fn is_parked(record: &Record) -> bool {
+    let Record::Event(event) = record else { return false };
+    let kind = || event.data.as_ref()?.field("kind")?.read::<String>().ok();
+    event.kind == EventKind::SchedulerDiagnostic.as_str() && kind().as_deref() == Some("parked")
 }
 
 #[test]

@@ -34,8 +34,19 @@ pub fn keeps_coming(timer: &TimerRecord) -> bool {
     timer.repeat && timer.interval_ms.is_some()
 }
 
-/// Whether this message may be taken: every one, or only input from outside where the agent is parked.
+/// Whether this message may be taken: every one, or only input from outside where the agent is parked, and what replays: its turn was begun.
 #[must_use]
 pub fn may_be_taken(state: &State, held: &Held) -> bool {
-    !is_parked(state) || is_from_outside(state, &held.record)
+    !is_parked(state) || is_from_outside(state, &held.record) || replays(state, &held.record)
+}
+
+/// How many turns in a row the agent has started by itself, with the one that this message starts; a replay starts none.
+#[must_use]
+pub fn with_turn_of(state: &State, message: &MessageRecord) -> u64 {
+    if is_from_outside(state, message) { 0 } else { state.turns.autonomous + u64::from(!replays(state, message)) }
+}
+
+/// Whether a run of this message was interrupted, so that its turn was begun.
+fn replays(state: &State, message: &MessageRecord) -> bool {
+    state.turns.interrupted.iter().any(|run| run.message_id == message.id)
 }

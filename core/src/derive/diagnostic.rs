@@ -244,6 +244,11 @@ fn without_waker(condition: &WaitConditionRecord) -> Diagnostic {
 
 fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
     let view = View::of(state, Boundary::RunLoopIdle, state.at);
+    // contract 9.4: what is offered again after a while is no oddity.
+    let items = view.current.iter().map(|(item, _)| item).chain(&view.queued);
+    if items.filter(|item| item.state == SchedulingState::Runnable).any(|item| item.key.enabled_at.is_some()) {
+        return None;
+    }
     let decision = ladder::decide(state.control.edition, &view).decision;
     decision.kind.rests_as()?;
     let WorkSignal { work_item_id, reactivation_mode, .. } = Facts::of(state).work_signal?;

@@ -73,7 +73,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
     let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
     let mut all: Vec<_> = takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let is_parked = autonomy::is_parked(state);
-    let interrupted = state.turns.interrupted.iter().filter(|run| !is_parked && !run.message_id.as_str().is_empty());
+    let interrupted = state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {

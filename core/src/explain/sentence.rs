@@ -83,13 +83,21 @@ fn working(state: &State) -> String {
     }
 }
 
+/// The first few, and how many more there are.
+fn some_of(all: &[String]) -> String {
+    match all {
+        [first, second, third, rest @ ..] if rest.len() > 1 => format!("{first}, {second}, {third} and {} more", rest.len()),
+        few => few.join(", "),
+    }
+}
+
 fn nothing(state: &State) -> String {
     let open = state.work.items.values();
     let offered: Vec<_> = open.filter(|item| readiness::of(state, item).state == SchedulingState::Runnable).map(named).collect();
     match offered.as_slice() {
         [] => "nothing is pending".into(),
         [one] => format!("{one} could go on, but the model has seen it as it is and left it"),
-        many => format!("{} could go on, but the model has seen them as they are and left them", many.join(", ")),
+        many => format!("{} could go on, but the model has seen them as they are and left them", some_of(many)),
     }
 }
 

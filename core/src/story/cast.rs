@@ -1,6 +1,7 @@
 //! Who plays which turn: the first turn of the story that fits and was not played, else the adversary, else nobody.
 
 use alloc::{collections::BTreeMap, vec::Vec};
+use core::num::NonZeroU64;
 
 use super::{
     Story,
@@ -40,7 +41,7 @@ impl Cast {
         Self {
             turns: story.turns.clone(),
             is_played: story.turns.iter().map(|_| false).collect(),
-            adversary: story.provider.map(|understudy| (understudy.adversary, understudy.turns.get())),
+            adversary: story.provider.map(|understudy| (understudy.adversary, understudy.turns.map_or(u64::MAX, NonZeroU64::get))),
             adversary_turns: 0,
             parts: BTreeMap::new(),
         }

@@ -68,13 +68,9 @@ pub struct Story {
 pub struct Understudy {
     /// What it does wrong.
     pub adversary: Adversary,
-    /// For how many turns; after them its turns complete at once.
-    #[serde(default = "hundred")]
-    pub turns: NonZeroU64,
-}
-
-fn hundred() -> NonZeroU64 {
-    NonZeroU64::MIN.saturating_add(99)
+    /// For how many turns; after them its turns complete at once. For ever, where nothing is said.
+    #[serde(default)]
+    pub turns: Option<NonZeroU64>,
 }
 
 impl Story {
