@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 use super::{Held, MessageRecord, QueueEntryRecord, QueueStatus};
 use crate::{
     derive::continuation::Trigger,
-    id::{MessageId, RunId, Seq},
+    id::{RunId, Seq},
     plane::turn::{TurnRecord, TurnTerminalKind},
 };
 
@@ -32,12 +32,6 @@ impl Deferred {
     /// The messages that the next turn is told of, oldest first.
     pub fn iter(&self) -> impl Iterator<Item = &MessageRecord> {
         self.messages.iter().map(|unread| &unread.record)
-    }
-
-    /// Whether this message is among them.
-    #[must_use]
-    pub fn contains(&self, id: &MessageId) -> bool {
-        self.iter().any(|record| record.id == *id)
     }
 
     /// A message is settled: without a turn, or by going into the open run.
