@@ -119,12 +119,6 @@ pub fn due(state: &State, now: Timestamp) -> Vec<Arrival<'_>> {
     due
 }
 
-/// The earliest instant at which something becomes due.
-#[must_use]
-pub fn next(state: &State) -> Option<Timestamp> {
-    pending(state).map(|arrival| arrival.at()).min()
-}
-
 /// When the open run is called stalled; none where it was, or where none is open (contract 5.8).
 #[must_use]
 pub fn stalls_at(state: &State) -> Option<Timestamp> {
