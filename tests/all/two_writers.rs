@@ -1,6 +1,6 @@
 //! A driver beside another writer: what comes first is read, and nothing is lost (contract 3.2).
 
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger};
+use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     effect::TurnRequest,
     host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
@@ -9,7 +9,6 @@ use wakeful_core::{
     plane::turn::{AbortReason, TurnTerminalKind},
     time::Timestamp,
 };
-use wakeful_tests::scenario::Silent;
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
@@ -22,7 +21,7 @@ fn prompt(id: &str) -> String {
 /// Somebody who says something as an observer.
 fn says(ledger: &MemoryLedger, fact: &str) {
     let options = Options::new("default".into());
-    let mut observer = Scheduler::observe(options, ledger.clone(), VirtualClock::at(NOW), Silent).expect("a ledger");
+    let mut observer = Scheduler::observe(options, ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("a ledger");
     observer.propose(fact).expect("a fact");
 }
 
@@ -74,7 +73,7 @@ fn the_failure_of_a_provider_is_not_lost_to_another_writer() {
 #[test]
 fn who_comes_second_reads_what_is_new_and_says_the_same_again() {
     let ledger = MemoryLedger::default();
-    let mut driver = Scheduler::drive(Options::new("default".into()), ledger.clone(), VirtualClock::at(NOW), Silent).expect("a ledger");
+    let mut driver = Scheduler::drive(Options::new("default".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("a ledger");
     says(&ledger, &prompt("other"));
     let before = driver.state().clone();
     let why = driver.propose(&prompt("mine")).expect_err("another writer was first");

@@ -16,53 +16,26 @@
 
 use std::fmt::Write as _;
 
-use wakeful::clock::VirtualClock;
+use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
     derive::status,
-    effect::{Effect, TurnRequest},
+    effect::Effect,
     entry::{EntryBytes, EventKind, Head, Record},
     fact::Answer,
-    host::{Provider, ProviderError, Scheduler, SchedulerError},
-    id::{MessageId, RunId},
+    host::{Scheduler, SchedulerError},
     json,
     ladder::{Boundary, Decision},
     machine::Options,
-    plane::turn::AbortReason,
     time::Timestamp,
 };
 
 use crate::watched::WatchedLedger;
 
-/// A provider that takes what it is told and never answers: in a scenario, the turns are told by `say` and `end`.
-pub struct Silent;
-
-impl Provider for Silent {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        Ok(())
-    }
-}
-
 /// A scenario that is being played.
 struct Played {
     ledger: WatchedLedger,
     clock: VirtualClock,
-    scheduler: Scheduler<WatchedLedger, VirtualClock, Silent>,
+    scheduler: Scheduler<WatchedLedger, VirtualClock, Elsewhere>,
 }
 
 /// Plays a scenario and gives its text with what was observed in place of what was expected.
@@ -119,7 +92,7 @@ impl Played {
             }
             "observe" => {
                 self.ledger = WatchedLedger::default();
-                self.scheduler = Scheduler::observe(Options::new("default".into()), self.ledger.clone(), self.clock.clone(), Silent)
+                self.scheduler = Scheduler::observe(Options::new("default".into()), self.ledger.clone(), self.clock.clone(), Elsewhere)
                     .expect("a fresh ledger opens");
                 return self.entries_from(0);
             }
@@ -189,9 +162,9 @@ impl Played {
     }
 }
 
-fn drive(ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Silent> {
+fn drive(ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Elsewhere> {
     let options = Options::new("default".into());
-    Scheduler::drive(options, ledger.clone(), clock.clone(), Silent).expect("the ledger opens")
+    Scheduler::drive(options, ledger.clone(), clock.clone(), Elsewhere).expect("the ledger opens")
 }
 
 fn instant(text: &str) -> Timestamp {

@@ -4,7 +4,7 @@ use std::fmt;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
-use wakeful::clock::VirtualClock;
+use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
     host::{Clock, Scheduler, SchedulerError},
     ladder::{Boundary, Edition},
@@ -12,7 +12,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use crate::{scenario::Silent, watched::WatchedLedger};
+use crate::watched::WatchedLedger;
 
 /// One thing that a host does.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ pub struct Host {
     /// The ledger.
     pub ledger: WatchedLedger,
     clock: VirtualClock,
-    scheduler: Scheduler<WatchedLedger, VirtualClock, Silent>,
+    scheduler: Scheduler<WatchedLedger, VirtualClock, Elsewhere>,
     options: Options,
 }
 
@@ -66,7 +66,7 @@ impl Host {
 
     /// The scheduler.
     #[must_use]
-    pub fn scheduler(&self) -> &Scheduler<WatchedLedger, VirtualClock, Silent> {
+    pub fn scheduler(&self) -> &Scheduler<WatchedLedger, VirtualClock, Elsewhere> {
         &self.scheduler
     }
 
@@ -95,8 +95,8 @@ impl Host {
     }
 }
 
-fn drive(options: &Options, ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Silent> {
-    Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Silent).expect("the ledger opens")
+fn drive(options: &Options, ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Elsewhere> {
+    Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Elsewhere).expect("the ledger opens")
 }
 
 /// Sequences of up to `longest` commands, in any order, with duplicates and losses as they come.

@@ -115,7 +115,7 @@ usage: cargo xtask mutants [--in ROOM,...] [--shard K/N] [--resume | --retry] [-
 Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test
 notices. Judges are the unit tests of the core and the host, and the tests of wakeful-tests that need no guest; a guest that was built
 before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in target/mutants/target: the first
-run builds the dependencies there, then a mutant takes a few seconds, one after the other, and no other build has to wait. What became of
+run builds the dependencies there, then a mutant takes most of a minute, one after the other, and no other build has to wait. What became of
 each is kept in target/mutants/results.txt.
 
   --in ROOM,...   folders of core/src: ladder, derive, plane; without it ladder and derive

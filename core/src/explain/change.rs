@@ -144,19 +144,7 @@ fn drops(state: &State) -> Vec<Change> {
 }
 
 fn hint() -> Change {
-    let hint = WakeHint {
-        reason: "why not".into(),
-        description: None,
-        source: None,
-        scope: None,
-        waiting_intent_id: None,
-        external_trigger_id: None,
-        resource: None,
-        body: None,
-        content_type: None,
-        correlation_id: None,
-        causation_id: None,
-    };
+    let hint = WakeHint::new("why not");
     change("a wake hint comes in", Fact::WakeHintSubmitted(hint))
 }
 

@@ -101,19 +101,7 @@ fn short(text: &str) -> Result<AgentFile, JsonError> {
             torn: Vec::new(),
         },
         focus: agent.current_work_item_id,
-        hint: agent.pending_wake_hint_reason.map(|reason| WakeHint {
-            reason,
-            description: None,
-            source: Some("fixture".into()),
-            scope: None,
-            waiting_intent_id: None,
-            external_trigger_id: None,
-            resource: None,
-            body: None,
-            content_type: None,
-            correlation_id: None,
-            causation_id: None,
-        }),
+        hint: agent.pending_wake_hint_reason.map(|reason| WakeHint { source: Some("fixture".into()), ..WakeHint::new(reason) }),
     })
 }
 

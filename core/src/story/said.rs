@@ -58,19 +58,7 @@ pub fn followup(id: MessageId, text: impl Into<String>, lane: Option<Priority>, 
 /// Something says: look again (contract 5.21).
 #[must_use]
 pub fn hint(reason: impl Into<String>) -> WakeHint {
-    WakeHint {
-        reason: reason.into(),
-        description: None,
-        source: None,
-        scope: None,
-        waiting_intent_id: None,
-        external_trigger_id: None,
-        resource: None,
-        body: None,
-        content_type: None,
-        correlation_id: None,
-        causation_id: None,
-    }
+    WakeHint::new(reason)
 }
 
 pub(super) fn message(id: MessageId, kind: MessageKind, origin: MessageOrigin, trust: TrustLevel, text: impl Into<String>) -> NewMessage {

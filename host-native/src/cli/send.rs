@@ -8,16 +8,14 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum};
 use wakeful_core::{
-    effect::TurnRequest,
     fact::{Answer, Fact},
-    host::{Clock, Ledger, LedgerError, Provider, ProviderError, Receipt, Scheduler, SchedulerError},
-    id::{ExternalTriggerId, MessageId, RunId, WorkItemId},
+    host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
+    id::{ExternalTriggerId, MessageId, WorkItemId},
     json,
     machine::Options,
     plane::{
         control::WakeHint,
         queue::{MessageBody, Priority},
-        turn::AbortReason,
     },
     story::{Request, said},
     time::Timestamp,
@@ -31,6 +29,7 @@ use super::{
 };
 use crate::{
     clock::{SystemClock, VirtualClock},
+    provider::Elsewhere,
     run,
 };
 
@@ -200,30 +199,5 @@ fn say<L: Ledger + Clone>(options: &Options, ledger: L, clock: &(impl Clock + Cl
             Err(why) if is_conflict(&why) => drop(scheduler.catch_up()?),
             said => return said,
         }
-    }
-}
-
-/// The provider is in the process that drives the agent. That one reads what is said here and does what follows from it.
-struct Elsewhere;
-
-impl Provider for Elsewhere {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        Ok(())
     }
 }

@@ -5,14 +5,13 @@ use std::path::Path;
 use wakeful::{
     clock::VirtualClock,
     ledger::{SqliteFile, SqliteLedger},
+    provider::Elsewhere,
 };
 use wakeful_core::{
-    effect::TurnRequest,
     entry::EntryBytes,
-    host::{Ledger, Provider, ProviderError, Scheduler},
-    id::{AgentId, MessageId, RunId, Seq},
+    host::{Ledger, Scheduler},
+    id::{AgentId, Seq},
     machine::{Machine, Options},
-    plane::turn::AbortReason,
     state::State,
     time::Timestamp,
 };
@@ -20,37 +19,12 @@ use wakeful_core::{
 /// The time of every test.
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// A provider that takes every call and does nothing.
-pub(crate) struct Quiet;
-
-impl Provider for Quiet {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        Ok(())
-    }
-}
-
 /// A scheduler of the tests.
-pub(crate) type Agent<L> = Scheduler<L, VirtualClock, Quiet>;
+pub(crate) type Agent<L> = Scheduler<L, VirtualClock, Elsewhere>;
 
 /// Opens the ledger of agent `id` as an observer, who records facts and starts nothing.
 pub(crate) fn observed<L: Ledger>(id: &str, ledger: L) -> Agent<L> {
-    Scheduler::observe(Options::new(id.into()), ledger, VirtualClock::at(NOW), Quiet).expect("the ledger opens")
+    Scheduler::observe(Options::new(id.into()), ledger, VirtualClock::at(NOW), Elsewhere).expect("the ledger opens")
 }
 
 /// The ledger of an agent in a file.

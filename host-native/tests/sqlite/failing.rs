@@ -17,7 +17,7 @@ use wakeful_core::{
     snapshot::SnapshotIgnored,
 };
 
-use super::agent::{Agent, NOW, Quiet, file_with, folded, ledger, prompt};
+use super::agent::{Agent, NOW, file_with, folded, ledger, prompt};
 
 /// A ledger of which one call fails.
 struct Failing {
@@ -103,7 +103,7 @@ fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
     let open = |came: &mut Came| {
         let attempt = || {
             let lent = Failing { inner: ledger(&file, "a"), left: Rc::clone(&left), error: error.clone(), failed: Rc::clone(&failed) };
-            Scheduler::drive(Options::new("a".into()), lent, VirtualClock::at(NOW), Quiet)
+            Scheduler::drive(Options::new("a".into()), lent, VirtualClock::at(NOW), wakeful::provider::Elsewhere)
         };
         let agent = attempt().or_else(|why| {
             assert!(matches!(&why, SchedulerError::Ledger(found) if found == error), "{why}");

@@ -83,7 +83,9 @@ fn meet(role: &Role, place: &str) {
 fn begun(file: &SqliteFile) -> Agent<SqliteLedger> {
     use wakeful::clock::VirtualClock;
     use wakeful_core::{host::Scheduler, machine::Options};
-    let open = || Scheduler::observe(Options::new("a".into()), ledger(file, "a"), VirtualClock::at(super::agent::NOW), super::agent::Quiet);
+    let open = || {
+        Scheduler::observe(Options::new("a".into()), ledger(file, "a"), VirtualClock::at(super::agent::NOW), wakeful::provider::Elsewhere)
+    };
     match open() {
         Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => open().expect("it is begun"),
         opened => opened.expect("it opens"),

@@ -13,7 +13,7 @@ use wakeful_core::{
     state::State,
 };
 
-use super::agent::{NOW, Quiet, entries, file_with, folded, ledger, observed, prompt};
+use super::agent::{NOW, entries, file_with, folded, ledger, observed, prompt};
 
 /// Where the snapshots of agent `a` stand.
 fn stored(path: &Path) -> Vec<i64> {
@@ -160,7 +160,12 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
     drop(file_with(&path, 150));
     execute(&path, "DELETE FROM entries WHERE seq > 200");
     let file = SqliteFile::open(&path).expect("it opens");
-    let opened = Scheduler::observe(Options::new("a".into()), ledger(&file, "a"), wakeful::clock::VirtualClock::at(NOW), Quiet);
+    let opened = Scheduler::observe(
+        Options::new("a".into()),
+        ledger(&file, "a"),
+        wakeful::clock::VirtualClock::at(NOW),
+        wakeful::provider::Elsewhere,
+    );
     let why = opened.map(|_| ()).expect_err("it is refused").to_string();
     let said = "the ledger ends before entry 257, at which its snapshot stands: entries were lost, restore a copy that has them";
     assert_eq!(why, said);

@@ -223,6 +223,26 @@ pub struct WakeHint {
     pub causation_id: Option<String>,
 }
 
+impl WakeHint {
+    /// A hint that gives a reason and names nothing.
+    #[must_use]
+    pub fn new(reason: impl Into<String>) -> Self {
+        Self {
+            reason: reason.into(),
+            description: None,
+            source: None,
+            scope: None,
+            waiting_intent_id: None,
+            external_trigger_id: None,
+            resource: None,
+            body: None,
+            content_type: None,
+            correlation_id: None,
+            causation_id: None,
+        }
+    }
+}
+
 /// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped (contract 4.2, 5.21).
 pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     if let Some(seq) = state.control.stopped {
