@@ -3,6 +3,7 @@
 mod bad_facts;
 mod conformance;
 mod coverage_of_fixtures;
+mod crash;
 mod failure_classes;
 mod fixtures;
 mod invariants;

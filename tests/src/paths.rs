@@ -24,3 +24,32 @@ pub fn guest(name: &str) -> PathBuf {
     assert!(path.is_file(), "`{name}` is not built: `cargo xtask test` builds the guests before the tests");
     path
 }
+
+/// A program in the build folder.
+///
+/// # Panics
+/// Where it was not built: a test that cannot run has failed.
+#[must_use]
+pub fn program(name: &str) -> PathBuf {
+    let path = root().join("target/debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
+    assert!(path.is_file(), "`{name}` is not built: `cargo build -p {name}` builds it");
+    path
+}
+
+/// All scenarios, in the order of their names.
+///
+/// # Panics
+/// Where the folder cannot be read.
+#[must_use]
+pub fn scenarios() -> Vec<PathBuf> {
+    let mut folders = vec![data("scenarios")];
+    let mut files = Vec::new();
+    while let Some(folder) = folders.pop() {
+        for entry in std::fs::read_dir(&folder).expect("a folder of scenarios") {
+            let path = entry.expect("an entry of the folder").path();
+            if path.is_dir() { folders.push(path) } else { files.push(path) }
+        }
+    }
+    files.sort();
+    files
+}

@@ -64,6 +64,25 @@ pub fn play(text: &str) -> String {
     out
 }
 
+/// Plays a scenario: the ledger that it leaves, and how many entries that had after each append.
+///
+/// # Panics
+/// As [`play`] does.
+#[must_use]
+pub fn ledger(text: &str) -> (WatchedLedger, Vec<usize>) {
+    let mut played = Played::new();
+    for block in text.split("\n\n") {
+        let commands = block.split("\n----").next().unwrap_or_default();
+        commands
+            .lines()
+            .map(str::trim)
+            .filter(|line| !line.is_empty() && !line.starts_with('#'))
+            .for_each(|line| drop(played.command(line)));
+    }
+    let cuts = played.ledger.appends();
+    (played.ledger, cuts)
+}
+
 impl Played {
     fn new() -> Self {
         let ledger = WatchedLedger::default();

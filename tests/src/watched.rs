@@ -5,7 +5,7 @@ use std::{cell::RefCell, rc::Rc};
 use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
     check::{self, Breach},
-    entry::{EntryBytes, Head},
+    entry::{Entry, EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::Seq,
     state::State,
@@ -18,14 +18,31 @@ pub struct WatchedLedger {
     seen: Rc<RefCell<Seen>>,
 }
 
-#[derive(Default)]
 struct Seen {
+    /// How many more batches are checked.
+    checks: usize,
     state: State,
+    opened: Vec<Rc<Entry>>,
+    /// How many entries there were after each append.
+    appends: Vec<usize>,
     breaches: Vec<Breach>,
     batches: usize,
 }
 
+impl Default for Seen {
+    fn default() -> Self {
+        Self { checks: usize::MAX, state: State::default(), opened: Vec::new(), appends: Vec::new(), breaches: Vec::new(), batches: 0 }
+    }
+}
+
 impl WatchedLedger {
+    /// Checks only so many of the batches that are still to come.
+    #[must_use]
+    pub fn checking(self, checks: usize) -> Self {
+        self.seen.borrow_mut().checks = checks;
+        self
+    }
+
     /// The entries.
     #[must_use]
     pub fn entries(&self) -> &MemoryLedger {
@@ -44,6 +61,44 @@ impl WatchedLedger {
         self.seen.borrow().batches
     }
 
+    /// A ledger with these entries, which are not checked.
+    ///
+    /// # Errors
+    /// Where they are damaged.
+    pub fn holding(entries: &[EntryBytes]) -> Result<Self, LedgerError> {
+        let mut ledger = Self::default().checking(0);
+        ledger.append(&Head::START, entries)?;
+        Ok(ledger)
+    }
+
+    /// A ledger of its own, with the first entries of this one.
+    ///
+    /// # Panics
+    /// Never: a fresh ledger in memory takes what another one holds.
+    #[must_use]
+    pub fn upto(&self, len: usize) -> Self {
+        let held = self.entries.clone().read(Seq(0), u32::try_from(len).unwrap_or(u32::MAX)).expect("a ledger in memory");
+        let mut part = Self::default();
+        part.entries.append(&Head::START, &held).expect("a fresh ledger");
+        let opened: Vec<_> = self.seen.borrow().opened.iter().take(len).cloned().collect();
+        let mut state = State::default();
+        opened.iter().for_each(|entry| state.apply(entry));
+        *part.seen.borrow_mut() = Seen { state, opened, ..Seen::default() };
+        part
+    }
+
+    /// Every entry.
+    #[must_use]
+    pub fn opened(&self) -> Vec<Rc<Entry>> {
+        self.seen.borrow().opened.clone()
+    }
+
+    /// How many entries there were after each append.
+    #[must_use]
+    pub fn appends(&self) -> Vec<usize> {
+        self.seen.borrow().appends.clone()
+    }
+
     /// The state that the entries give.
     #[must_use]
     pub fn state(&self) -> State {
@@ -55,16 +110,22 @@ impl Ledger for WatchedLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         self.entries.append(expected, batch)?;
         let mut seen = self.seen.borrow_mut();
-        let before = seen.state.clone();
+        let before = (seen.checks > 0).then(|| seen.state.clone());
         let mut entries = Vec::new();
         for bytes in batch {
             let entry = bytes.open(&seen.state.head).map_err(|why| LedgerError::Failed { message: why.to_string() })?;
             seen.state.apply(&entry);
             entries.push(entry);
         }
-        let broken = check::breaches(&before, &entries, &seen.state);
-        seen.breaches.extend(broken);
-        seen.batches += 1;
+        if let Some(before) = before {
+            let broken = check::breaches(&before, &entries, &seen.state);
+            seen.breaches.extend(broken);
+            seen.batches += 1;
+            seen.checks -= 1;
+        }
+        seen.opened.extend(entries.into_iter().map(Rc::new));
+        let len = seen.opened.len();
+        seen.appends.push(len);
         Ok(())
     }
 

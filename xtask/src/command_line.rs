@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Test,
     /// Check what no compiler checks; list statements of the contract beside the findings.
     Tidy { list: Listing },
+    /// Let processes die, with the options of the program that does it.
+    Crash(Vec<String>),
     /// Measure what the tests of the core execute.
     Coverage,
     /// Change the core in small ways, and ask whether the tests notice.
@@ -35,6 +37,7 @@ usage: cargo xtask <command>
   serve     build everything and serve the workbench on a local port
   test      every check and every test, with a table of times and counts
   tidy      what no compiler checks: file openings, lengths, names, dependencies, citations
+  crash     let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
   coverage  what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
   mutants   change the core in small ways, one at a time, and ask whether some test notices
   help      this text; `cargo xtask <command> --help` says more
@@ -91,6 +94,21 @@ in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, 
   --uncited      name the statements that nothing cites
 
 exit code: 0 no finding, 1 findings, 2 the command line was not understood";
+
+const CRASH: &str = "\
+usage: cargo xtask crash [--stories N] [--kills N] [--seed N]
+
+Lets processes die, and compares what comes of their stories with what came of those that nobody killed. Every scenario and N random stories
+are cut after each append and go on from what the ledger holds then; each story dies once more on its way from there. N more are played by
+real processes, `wakeful run` on a SQLite file, which are killed (SIGKILL) at drawn instants. No obligation may be lost, no message processed
+twice, no recorded tool call made again; stories in which nothing races must come to the same end. A line per part says how much was tried.
+A story that fails is made as small as it can be and printed. `cargo xtask test` does a tenth of it.
+
+  --stories N   random stories that are cut after each append; 10000 without it, which takes most of an hour on two cores
+  --kills N     random stories whose processes are killed; 200 without it
+  --seed N      where the drawing of stories begins; the same seed draws the same stories
+
+exit code: 0 nothing was lost and nothing done twice, 1 something was or a build failed, 2 the command line was not understood";
 
 const COVERAGE: &str = "\
 usage: cargo xtask coverage
@@ -156,6 +174,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("run", []) => Ok(Command::Run),
         ("test", []) => Ok(Command::Test),
         ("mutants", options) => mutants(options),
+        ("crash", options) => crash(options),
         ("coverage", []) => Ok(Command::Coverage),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
         ("tidy", ["--uncited"]) => Ok(Command::Tidy { list: Listing::Uncited }),
@@ -172,6 +191,19 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
 fn port_of(text: &str) -> Result<Command, String> {
     let port = text.parse().map_err(|_| format!("`--port` needs a number from 1 to 65535, not `{text}`"))?;
     Ok(Command::Serve { port: Some(port) })
+}
+
+/// The options of the other program, which are numbers. They are looked at here, before anything is built.
+fn crash(options: &[&str]) -> Result<Command, String> {
+    let mut words = options.iter().flat_map(|option| option.split('='));
+    while let Some(word) = words.next() {
+        if !["--stories", "--kills", "--seed"].contains(&word) {
+            return Err(format!("`crash` does not take `{word}` here"));
+        }
+        let number = words.next().unwrap_or_default();
+        number.parse::<u64>().map_err(|_| format!("`{word}` needs a number, not `{number}`"))?;
+    }
+    Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
 fn mutants(options: &[&str]) -> Result<Command, String> {
@@ -210,6 +242,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "serve" => Some(SERVE),
         "test" => Some(TEST),
         "tidy" => Some(TIDY),
+        "crash" => Some(CRASH),
         "coverage" => Some(COVERAGE),
         "mutants" => Some(MUTANTS),
         _ => None,
@@ -233,10 +266,23 @@ mod tests {
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "tidy", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "tidy", "crash", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
+        }
+    }
+
+    #[test]
+    fn the_options_of_crash_are_numbers() {
+        assert_eq!(of("crash"), Ok(Command::Crash(Vec::new())));
+        let options = ["--stories=40", "--kills", "2"].map(str::to_owned).to_vec();
+        assert_eq!(of("crash --stories=40 --kills 2"), Ok(Command::Crash(options)));
+        for (line, named) in
+            [("crash --kills", "`--kills` needs a number, not ``"), ("crash --seed x", "not `x`"), ("crash 40", "does not take `40`")]
+        {
+            let Err(why) = of(line) else { panic!("{line} is understood") };
+            assert!(why.contains(named), "{line}: {why}");
         }
     }
 

@@ -7,6 +7,7 @@ mod browser;
 mod call;
 mod command_line;
 mod coverage;
+mod crash;
 mod guests;
 mod js_tests;
 mod mutants;
@@ -49,6 +50,7 @@ fn main() -> ExitCode {
         Command::Test => test::test(&paths),
         Command::Tidy { list } => tidy::tidy(&paths, list),
         Command::Mutants(request) => mutants::mutants(&paths, &request),
+        Command::Crash(options) => crash::crash(&paths, &options),
         Command::Coverage => coverage::coverage(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });

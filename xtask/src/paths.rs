@@ -56,6 +56,11 @@ impl Paths {
         self.target().join("debug").join(program("wakeful"))
     }
 
+    /// The program that lets processes die.
+    pub(crate) fn crash(&self) -> PathBuf {
+        self.target().join("debug").join(program("crash"))
+    }
+
     /// The build tools' program.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target().join("tools/debug").join(program("wakeful-tools"))

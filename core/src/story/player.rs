@@ -20,8 +20,10 @@ use super::{
     turn::Cue,
 };
 use crate::{
+    fact::Fact,
     id::{MessageId, RunId, TaskId},
     json::RawJson,
+    plane::control::Restarted,
     time::Timestamp,
 };
 
@@ -135,7 +137,7 @@ impl Player {
             // What is left of a process that ended is what the next one takes over.
             Some(Act::Crash) => {
                 self.run_next = true;
-                return Command::Propose { fact: RawJson::of(&Request::Restart.fact()) };
+                return Command::Propose { fact: self.restarted() };
             }
             None => {}
         }
@@ -204,7 +206,7 @@ impl Player {
 
     /// What is due outside the open run: the end of a task at any time, the next line of the script when the agent rests.
     pub fn outside(&mut self, next_wake: Option<Timestamp>) -> Option<RawJson> {
-        if let Some(marker) = self.markers.as_mut().and_then(VecDeque::pop_front) {
+        if let Some(marker) = self.marker() {
             return Some(marker);
         }
         if let Some(ended) = self.tasks.first_entry().filter(|task| task.key().0 <= self.now) {
@@ -223,7 +225,10 @@ impl Player {
             Line::Wait(ms) => self.now.plus_ms(*ms),
             Line::UntilWake => next_wake.or_else(|| self.next_task()).unwrap_or(self.now),
             line => {
-                let fact = line.fact(&self.line_id());
+                let fact = match line {
+                    Line::Control(Request::Restart) => Some(self.restarted()),
+                    line => line.fact(&self.line_id()),
+                };
                 self.line_done();
                 self.mark(Marker { line: self.line, until: None, ..Marker::of(&self.name) });
                 return fact;
@@ -231,6 +236,11 @@ impl Player {
         };
         self.line_due = Some(due);
         self.mark(Marker { line: self.line + 1, until: Some(due), ..Marker::of(&self.name) });
+        self.marker()
+    }
+
+    /// The next marker to record. It is due also where the line that it marks ends the process.
+    pub fn marker(&mut self) -> Option<RawJson> {
         self.markers.as_mut().and_then(VecDeque::pop_front)
     }
 
@@ -281,6 +291,17 @@ impl Player {
         self.inbox.clear();
         self.resumes_at = None;
         self.broken_off = Some(RawJson::of(&Aborted { fact: "turn_aborted", run_id: run, reason }));
+    }
+
+    /// Plays the provider: it lets go of all that it holds, its tasks among it.
+    pub fn release(&mut self) {
+        self.tasks.clear();
+    }
+
+    /// Another process takes the ledger over. The tasks of the story are not the process's: they go on.
+    fn restarted(&self) -> RawJson {
+        let alive_task_ids = self.tasks.keys().map(|(_, task)| task.clone()).collect();
+        RawJson::of(&Fact::RuntimeRestarted(Restarted { alive_task_ids }))
     }
 
     /// Lets a task end that was started at `started_at`, as the story says.

@@ -71,6 +71,7 @@ impl Provider for ScriptedProvider {
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {
+        self.player.borrow_mut().release();
         Ok(())
     }
 }

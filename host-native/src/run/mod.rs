@@ -165,6 +165,11 @@ impl<L: Ledger + Clone, W: Watcher> Run<L, W> {
         if self.step()? {
             return Ok(None);
         }
+        let marker = self.provider.player().marker();
+        if let Some(marker) = marker {
+            self.propose(&marker)?;
+            return Ok(None);
+        }
         let state = self.scheduler.state();
         if state.control.closing.is_some() {
             return Ok(state.turns.run.is_none().then_some(Ending::ShutDown));

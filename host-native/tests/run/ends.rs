@@ -167,6 +167,37 @@ fn an_agent_at_rest_is_shut_down_by_a_signal_too() {
 }
 
 #[test]
+fn a_shutdown_that_a_story_asks_for_is_asked_for_once() {
+    let home =
+        Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}, {{ control = \"shutdown\" }}, {{ prompt = \"good morning\" }}]\n"));
+    let first = home.run(&["--virtual", "--until-rest"]);
+    assert!(first.code == 0 && first.out.contains("Stop (shutdown) by rule 1.closing"), "{}{}", first.out, first.err);
+    assert_eq!(started(&home.entries()), 1);
+    let second = home.run(&["--virtual", "--until-rest"]);
+    assert!(second.code == 0 && !second.out.contains("shutdown"), "{}{}", second.out, second.err);
+    assert_eq!(started(&home.entries()), 2, "the next line of the story came");
+}
+
+#[test]
+fn the_tasks_of_a_story_outlive_a_crash_but_not_a_stop() {
+    let task = "{ start_task = \"build\", ends = \"completed\", after_ms = 60_000, result = \"built\" }";
+    let ends_as = |then: &str, script: &str| {
+        let turn = format!("[[turns]]\nwhen = {{ text = \"go\" }}\nmoves = [{task}{then}]\n");
+        let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}{script}]\n{turn}"));
+        while home.run(&["--virtual", "--until-rest"]).code == 3 {}
+        home.entries()
+            .iter()
+            .filter_map(|entry| if let Record::Task(task) = &entry.record { Some(task.status.to_string()) } else { None })
+            .collect::<Vec<_>>()
+    };
+    let crash = ", { delay_ms = 10 }, { crash = true }";
+    assert_eq!(ends_as(crash, "").last().map(String::as_str), Some("completed"));
+    assert_eq!(ends_as("", ", { control = \"restart\" }").last().map(String::as_str), Some("completed"));
+    let stopped = ends_as("", ", { control = \"stop\" }, { wait_ms = 120_000 }, { control = \"start\" }");
+    assert_eq!(stopped.last().map(String::as_str), Some("interrupted"), "{stopped:?}");
+}
+
+#[test]
 fn an_agent_that_never_rests_is_shut_down_too() {
     let text = format!("{HEAD}script = [{{ prompt = \"go\" }}]\n[provider]\nadversary = \"never_completes\"\nturns = 1_000_000\n");
     let home = Home::with(&text);

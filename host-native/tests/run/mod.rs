@@ -3,7 +3,6 @@
 mod agent;
 mod beside;
 mod ends;
-mod prefixes;
 
 /// The head of a story in which nothing is wrong.
 const HEAD: &str = "story = \"s\"\nshows = \"\"\nagent_id = \"default\"\nstarts_at = 2026-05-27T09:00:00Z\n";

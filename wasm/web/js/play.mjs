@@ -32,7 +32,7 @@ function playStory(guest, story, look) {
       interject: () => {},
       yieldTurn: () => {},
       abortTurn: (runId, reason) => player.abortTurn(runId, reason),
-      release: () => {},
+      release: () => player.release(),
     };
     const host = { ledger: recorder.ledger, clock: { now: () => player.now() }, provider };
     scheduler = guest.Scheduler.drive({ agent_id: player.agentId }, host);

@@ -132,4 +132,8 @@ impl Player {
     pub fn abort_turn(&mut self, run: String, reason: &str) {
         self.inner.abort_turn(&RunId::from(run), reason);
     }
+    /// Plays the provider: it lets go of all that it holds.
+    pub fn release(&mut self) {
+        self.inner.release();
+    }
 }

@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    guests, js_tests, native,
+    crash, guests, js_tests, native,
     paths::Paths,
     set_up, tidy, tools, web_demo,
 };
@@ -36,7 +36,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 22] = [
+pub(super) const STAGES: [Stage; 23] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -105,6 +105,12 @@ pub(super) const STAGES: [Stage; 22] = [
         work: Work::Tests(|ground| {
             Ok(with_browser(ground, Call::cargo(ground.paths, "native-tests", "test").args(native::SELECTION).arg("--no-fail-fast")))
         }),
+    },
+    Stage {
+        name: "crash",
+        does: "processes die, a tenth of `cargo xtask crash`",
+        needs: &["native"],
+        work: Work::Check(|ground| crash::tenth(ground.paths)),
     },
     Stage {
         name: "wasm tests, Node",

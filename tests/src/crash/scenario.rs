@@ -1,0 +1,144 @@
+//! Scenarios that are cut: from each of their appends on, an agent whose process died comes to what it comes to in the process that did not.
+//!
+//! A scenario says what its host does, and a death would put that out of step. So nothing more of it is played after the cut: every open turn is
+//! completed, and every instant that is owed comes.
+
+use wakeful::clock::VirtualClock;
+use wakeful_core::{
+    derive::{
+        autonomy,
+        obligation::{self, ObligationKind},
+    },
+    effect::TurnRequest,
+    host::{Provider, ProviderError, Scheduler, SchedulerError},
+    id::{MessageId, RunId, TaskId, TimerId},
+    machine::Options,
+    plane::turn::AbortReason,
+    state::State,
+    time::Timestamp,
+};
+
+use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
+use crate::{scenario, watched::WatchedLedger};
+
+/// More rounds than an agent takes to come to rest when nothing more comes in.
+const FOR_EVER: usize = 1_000;
+
+/// Cuts a scenario after each append of the agent that it ends with.
+///
+/// # Errors
+/// What is not as it would be without a death, and after which append the process died.
+pub fn everywhere(text: &str) -> Result<Tried, String> {
+    let (ledger, cuts) = scenario::ledger(text);
+    let mut tried = Tried { stories: 1, appends: cuts.len() as u64, ..Tried::default() };
+    for len in cuts {
+        let cut = ledger.upto(len);
+        if cut.state().control.live_from.is_none() {
+            continue;
+        }
+        tried.died(&cut);
+        compare(&cut).map_err(|why| format!("the process dies at entry {len}: {why}"))?;
+    }
+    Ok(tried)
+}
+
+fn compare(cut: &WatchedLedger) -> Result<(), String> {
+    let (lived, died) = (cut.upto(usize::MAX), cut.upto(usize::MAX));
+    rests(&lived, Scheduler::observe)?;
+    rests(&died, Scheduler::drive)?;
+    if let [first, ..] = died.breaches().as_slice() {
+        return Err(format!("an invariant is broken: {first}"));
+    }
+    nothing_is_lost(cut, &died)?;
+    nothing_is_done_twice(&died)?;
+    if ends_otherwise(&cut.state()) {
+        return Ok(());
+    }
+    End::of(&lived).differs_from(&End::of(&died)).map_or(Ok(()), Err)
+}
+
+/// Whether the death of this process changes the end: a run that was to be broken off is interrupted and replays after all, and one
+/// interruption too many ends a message (contract 5.24).
+fn ends_otherwise(state: &State) -> bool {
+    let Some(run) = &state.turns.run else { return false };
+    let budget = state.control.policy.replay_budget.get();
+    state.control.stopped.is_some() || state.queue.interruptions(&run.message_id) + 1 >= budget
+}
+
+type Host = Scheduler<WatchedLedger, VirtualClock, Patient>;
+
+/// Lets an agent come to rest: each turn completes at once.
+fn rests(
+    ledger: &WatchedLedger,
+    open: impl Fn(Options, WatchedLedger, VirtualClock, Patient) -> Result<Host, SchedulerError>,
+) -> Result<(), String> {
+    let state = ledger.state();
+    let clock = VirtualClock::at(state.at);
+    let options = Options::new(state.control.agent_id.clone());
+    let failed = |why: SchedulerError| why.to_string();
+    let mut host = open(options, ledger.clone(), clock.clone(), Patient).map_err(failed)?;
+    for _ in 0..FOR_EVER {
+        host.run_until_rest().map_err(failed)?;
+        if let Some(fact) = next_fact(host.state()) {
+            host.propose(&fact).map_err(failed)?;
+        } else if let Some(at) = next_instant(host.state()) {
+            clock.set(at);
+        } else {
+            return Ok(());
+        }
+    }
+    Err("it never comes to rest".to_owned())
+}
+
+/// A run completes; an agent that prepares for the end of its process gets another one.
+fn next_fact(state: &State) -> Option<String> {
+    if let Some(run) = &state.turns.run {
+        return Some(format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"completed"}}"#, run.run_id));
+    }
+    let alive: Vec<_> = state.tasks.active.keys().map(|task| format!("{:?}", task.as_str())).collect();
+    let restarted = || format!(r#"{{"fact":"runtime_restarted","alive_task_ids":[{}]}}"#, alive.join(","));
+    state.control.closing.is_some().then(restarted)
+}
+
+/// The next instant that is owed, apart from what comes again and again.
+fn next_instant(state: &State) -> Option<Timestamp> {
+    if state.control.stopped.is_some() {
+        return None;
+    }
+    let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| autonomy::keeps_coming(&timer.record));
+    let owed = obligation::all(state).into_iter().filter(|owed| match owed.kind {
+        ObligationKind::Timer => !repeats(&owed.id),
+        kind => kind != ObligationKind::RunnableItem,
+    });
+    owed.filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at).filter(|at| *at > state.at).min()
+}
+
+/// A provider of which nothing dies: its tasks outlive each process.
+#[derive(Clone, Copy)]
+struct Patient;
+
+impl Provider for Patient {
+    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn alive(&mut self, active: Vec<TaskId>) -> Vec<TaskId> {
+        active
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}

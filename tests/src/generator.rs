@@ -1,0 +1,254 @@
+//! Random stories: what comes in from outside, and what the provider does in each turn. Proptest draws and shrinks them.
+//!
+//! A drawn story is a document that `wakeful explain` and `wakeful run` read too, so what a test prints when it fails can be played by hand.
+
+use std::fmt;
+
+use proptest::{collection::vec, option, prelude::*, sample::select};
+use serde_json::{Value, json};
+use wakeful_core::story::Story;
+
+/// How closely things follow each other in a story.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum Pace {
+    /// Nothing arrives while a turn is played, and no two things are due together: the order of things is the same however often the process
+    /// dies, and so is the end.
+    #[default]
+    Apart,
+    /// Turns take their time, and what happens outside happens meanwhile: a death changes the order, and with it the end.
+    Racing,
+}
+
+/// A story that was drawn.
+#[derive(Clone, PartialEq)]
+pub struct Drawn(Value);
+
+impl fmt::Debug for Drawn {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{:#}", self.0)
+    }
+}
+
+impl Drawn {
+    /// Its text, in JSON.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.0.to_string()
+    }
+
+    /// The story.
+    ///
+    /// # Panics
+    /// Never: what is drawn is a story.
+    #[must_use]
+    pub fn story(&self) -> Story {
+        Story::read(&self.text()).unwrap_or_else(|why| panic!("{why}\n{self:?}"))
+    }
+}
+
+/// Stories of up to `longest` scenes.
+pub fn stories(pace: Pace, longest: usize) -> impl Strategy<Value = Drawn> {
+    let scene = (line(pace), vec(move_of(pace), 0..7), end());
+    let reaction = (select(reactions(pace)), vec(move_of(pace), 0..5), end());
+    (vec(scene, 1..=longest), vec(reaction, 0..6)).prop_map(move |(scenes, reactions)| told(pace, scenes, reactions))
+}
+
+/// What starts a turn that no line of the script asks for. The tick of an item that its own turn has moved on is stale when a death
+/// interrupts that turn, and another one comes in its place (contract 5.2): whoever asks for the same end plays none of these.
+fn reactions(pace: Pace) -> &'static [&'static str] {
+    match pace {
+        Pace::Apart => &["task_result", "callback_event", "internal_followup", "timer_tick"],
+        Pace::Racing => &["task_result", "callback_event", "internal_followup", "timer_tick", "system_tick"],
+    }
+}
+
+/// The item that is there before anybody says a word, so that messages can be about it.
+const GIVEN: &str = "given";
+
+type Scene = (Value, Vec<Value>, Option<Value>);
+type Reaction = (&'static str, Vec<Value>, Option<Value>);
+
+/// Puts a story together, and gives its parts the ids and times that they have by their place in it.
+fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
+    let mut places = Places { pace, ..Places::default() };
+    let given = json!({"fact": {"fact": "work_item_created", "work_item_id": GIVEN, "objective": "What is there from the beginning."}});
+    let (mut script, mut turns) = (vec![given], Vec::new());
+    for (number, (mut line, moves, end)) in scenes.into_iter().enumerate() {
+        if line.get("prompt").is_some() {
+            let text = format!("scene {number}.");
+            line["prompt"] = json!(text);
+            turns.push(json!({"when": {"text": text}, "moves": places.moves(moves, end)}));
+        }
+        places.time(&mut line, "wait_ms");
+        script.push(line);
+    }
+    for (kind, mut moves, end) in reactions {
+        if pace == Pace::Apart && kind == "timer_tick" {
+            // As stale would be the tick of a timer that its own turn withdraws or sets anew.
+            moves.retain(|one| one.get("set_timer").is_none() && one.get("cancel_timer").is_none());
+        }
+        turns.push(json!({"when": {"kind": kind}, "moves": places.moves(moves, end)}));
+    }
+    let shows = "A story that was drawn.";
+    Drawn(
+        json!({"story": "drawn", "shows": shows, "agent_id": "default", "starts_at": "2026-05-27T09:00:00Z", "script": script, "turns": turns}),
+    )
+}
+
+/// Counts what a story has, so that each task has its own id and, where things are to be apart, each time its own length.
+#[derive(Default)]
+struct Places {
+    pace: Pace,
+    tasks: u64,
+    times: u64,
+}
+
+impl Places {
+    fn moves(&mut self, moves: Vec<Value>, end: Option<Value>) -> Vec<Value> {
+        let placed = moves.into_iter().map(|mut one| {
+            if one.get("start_task").is_some() {
+                self.tasks += 1;
+                one["start_task"] = json!(format!("task-{}", self.tasks));
+            }
+            if one.get("wait_for") == Some(&json!("task")) {
+                one["task"] = json!(format!("task-{}", self.tasks.max(1)));
+            }
+            for length in ["after_ms", "every_ms", "recheck_ms", "deadline_ms"] {
+                self.time(&mut one, length);
+            }
+            one
+        });
+        let placed: Vec<Value> = placed.collect();
+        placed.into_iter().chain(end).collect()
+    }
+
+    /// Makes a length of time one that no other is.
+    fn time(&mut self, of: &mut Value, length: &str) {
+        if self.pace == Pace::Apart
+            && let Some(ms) = of.get(length).and_then(Value::as_u64)
+        {
+            self.times += 1;
+            of[length] = json!(ms + 997 * self.times * self.times);
+        }
+    }
+}
+
+fn line(pace: Pace) -> impl Strategy<Value = Value> {
+    let lane = option::weighted(0.2, select(&["interject", "next", "normal", "background"][..]));
+    let given = option::weighted(0.2, Just(GIVEN));
+    let prompt = (lane, given).prop_map(|(lane, item)| with(json!({"prompt": ""}), &[("lane", lane), ("item", item)]));
+    let text = option::of(Just("news".to_owned()));
+    let hint =
+        (option::of(trigger()), text).prop_map(|(trigger, text)| with(json!({"hint": "look"}), &[("trigger", trigger), ("text", text)]));
+    prop_oneof![
+        8 => prompt,
+        2 => trigger().prop_map(|trigger| json!({"deliver": trigger, "text": "it is there"})),
+        1 => hint,
+        3 => length().prop_map(|ms| json!({"wait_ms": ms})),
+        3 => Just(json!({"until": "next_wake"})),
+        1 => select(requests(pace)).prop_map(|request| json!({"control": request})),
+    ]
+}
+
+/// What the agent is asked for. A restart that nobody lived through interrupts tasks that a death does not.
+fn requests(pace: Pace) -> &'static [&'static str] {
+    match pace {
+        Pace::Apart => &["stop", "start", "start", "shutdown"],
+        Pace::Racing => &["stop", "start", "start", "shutdown", "restart"],
+    }
+}
+
+fn move_of(pace: Pace) -> impl Strategy<Value = Value> {
+    prop_oneof![
+        4 => vec(select(&["Read", "Exec"][..]).prop_map(|tool| json!({"tool": tool})), 0..3).prop_map(|calls| json!({"says": "Hm.", "calls": calls})),
+        6 => on_item(),
+        4 => waits(),
+        3 => starts_task(),
+        2 => timers(),
+        1 => Just(json!({"brief": "It is so."})),
+        1 => select(&["next", "normal", "background"][..]).prop_map(|lane| json!({"enqueue": "go on", "lane": lane})),
+        2 => delay(pace).prop_map(|ms| json!({"delay_ms": ms})),
+        1 => Just(json!({"fact": {"fact": "context_compacted", "compacted_message_count": 3}})),
+        1 => Just(json!({"crash": true})),
+    ]
+}
+
+fn on_item() -> impl Strategy<Value = Value> {
+    let plan = option::of(select(&["draft", "ready", "needs_input"][..]));
+    prop_oneof![
+        3 => (item(), plan.clone()).prop_map(|(item, plan)| with(json!({"create": item}), &[("plan", plan)])),
+        2 => item().prop_map(|item| json!({"pick": item})),
+        1 => (item(), plan).prop_map(|(item, plan)| with(json!({"update": item}), &[("plan", plan)])),
+        1 => (item(), option::of(length())).prop_map(|(item, recheck)| with(json!({"block": item, "by": "it"}), &[("recheck_ms", recheck)])),
+        1 => item().prop_map(|item| json!({"unblock": item})),
+        2 => item().prop_map(|item| json!({"complete": item})),
+    ]
+}
+
+fn waits() -> impl Strategy<Value = Value> {
+    let what = prop_oneof![
+        2 => Just(json!({"wait_for": "task"})),
+        2 => trigger().prop_map(|trigger| json!({"wait_for": "external", "trigger": trigger})),
+        1 => Just(json!({"wait_for": "operator"})),
+        1 => Just(json!({"wait_for": "system"})),
+        1 => length().prop_map(|ms| json!({"wait_for": "timer", "after_ms": ms})),
+    ];
+    let fields = (what, option::weighted(0.7, item()), option::weighted(0.3, length()));
+    fields.prop_map(|(wait, item, deadline)| with(with(wait, &[("item", item)]), &[("deadline_ms", deadline)]))
+}
+
+/// A task that ends by itself: one that nothing proves alive is interrupted by a restart, which is another end.
+fn starts_task() -> impl Strategy<Value = Value> {
+    let end = select(&["completed", "completed", "failed"][..]);
+    (option::of(item()), any::<bool>(), end, length()).prop_map(|(item, blocking, ends, after)| {
+        let task = json!({"start_task": "", "blocking": blocking, "ends": ends, "after_ms": after});
+        with(task, &[("item", item)])
+    })
+}
+
+fn timers() -> impl Strategy<Value = Value> {
+    let timer = || (0..2_u8).prop_map(|n| format!("timer-{n}"));
+    prop_oneof![
+        3 => (timer(), length()).prop_map(|(timer, after)| json!({"set_timer": timer, "after_ms": after})),
+        1 => (timer(), length()).prop_map(|(timer, every)| json!({"set_timer": timer, "every_ms": 3_600_000 + every})),
+        1 => timer().prop_map(|timer| json!({"cancel_timer": timer})),
+    ]
+}
+
+/// How a turn ends that does not complete.
+fn end() -> impl Strategy<Value = Option<Value>> {
+    let kind = select(&["aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"][..]);
+    let ends = prop_oneof![3 => kind.prop_map(|kind| json!({"end": kind})), 1 => Just(json!({"host_error": "out of memory"}))];
+    option::weighted(0.2, ends)
+}
+
+fn item() -> impl Strategy<Value = String> + Clone {
+    select(&[GIVEN, "item-1", "item-2"][..]).prop_map(str::to_owned)
+}
+
+fn trigger() -> impl Strategy<Value = String> {
+    (0..2_u8).prop_map(|n| format!("trigger-{n}"))
+}
+
+/// Lengths of time outside turns, in milliseconds.
+fn length() -> impl Strategy<Value = u64> + Clone {
+    select(&[10_000_u64, 60_000, 600_000, 3_600_000][..])
+}
+
+/// How long a turn takes where it takes its time, in milliseconds.
+fn delay(pace: Pace) -> impl Strategy<Value = u64> {
+    match pace {
+        Pace::Apart => select(&[1_u64, 2, 3][..]),
+        Pace::Racing => select(&[1_000_u64, 10_000, 60_000][..]),
+    }
+}
+
+/// A table with those fields that there are.
+fn with<T: Into<Value> + Clone>(mut table: Value, fields: &[(&str, Option<T>)]) -> Value {
+    for (name, value) in fields {
+        if let Some(value) = value {
+            table[*name] = value.clone().into();
+        }
+    }
+    table
+}
