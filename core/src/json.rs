@@ -12,23 +12,24 @@ use alloc::{
 use core::fmt;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
-use serde_json::value::RawValue;
+use serde_json::value::{RawValue, to_raw_value};
 
 /// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
-#[derive(Clone, PartialEq, Eq)]
-pub struct RawJson(Box<str>);
+#[derive(Clone)]
+pub struct RawJson(Box<RawValue>);
 
 impl RawJson {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        &self.0
+        self.0.get()
     }
 
     /// The text of a value that the core itself wrote.
     #[must_use]
     pub fn of<T: Serialize>(value: &T) -> Self {
-        Self(write(value).into_boxed_str())
+        // INVARIANT: as in `write`.
+        Self(to_raw_value(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}")))
     }
 
     /// An object with one key.
@@ -48,28 +49,37 @@ impl RawJson {
     /// # Errors
     /// See [`read`]; the place is relative to this text.
     pub fn read<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
-        read(&self.0)
+        read(self.as_str())
     }
 }
 
 impl fmt::Debug for RawJson {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0)
+        f.write_str(self.as_str())
     }
 }
 
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        // `RawValue` is serde_json's own way to write text through; its construction checks the text once more.
-        let raw = RawValue::from_string(self.0.to_string()).map_err(serde::ser::Error::custom)?;
-        serializer.serialize_newtype_struct("RawJson", &raw)
+        self.0.serialize(serializer)
     }
 }
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
-        Ok(Self(without_space(raw.get()).into_boxed_str()))
+        if !has_space(raw.get()) {
+            return Ok(Self(raw));
+        }
+        RawValue::from_string(without_space(raw.get())).map(Self).map_err(serde::de::Error::custom)
     }
 }
 
@@ -97,6 +107,28 @@ impl<T: fmt::Display> Serialize for Printed<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         serializer.collect_str(self.0)
     }
+}
+
+/// Whether there is white space between the tokens of a JSON text.
+fn has_space(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => return true,
+            b'"' => {
+                // Over the string, to the quote that ends it.
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    false
 }
 
 fn without_space(text: &str) -> String {
@@ -165,6 +197,11 @@ impl fmt::Display for PathPrefix<'_> {
 /// # Errors
 /// Where the text is not JSON, or not of that type: the field, line, column, and what was expected.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
+    // Keeping track of the field costs as much as reading, so only what failed is read again for it.
+    serde_json::from_str(text).or_else(|_| read_with_places(text))
+}
+
+fn read_with_places<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
     let mut deserializer = serde_json::Deserializer::from_str(text);
     let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|why| {
         let path = why.path().to_string();

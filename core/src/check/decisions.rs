@@ -20,23 +20,21 @@ fn work_tick(message: &MessageRecord) -> Option<WorkQueueNote> {
 }
 
 pub(super) fn i08(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
-        let Record::Message(message) = &entry.record else { continue };
-        let Some(note) = work_tick(message) else { continue };
+    driven(before, batch, |state, entry| {
+        let Record::Message(message) = &entry.record else { return Ok(()) };
+        let Some(note) = work_tick(message) else { return Ok(()) };
         let item = state.work.items.get(&note.work_item_id);
         let asks = item.is_some_and(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
-        hold("I8", !asks, Some(entry.seq), || format!("item `{}` needs input and is offered", note.work_item_id))?;
-    }
-    Ok(())
+        hold("I8", !asks, Some(entry.seq), || format!("item `{}` needs input and is offered", note.work_item_id))
+    })
 }
 
 pub(super) fn i09(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
-        let Record::Message(message) = &entry.record else { continue };
-        let spent = spent_by(&state, message);
-        hold("I9", spent.is_none(), Some(entry.seq), || format!("tick `{}` uses a key that entry {spent:?} spent", message.id))?;
-    }
-    Ok(())
+    driven(before, batch, |state, entry| {
+        let Record::Message(message) = &entry.record else { return Ok(()) };
+        let spent = spent_by(state, message);
+        hold("I9", spent.is_none(), Some(entry.seq), || format!("tick `{}` uses a key that entry {spent:?} spent", message.id))
+    })
 }
 
 /// The entry that spent the key of a tick, if one did.
@@ -56,13 +54,12 @@ fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
 }
 
 pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
-        let Record::Message(message) = &entry.record else { continue };
-        let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some()) else { continue };
+    driven(before, batch, |state, entry| {
+        let Record::Message(message) = &entry.record else { return Ok(()) };
+        let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some()) else { return Ok(()) };
         let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(pending));
-        hold("I10", ticked, Some(entry.seq), || format!("work is offered while the hint of entry {} is pending", pending.seq))?;
-    }
-    Ok(())
+        hold("I10", ticked, Some(entry.seq), || format!("work is offered while the hint of entry {} is pending", pending.seq))
+    })
 }
 
 pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {

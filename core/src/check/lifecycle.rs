@@ -16,7 +16,7 @@ use crate::{
 };
 
 pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
+    driven(before, batch, |state, entry| {
         let may_run = state.control.stopped.is_none() && state.control.closing.is_none();
         let moves = match &entry.record {
             Record::QueueEntry(record) => record.status == QueueStatus::Dequeued,
@@ -26,31 +26,28 @@ pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             Record::Turn(record) => record.status == RunStatus::Started,
             _ => false,
         };
-        hold("I1", may_run || !moves, Some(entry.seq), || format!("entry {} moves an agent that may not run", entry.seq))?;
-    }
-    Ok(())
+        hold("I1", may_run || !moves, Some(entry.seq), || format!("entry {} moves an agent that may not run", entry.seq))
+    })
 }
 
 pub(super) fn i02(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
-        let Record::Turn(record) = &entry.record else { continue };
+    driven(before, batch, |state, entry| {
+        let Record::Turn(record) = &entry.record else { return Ok(()) };
         let open = state.turns.run.as_ref();
         let fits = match record.status {
             RunStatus::Started => open.is_none(),
             RunStatus::Terminal | RunStatus::Interrupted => open.is_some_and(|run| run.run_id == record.run_id),
         };
-        hold("I2", fits, Some(entry.seq), || format!("entry {} says `{}` of run `{}`", entry.seq, record.status, record.run_id))?;
-    }
-    Ok(())
+        hold("I2", fits, Some(entry.seq), || format!("entry {} says `{}` of run `{}`", entry.seq, record.status, record.run_id))
+    })
 }
 
 pub(super) fn i20(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
-        let Record::Tool(record) = &entry.record else { continue };
+    driven(before, batch, |state, entry| {
+        let Record::Tool(record) = &entry.record else { return Ok(()) };
         let own = state.turns.run.as_ref().is_some_and(|run| run.turn_index == record.turn_index);
-        hold("I20", own, Some(entry.seq), || format!("tool call `{}` belongs to no open run", record.id))?;
-    }
-    Ok(())
+        hold("I20", own, Some(entry.seq), || format!("tool call `{}` belongs to no open run", record.id))
+    })
 }
 
 /// Kills the agent after the batch and takes its ledger over: what was owed is owed still.

@@ -9,7 +9,7 @@ mod lifecycle;
 mod records;
 mod waits;
 
-use alloc::{string::String, vec::Vec};
+use alloc::{borrow::Cow, string::String, vec::Vec};
 
 use crate::{entry::Entry, id::Seq, plane::control::ControlRecord, state::State};
 
@@ -84,18 +84,19 @@ fn hold(id: &'static str, holds: bool, seq: Option<Seq>, says: impl FnOnce() -> 
     if holds { Ok(()) } else { Err(Breach { id, says: says(), seq }) }
 }
 
-/// The entries of a batch that a driver recorded, each with the state that it met.
-fn driven<'a>(before: &State, batch: &'a [Entry]) -> Vec<(State, &'a Entry)> {
-    let mut state = before.clone();
-    let mut met = Vec::new();
-    for entry in batch {
-        let is_driven = state.control.live_from.is_some() && !is_import(entry);
-        if is_driven {
-            met.push((state.clone(), entry));
+/// Asks each entry of a batch that a driver recorded, with the state that it met.
+fn driven(before: &State, batch: &[Entry], mut ask: impl FnMut(&State, &Entry) -> Result<(), Breach>) -> Result<(), Breach> {
+    let mut met = Cow::Borrowed(before);
+    for (at, entry) in batch.iter().enumerate() {
+        if met.control.live_from.is_some() && !is_import(entry) {
+            ask(&met, entry)?;
         }
-        state.apply(entry);
+        // A copy of the state is dear, and no entry meets what the last one makes.
+        if at + 1 < batch.len() {
+            met.to_mut().apply(entry);
+        }
     }
-    met
+    Ok(())
 }
 
 fn is_import(entry: &Entry) -> bool {

@@ -16,16 +16,18 @@ use crate::{
     state::State,
 };
 
-pub(super) fn i03(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
+pub(super) fn i03(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
     let refused = |state: &State| state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
-    for (state, entry) in driven(before, batch) {
+    if refused(before) == refused(after) {
+        return Ok(());
+    }
+    driven(before, batch, |state, entry| {
         let mut next = state.clone();
         next.apply(entry);
-        hold("I3", refused(&next) == refused(&state), Some(entry.seq), || {
+        hold("I3", refused(&next) == refused(state), Some(entry.seq), || {
             format!("entry {} is recorded against a terminal status", entry.seq)
-        })?;
-    }
-    Ok(())
+        })
+    })
 }
 
 pub(super) fn i04(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
@@ -38,7 +40,7 @@ pub(super) fn i04(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
 }
 
 pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
+    driven(before, batch, |state, entry| {
         if let Record::Message(message) = &entry.record {
             let task = TaskRecord::of_message(message, entry.at).ok().filter(|task| task.status.is_terminal());
             let is_result = message.kind == MessageKind::TaskResult && message.trust == TrustLevel::TrustedSystem;
@@ -51,15 +53,14 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
                 format!("task `{}` ended and nothing in its batch tells the model", task.id)
             })?;
         }
-        let Record::Event(event) = &entry.record else { continue };
+        let Record::Event(event) = &entry.record else { return Ok(()) };
         let of_result = event.kind == EventKind::TaskResultQueued.as_str() || event.kind == EventKind::TaskResultDelivered.as_str();
         let task = event.data.as_ref().and_then(|data| data.field("task_id")).and_then(|raw| raw.read().ok());
         let has_ended = task.as_ref().is_some_and(|id| state.tasks.ended.contains_key(id));
         hold("I5", !of_result || has_ended, Some(entry.seq), || {
             format!("entry {} tells of a result of {task:?}, which has not ended", entry.seq)
-        })?;
-    }
-    Ok(())
+        })
+    })
 }
 
 /// Whether this record is the message that tells how the task ended (contract 5.11).
@@ -80,8 +81,8 @@ pub(super) fn i06(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
 }
 
 pub(super) fn i07(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (state, entry) in driven(before, batch) {
-        let Record::Control(ControlRecord::FocusSet(set)) = &entry.record else { continue };
+    driven(before, batch, |state, entry| {
+        let Record::Control(ControlRecord::FocusSet(set)) = &entry.record else { return Ok(()) };
         let held = state.work.focus.as_ref().map(|focus| &focus.work_item_id);
         let fits = match (set.cause, &set.work_item_id) {
             (FocusCause::Pick, Some(id)) => state.work.items.contains_key(id),
@@ -89,16 +90,13 @@ pub(super) fn i07(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             (FocusCause::Clear, None) => true,
             _ => false,
         };
-        hold("I7", fits, Some(entry.seq), || {
-            format!("the focus moves from {held:?} to {:?}, said to be a {}", set.work_item_id, set.cause)
-        })?;
-    }
-    Ok(())
+        hold("I7", fits, Some(entry.seq), || format!("the focus moves from {held:?} to {:?}, said to be a {}", set.work_item_id, set.cause))
+    })
 }
 
 pub(super) fn i14(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     let mut settled = None;
-    for (_, entry) in driven(before, batch) {
+    driven(before, batch, |_, entry| {
         match &entry.record {
             Record::Turn(record) if record.status == RunStatus::Terminal => settled = record.work_item.clone(),
             Record::Event(event) if event.kind == EventKind::WorkItemTurnEndCommitted.as_str() => {
@@ -108,16 +106,16 @@ pub(super) fn i14(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             }
             _ => {}
         }
-    }
-    Ok(())
+        Ok(())
+    })
 }
 
 pub(super) fn i18(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
-    for (_, entry) in driven(before, batch) {
-        let Record::Message(record) = &entry.record else { continue };
+    driven(before, batch, |_, entry| {
+        let Record::Message(record) = &entry.record else { return Ok(()) };
         let known = after.queue.has_entry(&record.id) || after.queue.ended(&record.id).is_some();
-        hold("I18", known, Some(entry.seq), || format!("message `{}` is recorded and not queued", record.id))?;
-    }
+        hold("I18", known, Some(entry.seq), || format!("message `{}` is recorded and not queued", record.id))
+    })?;
     for id in before.queue.open() {
         let kept = after.queue.message(id).is_some() || after.queue.ended(id).is_some();
         hold("I18", kept, None, || format!("message `{id}` is gone without a terminal status"))?;

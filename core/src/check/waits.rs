@@ -39,7 +39,7 @@ pub(super) fn i11(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 
 pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     let mut consumed = BTreeSet::new();
-    for (state, entry) in driven(before, batch) {
+    driven(before, batch, |state, entry| {
         let (id, active) = match &entry.record {
             Record::WaitCondition(wait) if wait.status != WaitConditionStatus::Active => {
                 (wait.id.to_string(), state.waiting.conditions.contains_key(&wait.id))
@@ -47,19 +47,17 @@ pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             Record::WaitingIntent(intent) if intent.status == WaitingIntentStatus::Cancelled => {
                 (intent.id.to_string(), state.waiting.intents.contains_key(&intent.id))
             }
-            _ => continue,
+            _ => return Ok(()),
         };
         let once = active && consumed.insert(id.clone());
-        hold("I12", once, Some(entry.seq), || format!("entry {} ends the wait `{id}`, which is over", entry.seq))?;
-    }
-    Ok(())
+        hold("I12", once, Some(entry.seq), || format!("entry {} ends the wait `{id}`, which is over", entry.seq))
+    })
 }
 
 pub(super) fn i13(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    for (_, entry) in driven(before, batch) {
-        let Record::WaitCondition(wait) = &entry.record else { continue };
+    driven(before, batch, |_, entry| {
+        let Record::WaitCondition(wait) = &entry.record else { return Ok(()) };
         let by_trigger = wait.kind == WaitConditionKind::Operator && wait.ended_by == Some(EndedBy::Trigger);
-        hold("I13", !by_trigger, Some(entry.seq), || format!("a trigger ends `{}`, a wait for the operator", wait.id))?;
-    }
-    Ok(())
+        hold("I13", !by_trigger, Some(entry.seq), || format!("a trigger ends `{}`, a wait for the operator", wait.id))
+    })
 }
