@@ -3,6 +3,7 @@
 mod bad_input;
 mod commands;
 mod folders;
+mod limits;
 mod program;
 mod run;
 mod sandbox;

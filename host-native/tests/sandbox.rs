@@ -7,7 +7,7 @@ use wakeful::{
     engine::{Engine, EngineError, Mode},
     ledger::MemoryLedger,
     provider::ScriptedProvider,
-    sandbox::{Calls, Guest, GuestError, Limits, Sandbox},
+    sandbox::{Breach, Calls, Guest, GuestError, Limit, Limits, Sandbox},
 };
 use wakeful_core::{
     machine::Options,
@@ -50,14 +50,14 @@ fn the_heartbeat_calls_every_import() {
 #[test]
 fn a_guest_out_of_fuel_is_told_by_the_limits_name() {
     let why = play(Limits { fuel_per_call: 10_000, ..Limits::default() }).expect_err("too little fuel");
-    assert!(matches!(why, EngineError::Guest(GuestError::OutOfFuel { limit: 10_000 })), "{why}");
+    assert!(matches!(why, EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Fuel, most: 10_000 }))), "{why}");
     assert!(why.to_string().contains("fuel_per_call"), "{why}");
 }
 
 #[test]
 fn a_guest_out_of_memory_is_stopped() {
     let why = play(Limits { memory_bytes: 1 << 16, ..Limits::default() }).map(|_| ()).expect_err("too little memory");
-    assert!(matches!(why, EngineError::Guest(GuestError::WrongWorld { .. } | GuestError::Trapped { .. })), "{why}");
+    assert!(matches!(why, EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Memory, most: 65_536 }))), "{why}");
 }
 
 #[test]

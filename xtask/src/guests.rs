@@ -33,9 +33,12 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
         .build()
 }
 
-/// Builds one component per seeded fault, each in its own target folder since the flags differ.
+/// Builds the components that are wrong on purpose: a hostile one, and one per seeded fault, each of these in its own target folder since the
+/// flags differ.
 pub(crate) fn build_seeded(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
+    compile(paths, "hostile", "wakeful-hostile", &paths.target()).build()?;
+    componentize(paths, &paths.target(), "wakeful_hostile", "hostile")?;
     for fault in SEEDED {
         let target = paths.target().join("seeded").join(fault);
         compile(paths, &format!("seeded-{fault}"), "wakeful-component", &target)

@@ -3,9 +3,9 @@
 use std::path::Path;
 
 use wakeful_core::oracle;
-use wasmtime::{Store, StoreLimits, StoreLimitsBuilder, component::Linker};
+use wasmtime::{Store, component::Linker};
 
-use crate::sandbox::{self, Guest, GuestError, Limits, NoGuest};
+use crate::sandbox::{self, Guest, GuestError, Limits, Meter, NoGuest, begin};
 
 #[allow(missing_docs, clippy::all)]
 mod bindings {
@@ -28,9 +28,9 @@ pub enum Oracle {
 
 /// One instance of the oracle component.
 pub struct Sandboxed {
-    store: Store<StoreLimits>,
+    store: Store<Meter>,
     world: bindings::Oracle,
-    limits: Limits,
+    guest: Guest,
 }
 
 /// Why there is no answer.
@@ -71,23 +71,19 @@ impl Oracle {
 
 impl Sandboxed {
     fn new(guest: &Guest) -> Result<Self, GuestError> {
-        let limits = Limits::default();
-        let memory = StoreLimitsBuilder::new().memory_size(limits.memory_bytes).trap_on_grow_failure(true).build();
-        let mut store = Store::new(guest.engine(), memory);
-        store.limiter(|memory| memory);
-        refuel(&mut store, limits)?;
+        let mut store = Store::new(guest.engine(), Meter::new(Limits::default()));
+        store.limiter(|meter| meter);
+        begin(&mut store)?;
         let world = bindings::Oracle::instantiate(&mut store, guest.component(), &Linker::new(guest.engine()))
-            .map_err(|why| GuestError::WrongWorld { world: "wakeful:oracle@0.1.0", why: format!("{why:#}") })?;
-        Ok(Self { store, world, limits })
+            .map_err(|why| GuestError::of_instantiation(&why, guest, "wakeful:oracle@0.1.0"))?;
+        Ok(Self { store, world, guest: guest.clone() })
     }
 
     fn answer(&mut self, input: &str) -> Result<String, OracleError> {
-        refuel(&mut self.store, self.limits)?;
-        let answer = self.world.call_answer(&mut self.store, input).map_err(|why| GuestError::of_call(&why, self.limits))?;
+        begin(&mut self.store)?;
+        let answer = self.world.call_answer(&mut self.store, input);
+        let limits = self.store.data().limits();
+        let answer = answer.map_err(|why| GuestError::of_call(&why, &self.guest, limits))?;
         answer.map_err(OracleError::Refused)
     }
-}
-
-fn refuel(store: &mut Store<StoreLimits>, limits: Limits) -> Result<(), GuestError> {
-    store.set_fuel(limits.fuel_per_call).map_err(|why| GuestError::Setup { why: format!("{why:#}") })
 }

@@ -5,7 +5,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use super::guest::{Guest, GuestError};
+use super::{
+    guest::{Guest, GuestError},
+    limits::Pool,
+    runtime::Runtime,
+};
 
 /// The guest that was put into this program.
 #[cfg(feature = "embed-guest")]
@@ -30,7 +34,7 @@ pub fn find(named: Option<&Path>) -> Result<Option<Guest>, GuestError> {
     if let Some(path) = named.map(Path::to_owned).or(from_environment).or_else(|| built(BUILT)) {
         return Guest::load(&path).map(Some);
     }
-    EMBEDDED.map(|bytes| Guest::compile(bytes, "the embedded guest")).transpose()
+    EMBEDDED.map(|bytes| Runtime::new(Pool::default())?.compile(bytes, "the embedded guest")).transpose()
 }
 
 /// A file in the target folder that this program was built into.

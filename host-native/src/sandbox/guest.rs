@@ -1,13 +1,13 @@
 //! The guest, compiled: checked for what it imports before any of it runs.
 
-use std::{
-    fs,
-    path::{Path, PathBuf},
+use std::path::{Path, PathBuf};
+
+use wasmtime::{Engine, PoolConcurrencyLimitError, Trap, component::Component};
+
+use super::{
+    limits::{Breach, Limit, Limits, Pool},
+    runtime::Runtime,
 };
-
-use wasmtime::{Config, Engine, Trap, component::Component};
-
-use super::limits::Limits;
 
 /// All that the guest may import.
 pub const IMPORTS: [&str; 3] = ["wakeful:scheduler/clock@0.1.0", "wakeful:scheduler/ledger@0.1.0", "wakeful:scheduler/provider@0.1.0"];
@@ -45,16 +45,27 @@ pub enum GuestError {
         /// Why.
         why: String,
     },
-    /// The call used up its fuel.
-    #[error("guest used up its fuel of {limit} units in one call (limit `fuel_per_call`); the instance is gone, the ledger is consistent")]
-    OutOfFuel {
-        /// The limit.
-        limit: u64,
-    },
+    /// The instance reached a limit.
+    #[error("guest reached {0}; its instance is gone, the ledger is consistent: open the agent in another one")]
+    Breach(#[from] Breach),
+    /// What was said to the guest is too long; the instance is as it was.
+    #[error("nothing was said to the guest, since it would reach {0}")]
+    TooLong(Breach),
     /// The guest trapped.
-    #[error("guest trapped; the instance is gone, the ledger is consistent: {why}")]
+    #[error("guest trapped; its instance is gone, the ledger is consistent: {why}")]
     Trapped {
         /// How.
+        why: String,
+    },
+    /// The instance broke down in an earlier call.
+    #[error("this instance broke down in an earlier call; open the agent in another one")]
+    Gone,
+    /// There is no room for another instance.
+    #[error("there are {instances} instances already (`instances` of the pool); drop one, or compile the guest for more: {why}")]
+    Full {
+        /// How many there may be.
+        instances: u32,
+        /// Why.
         why: String,
     },
     /// wasmtime could not be set up on this machine.
@@ -66,43 +77,57 @@ pub enum GuestError {
 }
 
 impl GuestError {
+    /// wasmtime did not do what it always does.
+    pub(crate) fn of_setup(why: wasmtime::Error) -> Self {
+        Self::Setup { why: format!("{why:#}") }
+    }
+
     /// What a failed call means; the instance cannot be entered again.
-    pub(crate) fn of_call(why: &wasmtime::Error, limits: Limits) -> Self {
+    pub(crate) fn of_call(why: &wasmtime::Error, guest: &Guest, limits: Limits) -> Self {
+        let breach = |limit, most| Self::Breach(Breach { limit, most });
         match why.downcast_ref::<Trap>() {
-            Some(Trap::OutOfFuel) => Self::OutOfFuel { limit: limits.fuel_per_call },
-            _ => Self::Trapped { why: format!("{why:#}") },
+            Some(Trap::OutOfFuel) => breach(Limit::Fuel, limits.fuel_per_call),
+            Some(Trap::Interrupt) => breach(Limit::Time, limits.call_ms),
+            Some(Trap::StackOverflow) => breach(Limit::Stack, guest.runtime.pool().stack_bytes as u64),
+            _ => why.downcast_ref::<Breach>().map_or_else(|| Self::Trapped { why: format!("{why:#}") }, |breach| Self::Breach(*breach)),
         }
+    }
+
+    /// What a failed instantiation means.
+    pub(crate) fn of_instantiation(why: &wasmtime::Error, guest: &Guest, world: &'static str) -> Self {
+        if let Some(breach) = why.downcast_ref::<Breach>() {
+            return Self::Breach(*breach);
+        }
+        let why_text = format!("{why:#}");
+        if why.is::<PoolConcurrencyLimitError>() {
+            return Self::Full { instances: guest.runtime.pool().instances, why: why_text };
+        }
+        Self::WrongWorld { world, why: why_text }
     }
 }
 
 /// A compiled guest, ready to be instantiated any number of times.
 #[derive(Clone)]
 pub struct Guest {
-    engine: Engine,
+    runtime: Runtime,
     component: Component,
 }
 
 impl Guest {
-    /// Compiles the guest in a file.
+    /// Compiles the guest in a file, in a runtime of its own.
     ///
     /// # Errors
     /// Where it cannot be read, is no component, or imports something foreign.
     pub fn load(path: &Path) -> Result<Self, GuestError> {
-        let bytes = fs::read(path).map_err(|why| GuestError::Unreadable { path: path.to_owned(), why })?;
-        Self::compile(&bytes, &path.display().to_string())
+        Runtime::new(Pool::default())?.load(path)
     }
 
-    /// Compiles the guest in `bytes`; `name` is for messages.
+    /// What `runtime` made of a component.
     ///
     /// # Errors
-    /// Where it is no component, or imports something foreign.
-    pub fn compile(bytes: &[u8], name: &str) -> Result<Self, GuestError> {
-        let mut config = Config::new();
-        config.consume_fuel(true);
-        let engine = Engine::new(&config).map_err(|why| GuestError::Setup { why: format!("{why:#}") })?;
-        let component =
-            Component::new(&engine, bytes).map_err(|why| GuestError::NotAComponent { name: name.to_owned(), why: format!("{why:#}") })?;
-        let guest = Self { engine, component };
+    /// Where it imports something foreign.
+    pub(super) fn checked(runtime: Runtime, component: Component) -> Result<Self, GuestError> {
+        let guest = Self { runtime, component };
         match guest.imports().into_iter().find(|import| !IMPORTS.contains(&import.as_str())) {
             Some(import) => Err(GuestError::ForeignImport { import }),
             None => Ok(guest),
@@ -111,7 +136,7 @@ impl Guest {
 
     /// The engine that it was compiled for.
     pub(crate) fn engine(&self) -> &Engine {
-        &self.engine
+        self.runtime.engine()
     }
 
     /// What was compiled.
@@ -123,7 +148,7 @@ impl Guest {
     #[must_use]
     pub fn imports(&self) -> Vec<String> {
         let kind = self.component.component_type();
-        let mut names: Vec<String> = kind.imports(&self.engine).map(|(name, _)| name.to_owned()).collect();
+        let mut names: Vec<String> = kind.imports(self.engine()).map(|(name, _)| name.to_owned()).collect();
         names.sort();
         names
     }

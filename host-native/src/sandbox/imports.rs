@@ -8,11 +8,18 @@ use wakeful_core::{
     json,
     plane::turn::AbortReason,
 };
-use wasmtime::{StoreLimits, StoreLimitsBuilder};
+use wasmtime::{
+    StoreContextMut,
+    component::{HasSelf, Linker},
+};
 
 use super::{
-    bindings::wakeful::scheduler::{clock, ledger, provider},
+    bindings::{
+        Scheduler,
+        wakeful::scheduler::{clock, ledger, provider},
+    },
     limits::Limits,
+    meter::{Meter, Metered, refuel},
 };
 
 /// How often the guest called each of its imports.
@@ -34,32 +41,79 @@ pub(super) struct Lent<L, C, P> {
     pub(super) clock: C,
     pub(super) provider: P,
     pub(super) calls: Calls,
-    pub(super) limits: StoreLimits,
+    meter: Meter,
 }
 
 impl<L, C, P> Lent<L, C, P> {
-    pub(super) fn new(ledger: L, clock: C, provider: P, limits: &Limits) -> Self {
-        let limits = StoreLimitsBuilder::new().memory_size(limits.memory_bytes).trap_on_grow_failure(true).build();
-        Self { ledger, clock, provider, calls: Calls::default(), limits }
+    pub(super) fn new(ledger: L, clock: C, provider: P, limits: Limits) -> Self {
+        Self { ledger, clock, provider, calls: Calls::default(), meter: Meter::new(limits) }
+    }
+
+    /// Calls the provider.
+    fn provider(&mut self, call: impl FnOnce(&mut P) -> Result<(), String>) -> wasmtime::Result<Result<(), String>> {
+        self.meter.host_call()?;
+        self.calls.provider += 1;
+        let answer = call(&mut self.provider);
+        self.meter.host_returned()?;
+        Ok(answer)
+    }
+}
+
+/// Gives a guest all that it may import.
+pub(super) fn link<L: Ledger, C: Clock, P: Provider>(linker: &mut Linker<Lent<L, C, P>>) -> wasmtime::Result<()> {
+    Scheduler::add_to_linker::<_, HasSelf<Lent<L, C, P>>>(linker, |lent| lent)?;
+    // A page brings fuel with it, and fuel is the store's, which the trait above does not see.
+    linker.allow_shadowing(true);
+    linker.instance("wakeful:scheduler/ledger@0.1.0")?.func_wrap(
+        "read",
+        |mut store: StoreContextMut<'_, Lent<L, C, P>>, (after, limit): (u64, u32)| {
+            let answer = ledger::Host::read(store.data_mut(), after, limit)?;
+            if answer.as_ref().is_ok_and(|page| !page.is_empty()) {
+                refuel(store, after)?;
+            }
+            Ok((answer,))
+        },
+    )?;
+    linker.allow_shadowing(false);
+    Ok(())
+}
+
+impl<L, C, P> Metered for Lent<L, C, P> {
+    fn meter(&mut self) -> &mut Meter {
+        &mut self.meter
     }
 }
 
 impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
-    fn append(&mut self, expected: ledger::Head, batch: Vec<String>) -> Result<(), ledger::LedgerError> {
+    fn append(&mut self, expected: ledger::Head, batch: Vec<String>) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
+        self.meter.host_call()?;
+        self.meter.payload(batch.iter().map(String::len).sum())?;
         self.calls.append += 1;
         let Some(chain) = Chain::parse(&expected.chain) else {
             let message = format!("the guest expects a head with the chain `{}`, which is none", expected.chain);
-            return Err(ledger::LedgerError::Failed(message));
+            return Ok(Err(ledger::LedgerError::Failed(message)));
         };
         let head = Head { seq: Seq(expected.seq), chain };
         let batch: Vec<EntryBytes> = batch.into_iter().map(EntryBytes::from_stored).collect();
-        self.ledger.append(&head, &batch).map_err(ledger_error)
+        let answer = self.ledger.append(&head, &batch).map_err(ledger_error);
+        self.meter.host_returned()?;
+        Ok(answer)
     }
 
-    fn read(&mut self, after: u64, limit: u32) -> Result<Vec<String>, ledger::LedgerError> {
+    fn read(&mut self, after: u64, limit: u32) -> wasmtime::Result<Result<Vec<String>, ledger::LedgerError>> {
+        self.meter.page(after)?;
         self.calls.read += 1;
-        let page = self.ledger.read(Seq(after), limit).map_err(ledger_error)?;
-        Ok(page.iter().map(|entry| entry.as_str().to_owned()).collect())
+        let page = match self.ledger.read(Seq(after), limit) {
+            Ok(page) => page,
+            Err(why) => return Ok(Err(ledger_error(why))),
+        };
+        // Whoever asks on beyond the end reads nothing for the first time.
+        if page.is_empty() {
+            self.meter.host_call()?;
+        }
+        self.meter.payload(page.iter().map(|entry| entry.as_str().len()).sum())?;
+        self.meter.host_returned()?;
+        Ok(Ok(page.iter().map(|entry| entry.as_str().to_owned()).collect()))
     }
 }
 
@@ -71,38 +125,41 @@ fn ledger_error(why: LedgerError) -> ledger::LedgerError {
 }
 
 impl<L, C: Clock, P> clock::Host for Lent<L, C, P> {
-    fn now(&mut self) -> i64 {
+    fn now(&mut self) -> wasmtime::Result<i64> {
+        self.meter.host_call()?;
         self.calls.now += 1;
-        self.clock.now().as_nanos()
+        let now = self.clock.now().as_nanos();
+        self.meter.host_returned()?;
+        Ok(now)
     }
 }
 
 impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
-    fn start_turn(&mut self, request: String) -> Result<(), String> {
-        self.calls.provider += 1;
-        let request: TurnRequest = json::read(&request).map_err(|why| format!("the guest's turn request: {why}"))?;
-        done(self.provider.start_turn(&request))
+    fn start_turn(&mut self, request: String) -> wasmtime::Result<Result<(), String>> {
+        self.meter.payload(request.len())?;
+        self.provider(|provider| {
+            let request: TurnRequest = json::read(&request).map_err(|why| format!("the guest's turn request: {why}"))?;
+            done(provider.start_turn(&request))
+        })
     }
 
-    fn interject(&mut self, run_id: String, message_id: String) -> Result<(), String> {
-        self.calls.provider += 1;
-        done(self.provider.interject(&RunId::from(run_id), &MessageId::from(message_id)))
+    fn interject(&mut self, run_id: String, message_id: String) -> wasmtime::Result<Result<(), String>> {
+        self.provider(|provider| done(provider.interject(&RunId::from(run_id), &MessageId::from(message_id))))
     }
 
-    fn yield_turn(&mut self, run_id: String) -> Result<(), String> {
-        self.calls.provider += 1;
-        done(self.provider.yield_turn(&RunId::from(run_id)))
+    fn yield_turn(&mut self, run_id: String) -> wasmtime::Result<Result<(), String>> {
+        self.provider(|provider| done(provider.yield_turn(&RunId::from(run_id))))
     }
 
-    fn abort_turn(&mut self, run_id: String, reason: String) -> Result<(), String> {
-        self.calls.provider += 1;
-        let reason: AbortReason = json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
-        done(self.provider.abort_turn(&RunId::from(run_id), reason))
+    fn abort_turn(&mut self, run_id: String, reason: String) -> wasmtime::Result<Result<(), String>> {
+        self.provider(|provider| {
+            let reason: AbortReason = json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
+            done(provider.abort_turn(&RunId::from(run_id), reason))
+        })
     }
 
-    fn release(&mut self) -> Result<(), String> {
-        self.calls.provider += 1;
-        done(self.provider.release())
+    fn release(&mut self) -> wasmtime::Result<Result<(), String>> {
+        self.provider(|provider| done(provider.release()))
     }
 }
 

@@ -7,41 +7,67 @@ use wakeful_core::{
     machine::Options,
     time::Timestamp,
 };
-use wasmtime::{
-    Store,
-    component::{HasSelf, Linker},
-};
+use wasmtime::{Store, component::Linker};
 
 use super::{
-    bindings::{Scheduler as World, exports::wakeful::scheduler::agent},
+    bindings::{Scheduler as World, SchedulerPre, exports::wakeful::scheduler::agent},
     guest::{Guest, GuestError},
-    imports::{Calls, Lent},
+    imports::{Calls, Lent, link},
     limits::Limits,
+    meter::{Metered, begin, used},
 };
 use crate::engine::{Engine, EngineError, Mode};
+
+/// What the guest must offer.
+const WORLD: &str = "wakeful:scheduler/agent@0.1.0";
+
+/// A guest that is linked to one kind of host: everything that instances have in common is done, and one starts in microseconds.
+pub struct Plugin<L: 'static, C: 'static, P: 'static> {
+    guest: Guest,
+    linked: SchedulerPre<Lent<L, C, P>>,
+}
+
+impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
+    /// Links a guest to hosts that lend such a ledger, clock and provider.
+    ///
+    /// # Errors
+    /// Where the guest does not offer what a scheduler offers.
+    pub fn new(guest: &Guest) -> Result<Self, GuestError> {
+        let mut linker = Linker::new(guest.engine());
+        link(&mut linker).map_err(GuestError::of_setup)?;
+        let linked = linker.instantiate_pre(guest.component()).and_then(SchedulerPre::new);
+        let linked = linked.map_err(|why| GuestError::WrongWorld { world: WORLD, why: format!("{why:#}") })?;
+        Ok(Self { guest: guest.clone(), linked })
+    }
+
+    /// Starts an instance over what the host lends to it.
+    ///
+    /// # Errors
+    /// Where there is no room for it, or it needs more than its limits at once.
+    pub fn instance(&self, ledger: L, clock: C, provider: P, limits: Limits) -> Result<Sandbox<L, C, P>, GuestError> {
+        let mut store = Store::new(self.guest.engine(), Lent::new(ledger, clock, provider, limits));
+        store.limiter(|lent| lent.meter());
+        begin(&mut store)?;
+        let world = self.linked.instantiate(&mut store).map_err(|why| GuestError::of_instantiation(&why, &self.guest, WORLD))?;
+        Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false })
+    }
+}
 
 /// The scheduler of one agent in the sandbox.
 pub struct Sandbox<L: 'static, C: 'static, P: 'static> {
     store: Store<Lent<L, C, P>>,
     world: World,
-    limits: Limits,
+    guest: Guest,
+    is_gone: bool,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
-    /// Instantiates a guest over what the host lends.
+    /// Starts one instance of a guest; see [`Plugin`] for many.
     ///
     /// # Errors
-    /// Where the guest does not offer what a scheduler offers.
+    /// As [`Plugin::new`] and [`Plugin::instance`].
     pub fn new(guest: &Guest, ledger: L, clock: C, provider: P, limits: Limits) -> Result<Self, GuestError> {
-        let setup = |why: wasmtime::Error| GuestError::Setup { why: format!("{why:#}") };
-        let mut linker = Linker::new(guest.engine());
-        World::add_to_linker::<_, HasSelf<Lent<L, C, P>>>(&mut linker, |lent| lent).map_err(setup)?;
-        let mut store = Store::new(guest.engine(), Lent::new(ledger, clock, provider, &limits));
-        store.limiter(|lent| &mut lent.limits);
-        store.set_fuel(limits.fuel_per_call).map_err(setup)?;
-        let world = World::instantiate(&mut store, guest.component(), &linker)
-            .map_err(|why| GuestError::WrongWorld { world: "wakeful:scheduler/agent@0.1.0", why: format!("{why:#}") })?;
-        Ok(Self { store, world, limits })
+        Plugin::new(guest)?.instance(ledger, clock, provider, limits)
     }
 
     /// How often the guest called each of its imports.
@@ -50,17 +76,50 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         self.store.data().calls
     }
 
-    /// Calls the guest with a full tank.
-    fn call<T>(
+    /// The fuel that the newest call used; the same on every run.
+    #[must_use]
+    pub fn fuel(&mut self) -> u64 {
+        used(&mut self.store)
+    }
+
+    /// Calls the guest with a text, under fresh limits, and takes a text for an answer.
+    fn call<T: Crossing>(
         &mut self,
+        text: &str,
         call: impl FnOnce(&agent::Guest, &mut Store<Lent<L, C, P>>) -> wasmtime::Result<Result<T, agent::Error>>,
     ) -> Result<T, EngineError> {
-        let limit = self.limits.fuel_per_call;
-        self.store.set_fuel(limit).map_err(|why| GuestError::Setup { why: format!("{why:#}") })?;
-        match call(self.world.wakeful_scheduler_agent(), &mut self.store) {
-            Ok(answer) => answer.map_err(|why| EngineError::Refused(report(why))),
-            Err(why) => Err(GuestError::of_call(&why, self.limits).into()),
+        if self.is_gone {
+            return Err(GuestError::Gone.into());
         }
+        // Nothing has entered the guest then, and the instance is as it was.
+        self.store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
+        begin(&mut self.store)?;
+        let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
+        let limits = self.store.data_mut().meter().limits();
+        let met = answer.map_err(|why| GuestError::of_call(&why, &self.guest, limits)).and_then(|answer| {
+            let bytes = answer.as_ref().map_or_else(|why| why.message.len(), Crossing::bytes);
+            self.store.data_mut().meter().payload(bytes).map(|()| answer).map_err(GuestError::Breach)
+        });
+        self.is_gone = met.is_err();
+        met?.map_err(|why| EngineError::Refused(report(why)))
+    }
+}
+
+/// What crosses as an answer.
+trait Crossing {
+    /// How long it is.
+    fn bytes(&self) -> usize;
+}
+
+impl Crossing for String {
+    fn bytes(&self) -> usize {
+        self.len()
+    }
+}
+
+impl Crossing for Option<i64> {
+    fn bytes(&self) -> usize {
+        0
     }
 }
 
@@ -87,35 +146,35 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
             Mode::Observe => agent::Mode::Observe,
         };
         let options = json::write(options);
-        self.call(|agent, store| agent.call_open(store, &options, mode))
+        self.call(&options, |agent, store| agent.call_open(store, &options, mode))
     }
 
     fn propose(&mut self, fact: &str) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_propose(store, fact))
+        self.call(fact, |agent, store| agent.call_propose(store, fact))
     }
 
     fn step(&mut self, boundary: Boundary) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_step(store, &boundary.to_string()))
+        self.call("", |agent, store| agent.call_step(store, &boundary.to_string()))
     }
 
     fn run_until_rest(&mut self) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_run_until_rest(store))
+        self.call("", |agent, store| agent.call_run_until_rest(store))
     }
 
     fn replay(&mut self, folder: &str) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_replay(store, folder))
+        self.call(folder, |agent, store| agent.call_replay(store, folder))
     }
 
     fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_explain(store, &boundary.to_string()))
+        self.call("", |agent, store| agent.call_explain(store, &boundary.to_string()))
     }
 
     fn state(&mut self) -> Result<String, EngineError> {
-        self.call(|agent, store| agent.call_state(store))
+        self.call("", |agent, store| agent.call_state(store))
     }
 
     fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError> {
-        let at = self.call(|agent, store| agent.call_next_wake(store))?;
+        let at = self.call("", |agent, store| agent.call_next_wake(store))?;
         Ok(at.map(Timestamp::from_nanos))
     }
 }

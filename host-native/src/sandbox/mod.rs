@@ -1,24 +1,31 @@
 //! The sandbox: the guest component in wasmtime, one instance per agent, under limits.
 //!
-//! [`Guest`] is compiled once and shared; [`Sandbox`] is one instance of it over a ledger, a clock and a provider.
+//! A [`Runtime`] compiles a [`Guest`] once, [`Plugin`] is that guest linked to one kind of host, and [`Sandbox`] is one instance of it over a
+//! ledger, a clock and a provider. An instance that reaches one of its [`Limits`] is gone; its ledger is consistent, and another instance
+//! opens it and goes on.
 
 mod find;
 mod guest;
 mod imports;
 mod instance;
 mod limits;
+mod meter;
+mod runtime;
 
 pub(crate) use find::built;
 pub use find::{NoGuest, find};
 pub use guest::{Guest, GuestError, IMPORTS};
 pub use imports::Calls;
-pub use instance::Sandbox;
-pub use limits::Limits;
+pub use instance::{Plugin, Sandbox};
+pub use limits::{Breach, Limit, Limits, Pool};
+pub(crate) use meter::{Meter, begin};
+pub use runtime::Runtime;
 
 #[allow(missing_docs, clippy::all)]
 mod bindings {
     wasmtime::component::bindgen!({
         path: "../wasm/wit/0.1.0",
         world: "scheduler",
+        imports: { default: trappable },
     });
 }

@@ -69,6 +69,7 @@ pub(super) const STAGES: [Stage; 23] = [
         work: Work::Check(|ground| {
             clippy(ground, "component", &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "oracle", &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat())?;
+            clippy(ground, "hostile", &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "web", &[&["-p", "wakeful-web"], GUEST_TARGET.as_slice()].concat())
         }),
     },

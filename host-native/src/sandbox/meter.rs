@@ -1,0 +1,118 @@
+//! The meter of one instance: what it has used of its limits in the call that it is in.
+
+use std::time::{Duration, Instant};
+
+use wasmtime::{ResourceLimiter, Store, StoreContextMut};
+
+use super::{
+    guest::GuestError,
+    limits::{Breach, Limit, Limits},
+    runtime::TICK_MS,
+};
+
+/// What an instance has used.
+pub(crate) struct Meter {
+    limits: Limits,
+    /// When the call must be over.
+    until: Instant,
+    host_calls: u64,
+    /// The highest position after which a page was read.
+    read_after: Option<u64>,
+    /// Fuel that the call was given.
+    fuel: u64,
+}
+
+impl Meter {
+    pub(crate) fn new(limits: Limits) -> Self {
+        Self { limits, until: Instant::now(), host_calls: 0, read_after: None, fuel: 0 }
+    }
+
+    pub(crate) fn limits(&self) -> Limits {
+        self.limits
+    }
+
+    /// Counts a call of the host.
+    pub(super) fn host_call(&mut self) -> Result<(), Breach> {
+        self.host_calls += 1;
+        let most = self.limits.host_calls;
+        if self.host_calls > most { Err(Breach { limit: Limit::HostCalls, most }) } else { Ok(()) }
+    }
+
+    /// Counts the reading of a page, unless it is read for the first time.
+    pub(super) fn page(&mut self, after: u64) -> Result<(), Breach> {
+        if self.is_new(after) { Ok(()) } else { self.host_call() }
+    }
+
+    fn is_new(&self, after: u64) -> bool {
+        self.read_after.is_none_or(|read| read < after)
+    }
+
+    /// A call of the host is over, and took its time.
+    pub(super) fn host_returned(&self) -> Result<(), Breach> {
+        if Instant::now() < self.until { Ok(()) } else { Err(Breach { limit: Limit::Time, most: self.limits.call_ms }) }
+    }
+
+    /// A text of so many bytes crosses.
+    pub(super) fn payload(&self, bytes: usize) -> Result<(), Breach> {
+        let most = self.limits.payload_bytes;
+        if bytes <= most { Ok(()) } else { Err(Breach::new(Limit::Payload, most)) }
+    }
+}
+
+impl ResourceLimiter for Meter {
+    fn memory_growing(&mut self, _: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
+        let most = maximum.map_or(self.limits.memory_bytes, |maximum| maximum.min(self.limits.memory_bytes));
+        if desired <= most { Ok(true) } else { Err(Breach::new(Limit::Memory, most).into()) }
+    }
+
+    fn memory_grow_failed(&mut self, why: wasmtime::Error) -> wasmtime::Result<()> {
+        // The guest asked for less than its limit: it is the pool that has no more.
+        Err(why)
+    }
+
+    fn table_growing(&mut self, current: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+        // A table begins at its size: the guest is linked whole, and none grows.
+        Ok(current == 0)
+    }
+}
+
+/// What is lent to an instance, its meter among it.
+pub(crate) trait Metered {
+    /// The meter.
+    fn meter(&mut self) -> &mut Meter;
+}
+
+impl Metered for Meter {
+    fn meter(&mut self) -> &mut Meter {
+        self
+    }
+}
+
+/// A call begins: its tank is full, and its time runs.
+pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> {
+    let meter = store.data_mut().meter();
+    let limits = meter.limits;
+    let time = Duration::from_millis(limits.call_ms);
+    *meter = Meter { until: Instant::now() + time, fuel: limits.fuel_per_call, ..Meter::new(limits) };
+    store.set_epoch_deadline(limits.call_ms.div_ceil(TICK_MS) + 1);
+    store.set_fuel(limits.fuel_per_call).map_err(GuestError::of_setup)
+}
+
+/// A page of the ledger was read, which brings its fuel with it when it is read for the first time.
+pub(super) fn refuel<T: Metered + 'static>(mut store: StoreContextMut<'_, T>, after: u64) -> wasmtime::Result<()> {
+    let meter = store.data_mut().meter();
+    if !meter.is_new(after) {
+        return Ok(());
+    }
+    let more = meter.limits.fuel_per_page;
+    meter.read_after = Some(after);
+    meter.fuel = meter.fuel.saturating_add(more);
+    let left = store.get_fuel()?;
+    store.set_fuel(left.saturating_add(more))
+}
+
+/// How much fuel the call has used.
+pub(crate) fn used<T: Metered>(store: &mut Store<T>) -> u64 {
+    let given = store.data_mut().meter().fuel;
+    given.saturating_sub(store.get_fuel().unwrap_or_default())
+}

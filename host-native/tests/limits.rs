@@ -1,0 +1,219 @@
+//! The limits of the sandbox: what reaches one is told which, its instance is gone, and everyone else goes on.
+
+use std::{thread, time::Duration};
+
+use wakeful::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Breach, Guest, GuestError, Limit, Limits, Plugin, Pool, Runtime, Sandbox},
+};
+use wakeful_core::{host::Clock, machine::Options, time::Timestamp};
+
+use crate::program::guest;
+
+const START: &str = "2026-05-27T09:00:00Z";
+
+fn start() -> Timestamp {
+    Timestamp::parse(START).expect("an instant")
+}
+
+fn hostile() -> Guest {
+    Guest::load(&guest("hostile.component.wasm")).expect("the hostile guest loads")
+}
+
+type Agent<C> = Sandbox<MemoryLedger, C, Elsewhere>;
+
+fn instance(guest: &Guest, limits: Limits) -> Agent<VirtualClock> {
+    Sandbox::new(guest, MemoryLedger::default(), VirtualClock::at(start()), Elsewhere, limits).expect("an instance")
+}
+
+fn breach(why: &EngineError) -> Breach {
+    match why {
+        EngineError::Guest(GuestError::Breach(breach)) => *breach,
+        other => panic!("no limit was reached: {other}"),
+    }
+}
+
+const SMALL: Limits = Limits {
+    memory_bytes: 8 << 20,
+    fuel_per_call: 50_000_000,
+    fuel_per_page: 1_000,
+    call_ms: 5_000,
+    payload_bytes: 100_000,
+    host_calls: 100,
+};
+
+#[test]
+fn each_limit_ends_the_instance_that_reaches_it_and_says_which() {
+    let guest = hostile();
+    let table = [
+        ("loop", SMALL, Limit::Fuel, 50_000_000),
+        ("loop", Limits { fuel_per_call: u64::MAX, call_ms: 50, ..SMALL }, Limit::Time, 50),
+        ("grow", SMALL, Limit::Memory, 8 << 20),
+        ("overflow", SMALL, Limit::Stack, 1 << 20),
+        ("answer 100001", SMALL, Limit::Payload, 100_000),
+        ("append 100001", SMALL, Limit::Payload, 100_000),
+        ("now 101", SMALL, Limit::HostCalls, 100),
+        ("start 101", SMALL, Limit::HostCalls, 100),
+        ("read_on", SMALL, Limit::HostCalls, 100),
+        ("read_beyond 101", SMALL, Limit::HostCalls, 100),
+    ];
+    for (misdeed, limits, limit, most) in table {
+        let mut agent = instance(&guest, limits);
+        let why = agent.propose(misdeed).expect_err(misdeed);
+        assert_eq!(breach(&why), Breach { limit, most }, "{misdeed}");
+        assert!(why.to_string().contains(limit.name()), "{misdeed}: {why}");
+        let again = agent.propose("nothing").expect_err("the instance is gone");
+        assert!(matches!(again, EngineError::Guest(GuestError::Gone)), "{misdeed}: {again}");
+    }
+}
+
+#[test]
+fn what_stays_below_its_limit_is_done() {
+    let guest = hostile();
+    let mut agent = instance(&guest, SMALL);
+    for deed in ["nothing", "answer 100000", "now 100", "read_beyond 100", "nothing"] {
+        assert!(agent.propose(deed).is_ok(), "{deed}");
+    }
+}
+
+#[test]
+fn a_trap_is_told_with_its_place() {
+    let guest = hostile();
+    for misdeed in ["trap", "panic"] {
+        let why = instance(&guest, SMALL).propose(misdeed).expect_err(misdeed);
+        assert!(matches!(&why, EngineError::Guest(GuestError::Trapped { why }) if why.contains("unreachable")), "{why}");
+    }
+}
+
+#[test]
+fn what_is_too_long_to_be_said_is_refused_and_the_instance_is_as_it_was() {
+    let mut agent = instance(&hostile(), SMALL);
+    let why = agent.propose(&"x".repeat(100_001)).expect_err("too long");
+    assert!(matches!(why, EngineError::Guest(GuestError::TooLong(Breach { limit: Limit::Payload, most: 100_000 }))), "{why}");
+    assert!(agent.propose("nothing").is_ok());
+}
+
+/// A clock that takes its time.
+struct Slow;
+
+impl Clock for Slow {
+    fn now(&mut self) -> Timestamp {
+        thread::sleep(Duration::from_millis(80));
+        start()
+    }
+}
+
+#[test]
+fn time_in_calls_of_the_host_counts() {
+    let limits = Limits { call_ms: 40, ..SMALL };
+    let mut agent = Sandbox::new(&hostile(), MemoryLedger::default(), Slow, Elsewhere, limits).expect("an instance");
+    let why = agent.propose("now 1").expect_err("it takes too long");
+    assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 40 });
+}
+
+#[test]
+fn an_instance_too_many_is_refused_until_one_is_dropped() {
+    let runtime = Runtime::new(Pool { instances: 2, ..Pool::default() }).expect("a runtime");
+    let plugin = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the guest")).expect("it fits");
+    let another = || plugin.instance(MemoryLedger::default(), VirtualClock::at(start()), Elsewhere, SMALL);
+    let (first, _second) = (another().expect("one"), another().expect("two"));
+    assert!(matches!(another().map(drop), Err(GuestError::Full { instances: 2, .. })));
+    drop(first);
+    assert!(another().is_ok());
+}
+
+/// Lets an agent of the real guest live through a short conversation, and gives its head.
+fn lives(agent: &mut Agent<VirtualClock>, number: usize) -> Result<String, EngineError> {
+    agent.open(&Options::new(format!("agent-{number}").into()), Mode::Drive)?;
+    agent.propose(&prompt(number))?;
+    agent.run_until_rest()?;
+    agent.explain(wakeful_core::ladder::Boundary::RunLoopIdle)
+}
+
+fn prompt(number: usize) -> String {
+    format!(
+        r#"{{"fact":"message_queued","message":{{"id":"m-{number}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"go"}}}}}}"#
+    )
+}
+
+#[test]
+fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
+    const AGENTS: usize = 1000;
+    let runtime = Runtime::new(Pool { memory_bytes: 32 << 20, ..Pool::default() }).expect("a runtime");
+    let real = Plugin::new(&runtime.load(&guest("wakeful.component.wasm")).expect("the guest")).expect("it fits");
+    let bad = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the hostile guest")).expect("it fits");
+    let limits = Limits { memory_bytes: 32 << 20, ..Limits::default() };
+    let misdeeds = ["loop", "grow", "trap", "overflow", "answer 100000001"];
+    let is_bad = |number: usize| number % 100 == 37;
+    let mut agents = Vec::new();
+    for number in 0..AGENTS {
+        let (plugin, limits) = if is_bad(number) { (&bad, SMALL) } else { (&real, limits) };
+        let ledger = MemoryLedger::default();
+        let agent = plugin.instance(ledger.clone(), VirtualClock::at(start()), Elsewhere, limits).expect("an instance");
+        agents.push((number, agent, ledger));
+    }
+    let (mut good, mut broken) = (0, 0);
+    for (number, agent, ledger) in &mut agents {
+        if is_bad(*number) {
+            let misdeed = misdeeds[*number / 100 % misdeeds.len()];
+            assert!(matches!(agent.propose(misdeed), Err(EngineError::Guest(_))), "{misdeed}");
+            assert_eq!(ledger.len(), 0, "{misdeed} leaves nothing");
+            broken += 1;
+        } else {
+            lives(agent, *number).expect("a well-behaved agent");
+            good += 1;
+        }
+    }
+    assert_eq!((good, broken), (990, 10));
+    let guest = Guest::load(&guest("wakeful.component.wasm")).expect("the guest");
+    let plugin = Plugin::new(&guest).expect("it fits");
+    for (number, _, ledger) in agents.iter().filter(|(number, ..)| !is_bad(*number)) {
+        let alone = MemoryLedger::default();
+        let mut agent = plugin.instance(alone.clone(), VirtualClock::at(start()), Elsewhere, limits).expect("an instance");
+        lives(&mut agent, *number).expect("alone");
+        assert_eq!(ledger.lines_from(0), alone.lines_from(0), "agent {number}");
+    }
+}
+
+#[test]
+fn a_call_uses_the_same_fuel_on_every_run() {
+    let plugin = Plugin::new(&Guest::load(&guest("wakeful.component.wasm")).expect("the guest")).expect("it fits");
+    let fuels: Vec<Vec<u64>> = (0..2)
+        .map(|_| {
+            let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(start()));
+            let mut agent = plugin.instance(ledger, clock, Elsewhere, Limits::default()).expect("an instance");
+            agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
+            let opening = agent.fuel();
+            agent.propose(&prompt(0)).expect("a fact");
+            let proposing = agent.fuel();
+            agent.run_until_rest().expect("steps");
+            vec![opening, proposing, agent.fuel()]
+        })
+        .collect();
+    assert_eq!(fuels[0], fuels[1]);
+    assert!(fuels[0].iter().all(|fuel| *fuel > 1_000), "{fuels:?}");
+}
+
+#[test]
+fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
+    let plugin = Plugin::new(&Guest::load(&guest("wakeful.component.wasm")).expect("the guest")).expect("it fits");
+    let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(start()));
+    let another = |limits| plugin.instance(ledger.clone(), clock.clone(), Elsewhere, limits).expect("an instance");
+    let mut agent = another(Limits::default());
+    agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
+    agent.propose(&prompt(1)).expect("a fact");
+    let enough = agent.fuel();
+    let mut agent = another(Limits { fuel_per_call: enough / 2, fuel_per_page: 1_000_000_000, ..Limits::default() });
+    agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens, with the fuel that pages bring");
+    let before = ledger.len();
+    let why = agent.propose(&prompt(2)).expect_err("half of the fuel is not enough");
+    assert_eq!(breach(&why).limit, Limit::Fuel);
+    assert_eq!(ledger.len(), before, "nothing is half done");
+    let mut agent = another(Limits::default());
+    agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
+    agent.propose(&prompt(2)).expect("the same fact again");
+    agent.run_until_rest().expect("it goes on");
+}

@@ -1,0 +1,62 @@
+//! A guest that does what no guest should: it offers what the scheduler offers, and what is proposed to it is what it does wrong.
+//! The tests of the sandbox load it; no product does.
+
+mod misdeed;
+
+#[allow(missing_docs, unsafe_code, unreachable_pub, clippy::all)]
+mod bindings {
+    wit_bindgen::generate!({
+        path: "../wit/0.1.0",
+        world: "scheduler",
+    });
+
+    use super::Hostile;
+    export!(Hostile);
+}
+
+use bindings::exports::wakeful::scheduler::agent::{Error, ErrorCode, Guest, Mode};
+
+struct Hostile;
+
+impl Guest for Hostile {
+    fn open(options: String, _: Mode) -> Result<String, Error> {
+        Ok(options)
+    }
+
+    fn propose(fact: String) -> Result<String, Error> {
+        misdeed::commit(&fact)
+    }
+
+    fn step(_: String) -> Result<String, Error> {
+        unable()
+    }
+
+    fn run_until_rest() -> Result<String, Error> {
+        unable()
+    }
+
+    fn import_folder(_: String) -> Result<String, Error> {
+        unable()
+    }
+
+    fn replay(_: String) -> Result<String, Error> {
+        unable()
+    }
+
+    fn explain(_: String) -> Result<String, Error> {
+        unable()
+    }
+
+    fn state() -> Result<String, Error> {
+        unable()
+    }
+
+    fn next_wake() -> Result<Option<i64>, Error> {
+        unable()
+    }
+}
+
+/// It can do nothing right.
+fn unable<T>() -> Result<T, Error> {
+    Err(Error { code: ErrorCode::WrongState, message: "this guest schedules nothing".to_owned(), place: None })
+}
