@@ -50,8 +50,8 @@ const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
 fn every_failure_class_is_shown_somewhere() {
     let fixtures = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
     let descriptions = fixtures.iter().map(|case| case.shows().to_owned());
-    let scenarios = fs::read_dir(paths::data("scenarios")).expect("tests/scenarios");
-    let scenarios = scenarios.map(|file| fs::read_to_string(file.expect("a file").path()).expect("a scenario"));
+    let scenarios = paths::scenarios().into_iter();
+    let scenarios = scenarios.map(|file| fs::read_to_string(file).expect("a scenario"));
     let comments = scenarios.flat_map(|text| text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>());
     let told: Vec<String> = descriptions.chain(comments).collect();
     for (at, (number, what, place)) in FAILURE_CLASSES.iter().enumerate() {

@@ -1,4 +1,4 @@
-//! Every file of `tests/scenarios` plays as it says.
+//! Every file below `tests/scenarios` plays as it says.
 
 use std::{env, fs};
 
@@ -6,9 +6,7 @@ use wakeful_tests::{paths, scenario};
 
 #[test]
 fn every_scenario_plays_as_it_says() {
-    let folder = paths::data("scenarios");
-    let mut names: Vec<_> = fs::read_dir(&folder).expect("tests/scenarios").map(|entry| entry.expect("a file").path()).collect();
-    names.sort();
+    let names = paths::scenarios();
     assert!(names.len() >= 10, "scenarios are missing: {names:?}");
     let mut wrong = Vec::new();
     for path in names {

@@ -24,20 +24,22 @@ use crate::{scenario, watched::WatchedLedger};
 /// More rounds than an agent takes to come to rest when nothing more comes in.
 const FOR_EVER: usize = 1_000;
 
-/// Cuts a scenario after each append of the agent that it ends with.
+/// Cuts a scenario after each append of each of its agents.
 ///
 /// # Errors
 /// What is not as it would be without a death, and after which append the process died.
 pub fn everywhere(text: &str) -> Result<Tried, String> {
-    let (ledger, cuts) = scenario::ledger(text);
-    let mut tried = Tried { stories: 1, appends: cuts.len() as u64, ..Tried::default() };
-    for len in cuts {
-        let cut = ledger.upto(len);
-        if cut.state().control.live_from.is_none() {
-            continue;
+    let mut tried = Tried { stories: 1, ..Tried::default() };
+    for (agent, (ledger, cuts)) in scenario::ledgers(text).into_iter().enumerate() {
+        tried.appends += cuts.len() as u64;
+        for len in cuts {
+            let cut = ledger.upto(len);
+            if cut.state().control.live_from.is_none() {
+                continue;
+            }
+            tried.died(&cut);
+            compare(&cut).map_err(|why| format!("the process of agent {} dies at entry {len}: {why}", agent + 1))?;
         }
-        tried.died(&cut);
-        compare(&cut).map_err(|why| format!("the process dies at entry {len}: {why}"))?;
     }
     Ok(tried)
 }

@@ -1,0 +1,127 @@
+//! What a scenario shows, in lines.
+
+use std::fmt::Write as _;
+
+use wakeful_core::{
+    derive::{
+        closure, diagnostic,
+        obligation::{self, Obligation},
+        posture,
+        work_queue::WorkQueue,
+    },
+    effect::Effect,
+    entry::{EventKind, Record},
+    json,
+    ladder::Decision,
+    state::State,
+};
+
+/// A reading of the state, a line for each thing in it; none where no reading has that name.
+pub(super) fn part(state: &State, name: &str) -> Option<String> {
+    let lines: Vec<String> = match name {
+        "closure" => {
+            let found = closure::decide(&closure::Facts::of(state));
+            let reason = found.waiting_reason.map_or_else(String::new, |reason| format!(" {reason}"));
+            vec![format!("{}{reason}", found.outcome)]
+        }
+        "deferred" => state.queue.deferred.iter().map(|message| format!("deferred {}", message.id)).collect(),
+        "diagnostics" => {
+            let mut all: Vec<_> = diagnostic::all(state).iter().map(|found| format!("{}", found.kind)).collect();
+            all.sort();
+            all
+        }
+        "focus" => state.work.focus.iter().map(|focus| format!("focus on {}", focus.work_item_id)).collect(),
+        "items" => WorkQueue::of(state).candidates.iter().map(|of| format!("{} {}", of.id(), of.state)).collect(),
+        "owed" => obligation::all(state).iter().map(owed).collect(),
+        "posture" => {
+            let posture = posture::of(state);
+            vec![format!("{}: {}", posture.posture, posture.reason)]
+        }
+        "queue" => state.queue.waiting().map(|held| format!("{} waits in lane {}", held.record.id, held.record.priority)).collect(),
+        "waits" => {
+            let waiting = &state.waiting;
+            let intents = waiting.intents.keys().map(|id| format!("intent {id}"));
+            let own = waiting.conditions.values().filter(|wait| !wait.record.is_mirror());
+            let conditions = own.map(|wait| format!("condition {} for {}", wait.record.id, wait.record.kind));
+            intents.chain(conditions).chain(waiting.timers.keys().map(|id| format!("timer {id}"))).collect()
+        }
+        _ => return None,
+    };
+    Some(if lines.is_empty() { format!("no {name}\n") } else { lines.join("\n") + "\n" })
+}
+
+fn owed(owed: &Obligation) -> String {
+    let at = owed.enabled_at.map_or_else(String::new, |at| format!(" at {at}"));
+    let held = owed.held_by.as_ref().map_or_else(String::new, |rule| format!(" held by {rule}"));
+    format!("owes {} {}{at}{held}", owed.kind, owed.id)
+}
+
+/// What a host was asked to do, a line per effect.
+pub(super) fn effects(effects: &[Effect]) -> String {
+    let mut out = String::new();
+    for effect in effects {
+        let _ = match effect {
+            Effect::StartTurn(request) => {
+                let item = request
+                    .work_item
+                    .as_ref()
+                    .map_or_else(String::new, |item| format!(" about {} at epoch {}", item.work_item_id, item.epoch));
+                let after = request.interrupted_runs.iter().map(|run| format!(" after {run}")).collect::<String>();
+                writeln!(out, "effect start_turn {}{item}{after}", request.run_id)
+            }
+            Effect::Interject { run_id, message_id } => writeln!(out, "effect interject {message_id} into {run_id}"),
+            Effect::YieldTurn { run_id } => writeln!(out, "effect yield_turn {run_id}"),
+            Effect::AbortTurn { run_id, reason } => writeln!(out, "effect abort_turn {run_id} {reason}"),
+            Effect::Release => writeln!(out, "effect release"),
+        };
+    }
+    out
+}
+
+/// A decision in a line.
+pub(super) fn decision(decision: &Decision) -> String {
+    let message = decision.message_id.as_ref().map_or_else(String::new, |id| format!(" message={id}"));
+    let item = decision.work_item_id.as_ref().map_or_else(String::new, |id| format!(" item={id}"));
+    let ignored: String = decision.ignored.iter().map(|ignored| format!(" ignored={}", ignored.what)).collect();
+    format!("{:?} {} rule={}{message}{item}{ignored}", decision.kind, decision.reason, decision.rule)
+}
+
+/// What an entry records, in a line.
+pub(super) fn summary(record: &Record) -> String {
+    match record {
+        Record::Message(record) => format!("{} {}", record.id, record.kind),
+        Record::QueueEntry(record) => {
+            let reason = record.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            format!("{} {}{reason}", record.message_id, record.status)
+        }
+        Record::Event(record) => {
+            let data = record.data.as_ref().map_or("", |data| data.as_str());
+            let diagnosed = || Some(format!(" {}", record.data.as_ref()?.field("kind")?.read::<String>().ok()?));
+            let detail = match json::read::<Decision>(data) {
+                Ok(made) => format!(" {}", decision(&made)),
+                Err(_) if record.kind == EventKind::SchedulerDiagnostic.as_str() => diagnosed().unwrap_or_default(),
+                Err(_) => String::new(),
+            };
+            format!("{}{detail}", record.kind)
+        }
+        Record::Transcript(_) => "said".to_owned(),
+        Record::Task(record) => format!("{} {}", record.id, record.status),
+        Record::WorkItem(record) => format!("{} {} revision {}", record.id, record.state, record.revision),
+        Record::WaitingIntent(record) => {
+            format!("{} {} triggered {}", record.id, record.status, record.trigger_count)
+        }
+        Record::WaitCondition(record) => format!("{} {}", record.id, record.status),
+        Record::Timer(record) => {
+            let next = record.next_fire_at.map_or_else(String::new, |at| format!(" fires at {at}"));
+            format!("{} {}{next}", record.id, record.status)
+        }
+        Record::Tool(record) => format!("{} {}", record.id, record.tool_name),
+        Record::Brief(record) => format!("{} {}", record.id, record.kind),
+        Record::Turn(record) => {
+            let kind = record.kind.map_or_else(String::new, |kind| format!(" {kind}"));
+            format!("{} {}{kind}", record.run_id, record.status)
+        }
+        Record::Control(record) => record.name().to_owned(),
+        Record::Carried(record) => record.of_class.clone(),
+    }
+}
