@@ -58,6 +58,13 @@ pub struct Obligation {
     pub held_by: Option<String>,
 }
 
+impl ObligationKind {
+    /// Whether it becomes a message while a run is open, too; the others wait for the run to end (contract 7.2).
+    fn arrives(self) -> bool {
+        matches!(self, Self::Timer | Self::Deadline | Self::Retry | Self::Recheck)
+    }
+}
+
 impl Obligation {
     fn new(kind: ObligationKind, id: impl ToString, seq: Seq) -> Self {
         Self { kind, id: id.to_string(), seq, enabled_at: None, held_by: None }
@@ -107,6 +114,8 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     if control.stopped.is_some() || control.closing.is_some() {
         return None;
     }
-    let keys = all(state).into_iter().filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at);
-    keys.chain(arrival::stalls_at(state)).map(|at| at.max(now)).min()
+    // While a run is open its end is what enables the rest; an instant of theirs would be found as it was, again and again.
+    let is_free = state.turns.run.is_none();
+    let timed = all(state).into_iter().filter(|owed| owed.held_by.is_none() && (is_free || owed.kind.arrives()));
+    timed.filter_map(|owed| owed.enabled_at).chain(arrival::stalls_at(state)).map(|at| at.max(now)).min()
 }

@@ -73,6 +73,31 @@ fn every_end_of_a_turn_but_a_retry_and_a_stop_is_no_progress() {
     }
 }
 
+/// contract 9.3, 7.2: what becomes a message is due during a run too; what only a step after the run can do is no instant to wake at.
+#[test]
+fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
+    let mut driven = Driven::told(&[item("w")]);
+    driven.run_to_rest();
+    let offer = driven.now.plus_ms(MINUTE);
+    assert_eq!(driven.machine().next_wake(driven.now), Some(offer));
+    driven.tell(&[prompt("m")]);
+    driven.run();
+    let (started, lease) = (driven.now, 30 * MINUTE);
+    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(lease)), "the offer waits for the end of the run");
+    driven.now = started.plus_ms(2 * MINUTE);
+    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(lease)), "also once it is due");
+    driven.tell(&[timer("t", MINUTE)]);
+    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(3 * MINUTE)), "a timer does not");
+    driven.now = started.plus_ms(3 * MINUTE);
+    driven.run();
+    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(lease)));
+    driven.now = started.plus_ms(lease);
+    driven.run();
+    assert_eq!((driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)), (1, None), "it is reported once");
+    driven.tell(&[end("completed")]);
+    assert_eq!(driven.machine().next_wake(driven.now), Some(driven.now), "and what is due by then is due at once");
+}
+
 #[test]
 fn the_edition_of_the_rfc_has_no_offers() {
     let mut driven = Driven::told(&[json!({"fact": "policy_set", "edition": Edition::Rfc20260508}), item("w")]);
