@@ -160,6 +160,12 @@ pub fn queued_runnable(state: &State) -> Vec<&Item> {
         .values()
         .filter(|item| Some(&item.record.id) != focus && of(state, item).state == SchedulingState::Runnable)
         .collect();
-    items.sort_by_key(|item| (item.record.updated_at, item.record.created_at, &item.record.id));
+    // contract 9.2: of those touched at one instant the one recorded first, so that they take turns also while the clock stands still.
+    items.sort_by_key(|item| (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id));
     items
+}
+
+/// The entry of an item's newest snapshot, where a driver recorded it; lines of an import have no order among items (contract 3.7).
+pub(super) fn recorded(state: &State, item: &Item) -> Option<Seq> {
+    Some(item.seq).filter(|seq| state.control.is_live(*seq))
 }

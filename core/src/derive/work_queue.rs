@@ -8,7 +8,7 @@ use serde::{Deserialize, Serialize};
 
 use super::readiness::{self, ItemWaits, SchedulingState};
 use crate::{
-    id::WorkItemId,
+    id::{Seq, WorkItemId},
     plane::work::{Item, WorkItemRecord, WorkItemState},
     state::State,
     tagged::names,
@@ -85,12 +85,15 @@ pub struct Candidate<'a> {
     pub has_active_task_waits: bool,
     /// When the trigger of one of its active intents last came.
     pub last_triggered_at: Option<Timestamp>,
+    /// The entry of its newest snapshot, where a driver recorded it.
+    pub recorded: Option<Seq>,
 }
 
 impl<'a> Candidate<'a> {
     fn open(state: &'a State, item: &'a Item) -> Self {
         let is_current = state.work.current().is_some_and(|current| current.record.id == item.record.id);
-        Self { is_current, ..Self::of(state, &item.record, readiness::of(state, item).state) }.classed()
+        let recorded = readiness::recorded(state, item);
+        Self { is_current, recorded, ..Self::of(state, &item.record, readiness::of(state, item).state) }.classed()
     }
 
     fn of(state: &'a State, record: &'a WorkItemRecord, stands: SchedulingState) -> Self {
@@ -103,6 +106,7 @@ impl<'a> Candidate<'a> {
             has_active_waits: waits.are_registered(),
             has_active_task_waits: waits.wait_for_task(),
             last_triggered_at: state.waiting.intents_for(&record.id).filter_map(|intent| intent.record.last_triggered_at).max(),
+            recorded: None,
         }
     }
 
@@ -152,7 +156,7 @@ impl<'a> Candidate<'a> {
     /// By class; in it, the runnable ones least recently touched first, all others most recently first; then by id.
     fn order(&self, other: &Self) -> Ordering {
         let newest_first = || other.record.updated_at.cmp(&self.record.updated_at);
-        let touched = |of: &Self| (of.record.updated_at, of.record.created_at);
+        let touched = |of: &Self| (of.record.updated_at, of.recorded, of.record.created_at);
         let in_class = || match self.class {
             CandidateClass::QueuedRunnable => touched(self).cmp(&touched(other)),
             CandidateClass::TriggeredBlocked => other.last_triggered_at.cmp(&self.last_triggered_at).then_with(newest_first),

@@ -2,6 +2,7 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
+    derive::{readiness, work_queue::WorkQueue},
     entry::EventKind,
     fact::Answer,
     ladder::DecisionKind,
@@ -272,4 +273,22 @@ fn a_task_result_is_no_tick_and_commits_its_turn() {
     driven.run_to_rest();
     assert_eq!(driven.started(), ["r"], "the turn of the result is the model's chance; no tick follows it");
     assert_eq!(driven.events(EventKind::WorkItemTurnEndCommitted), 1);
+}
+
+/// contract 9.2: the ties of an instant are broken by what was recorded first, and what moves goes behind the others.
+#[test]
+fn items_that_are_touched_at_one_instant_take_turns() {
+    let mut driven = Driven::told(&[item("c"), item("a"), item("b")]);
+    let mut offered = Vec::new();
+    for turn in 0..7 {
+        driven.run();
+        let about = driven.state().turns.item_of_run().expect("a turn about an item").to_string();
+        driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": about, "objective": format!("part {turn}")}), end("completed")]);
+        offered.push(about);
+        let queue = WorkQueue::of(driven.state());
+        let shown: Vec<_> = queue.queued_runnable().map(|of| of.id().clone()).collect();
+        let next: Vec<_> = readiness::queued_runnable(driven.state()).iter().map(|item| item.record.id.clone()).collect();
+        assert_eq!(shown, next, "people are shown the order in which they are offered");
+    }
+    assert_eq!(offered, ["c", "a", "b", "c", "a", "b", "c"], "the clock stands still");
 }
