@@ -2,6 +2,8 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
+    entry::Record,
+    fact::{Answer, Refusal},
     id::Seq,
     ladder::{Decision, ReasonCode},
 };
@@ -149,4 +151,46 @@ fn a_timer_satisfies_itself_and_what_waits_for_it() {
     let decision = driven.step().expect("a turn");
     assert_eq!(satisfied(&decision), [condition_seq, fired]);
     assert_eq!(standing(&driven), ["for l"]);
+}
+
+/// contract 5.21: of hints that come together the newest content stays, whoever comes after it without any.
+#[test]
+fn of_hints_that_come_together_the_newest_content_stays() {
+    let text = |text: &str| json!({"body": {"type": "text", "text": text}, "content_type": "text/plain"});
+    let bare = || json!({"source": "ci"});
+    for (hints, said) in [
+        (vec![text("all green"), bare()], Some("all green")),
+        (vec![text("red"), text("all green"), bare(), text(" ")], Some("all green")),
+        (vec![bare(), text("all green")], Some("all green")),
+        (vec![bare(), bare()], None),
+    ] {
+        let mut driven = Driven::told(&[prompt("m")]);
+        driven.run();
+        driven.tell(&hints.into_iter().map(hint).collect::<Vec<_>>());
+        driven.run_to_rest();
+        let ticks = driven.records.iter().filter_map(|record| match record {
+            Record::Message(message) => message.noted("wake_hint"),
+            _ => None,
+        });
+        let notes: Vec<_> = ticks.collect();
+        assert_eq!(notes.len(), 1, "they become one tick");
+        let body = notes[0].field("body").map(|body| body.field("text").and_then(|text| text.read::<String>().ok()));
+        assert_eq!(body.flatten().as_deref(), said);
+        assert_eq!(notes[0].field("content_type").is_some(), said.is_some());
+        assert_eq!(driven.started().len(), 1 + usize::from(said.is_some()), "what says something reaches the model");
+    }
+}
+
+/// contract 5.14: the waits of an item end with it, so one that is over or unknown gets none; the agent's own may name any.
+#[test]
+fn an_intent_of_an_item_needs_the_item() {
+    let mut driven = Driven::told(&[item("done"), of_item("work_item_completed", "done"), item("w")]);
+    let ended = driven.state().work.ended[&"done".into()];
+    let head = driven.state().head.seq;
+    let refused = |reason, because| Answer::Ignored { reason, because };
+    assert_eq!(driven.say(&intent("i1", "work_item", Some("done"), "e")), refused(Refusal::AlreadyTerminal, ended));
+    assert_eq!(driven.say(&intent("i2", "work_item", Some("nobody"), "e")), refused(Refusal::Unknown, head.plus(1)));
+    assert_eq!(driven.say(&intent("i3", "work_item", None, "e")), refused(Refusal::Unknown, head.plus(2)));
+    driven.tell(&[intent("i4", "work_item", Some("w"), "e"), intent("i5", "agent", Some("done"), "e")]);
+    assert_eq!(driven.state().waiting.intents.len(), 2);
 }

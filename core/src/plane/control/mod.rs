@@ -241,6 +241,18 @@ impl WakeHint {
             causation_id: None,
         }
     }
+
+    /// This hint; where it says nothing, with what the one before it said: of hints that come together the newest content stays
+    /// (contract 5.21).
+    fn with_content_of(self, before: Self) -> Self {
+        if self.body.as_ref().is_some_and(MessageBody::is_contentful) {
+            return self;
+        }
+        match before.body {
+            Some(body) if body.is_contentful() => Self { body: Some(body), content_type: before.content_type, ..self },
+            _ => self,
+        }
+    }
 }
 
 /// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped (contract 4.2, 5.21).
@@ -475,12 +487,16 @@ impl Control {
             }
             ControlRecord::FocusSet(_) | ControlRecord::ItemParked(_) => {}
             ControlRecord::WakeHintPending(hint) => {
-                let coalesced = self.hint.take().map_or_else(Coalesced::default, |before| {
-                    let mut coalesced = before.coalesced;
-                    coalesced.keep(&before.hint, waiting, self.policy.hint_ids.get());
-                    coalesced
-                });
-                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint: hint.clone(), coalesced });
+                let before = self.hint.take();
+                let (hint, coalesced) = before.map_or_else(
+                    || (hint.clone(), Coalesced::default()),
+                    |before| {
+                        let mut coalesced = before.coalesced;
+                        coalesced.keep(&before.hint, waiting, self.policy.hint_ids.get());
+                        (hint.clone().with_content_of(before.hint), coalesced)
+                    },
+                );
+                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint, coalesced });
             }
             ControlRecord::WakeHintCleared(_) => self.hint = None,
             ControlRecord::StartRequested(_) => {

@@ -8,7 +8,7 @@ use super::record::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitCon
 use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
-    id::{ExternalTriggerId, WaitingIntentId, WorkItemId},
+    id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
     state::State,
     time::Timestamp,
 };
@@ -50,6 +50,9 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
     if let Some(seq) = state.waiting.seen_intent(&fact.waiting_intent_id) {
         return Outcome::ignored(Refusal::Duplicate, seq);
     }
+    if let Err((reason, because)) = can_be_owned(state, &fact) {
+        return Outcome::ignored(reason, because);
+    }
     let intent = WaitingIntentRecord {
         id: fact.waiting_intent_id,
         agent_id: state.control.agent_id.clone(),
@@ -71,6 +74,21 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
         ended_by: None,
     };
     Outcome::accepted(with_mirror(intent).into())
+}
+
+/// A wait of an item ends with its item (contract 5.14), so one that is over or unknown cannot have a new one; the agent can.
+fn can_be_owned(state: &State, fact: &WaitingIntentCreated) -> Result<(), (Refusal, Seq)> {
+    if fact.scope == ExternalTriggerScope::Agent {
+        return Ok(());
+    }
+    let Some(item) = &fact.work_item_id else {
+        return Err((Refusal::Unknown, state.head.seq));
+    };
+    match state.work.ended.get(item) {
+        Some(seq) => Err((Refusal::AlreadyTerminal, *seq)),
+        None if state.work.items.contains_key(item) => Ok(()),
+        None => Err((Refusal::Unknown, state.head.seq)),
+    }
 }
 
 /// The transition of `waiting_intent_cancelled`.
