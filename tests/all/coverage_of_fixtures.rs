@@ -88,8 +88,7 @@ fn fixtures() -> Vec<Shown> {
 
 /// The scenarios: each text.
 fn scenarios() -> Vec<String> {
-    let files = fs::read_dir(paths::data("scenarios")).expect("tests/scenarios");
-    files.map(|file| fs::read_to_string(file.expect("a file").path()).expect("a scenario")).collect()
+    paths::scenarios().into_iter().map(|path| fs::read_to_string(path).expect("a scenario")).collect()
 }
 
 /// Fails for what should occur and does not.

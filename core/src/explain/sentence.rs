@@ -8,13 +8,14 @@ use alloc::{
 
 use crate::{
     derive::{
-        obligation,
-        readiness::{self, SchedulingState},
+        autonomy, head, obligation,
+        readiness::{self, Readiness, SchedulingState},
     },
+    id::Seq,
     ladder::{Decision, DecisionKind},
     plane::{
         queue::{MessageKind, MessageOrigin},
-        waiting::WakeSource,
+        waiting::{WaitConditionKind, WakeSource},
         work::Item,
     },
     state::State,
@@ -28,7 +29,7 @@ pub(super) fn of(state: &State, decision: &Decision, now: Timestamp) -> String {
         DecisionKind::Stop if state.control.stopped.is_some() => "Stopped: nothing runs until the agent is started.".into(),
         DecisionKind::Stop => "Closing: the runtime goes down, nothing is started until the next restart.".into(),
         DecisionKind::StartModelTurn => format!("Starts a turn: {} goes to the model.", message(state, decision)),
-        DecisionKind::ReduceMessageOnly => format!("Settles {} without the model{}.", message(state, decision), reduced(decision)),
+        DecisionKind::ReduceMessageOnly => reduced(state, decision),
         DecisionKind::EmitSystemTick => emitted(state, decision),
         DecisionKind::Noop => working(state),
         DecisionKind::Sleep | DecisionKind::StayIdle => format!("At rest: {}.{}", nothing(state), would_wake(state, &[], now)),
@@ -50,17 +51,29 @@ fn message(state: &State, decision: &Decision) -> String {
     }
 }
 
-fn reduced(decision: &Decision) -> &'static str {
-    match decision.rule.as_str() {
-        "3.stale_tick" => ": what it was about is no longer so",
-        "2.interjection" => ": it goes into the open run",
-        _ if !decision.ignored.is_empty() => ": it is not what the agent waits for",
-        _ => ": it asks for nothing",
-    }
+fn reduced(state: &State, decision: &Decision) -> String {
+    let message = message(state, decision);
+    let held = decision.message_id.as_ref().and_then(|id| state.queue.message(id));
+    let why = match decision.rule.as_str() {
+        "2.interjection" => return format!("Puts {message} into the open run."),
+        "3.replay_budget" => return format!("Drops {message}: its runs were interrupted too often."),
+        "3.stale_tick" => "what it was about is no longer so",
+        _ if held.is_some_and(|held| head::malformed(state, held).is_some()) => {
+            return format!("Drops {message}: it cannot be understood.");
+        }
+        _ if !decision.ignored.is_empty() => "it is not what the agent waits for",
+        _ => "it asks for nothing",
+    };
+    format!("Settles {message} without the model: {why}.")
 }
 
 fn emitted(state: &State, decision: &Decision) -> String {
     let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
+    // contract 9.4: what rests was seen as it is, and is offered once more after a while.
+    let why = match item.and_then(|item| item.progress.rest) {
+        Some(rest) => format!("and nothing has changed since {}, so it is offered once more", rest.since),
+        None => "and was not offered to the model as it now is".into(),
+    };
     let item = item.map_or_else(|| "the agent".into(), named);
     match decision.reason.as_str() {
         "wake_hint" => {
@@ -68,9 +81,9 @@ fn emitted(state: &State, decision: &Decision) -> String {
             format!("Wakes itself: a hint said `{reason}`.")
         }
         "continue_active" => {
-            format!("Goes on with {item}: it has the focus, can be worked on, and was not offered to the model as it now is.")
+            format!("Goes on with {item}: it has the focus, can be worked on, {why}.")
         }
-        "queued_available" => format!("Takes up {item}: it can be worked on and was not offered to the model as it now is."),
+        "queued_available" => format!("Takes up {item}: it can be worked on, {why}."),
         _ => format!("Wakes itself: {item} waits for the runtime itself."),
     }
 }
@@ -91,13 +104,45 @@ fn some_of(all: &[String]) -> String {
     }
 }
 
+/// What there is although nothing is to be done now.
 fn nothing(state: &State) -> String {
-    let open = state.work.items.values();
-    let offered: Vec<_> = open.filter(|item| readiness::of(state, item).state == SchedulingState::Runnable).map(named).collect();
-    match offered.as_slice() {
-        [] => "nothing is pending".into(),
-        [one] => format!("{one} could go on, but the model has seen it as it is and left it"),
-        many => format!("{} could go on, but the model has seen them as they are and left them", some_of(many)),
+    if autonomy::is_parked(state) {
+        let turns = counted(usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX), "turn");
+        return format!("the agent is parked until input from outside, after {turns} that it started by itself");
+    }
+    let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());
+    let mut all: Vec<_> = retries.map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id)).collect();
+    let is_tried = |item: &&Item| state.turns.retries.values().any(|retry| retry.work_item_id.as_ref() == Some(&item.record.id));
+    let open: Vec<_> = state.work.items.values().filter(|item| !is_tried(item)).map(|item| (item, readiness::of(state, item))).collect();
+    let runnable = open.iter().filter(|(_, stands)| stands.state == SchedulingState::Runnable);
+    match runnable.map(|(item, _)| named(item)).collect::<Vec<_>>().as_slice() {
+        [] => {}
+        [one] => all.push(format!("{one} could go on, but the model has seen it as it is and left it")),
+        many => all.push(format!("{} could go on, but the model has seen them as they are and left them", some_of(many))),
+    }
+    let others = open.iter().filter(|(_, stands)| stands.state != SchedulingState::Runnable);
+    let others: Vec<_> = others.map(|(item, stands)| format!("{} {}", named(item), held_up(state, item, stands))).collect();
+    all.extend((!others.is_empty()).then(|| some_of(&others)));
+    let system = readiness::agent_conditions(state, WaitConditionKind::System);
+    let system = state.waiting.conditions.values().filter(|wait| system.contains(&wait.seq));
+    all.extend(system.map(|wait| format!("the agent waits for {}", wait.record.waiting_for)));
+    if all.is_empty() { "nothing is pending".into() } else { all.join("; ") }
+}
+
+/// Why an item does not go on.
+fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
+    let waits = state.waiting.conditions.values().find(|wait| stands.waits.contains(&wait.seq));
+    match (stands.state, waits, &item.record.blocked_by) {
+        (SchedulingState::Blocked, _, Some(blocker)) if blocker.trim().is_empty() => "is blocked".into(),
+        (SchedulingState::Blocked, _, Some(blocker)) => format!("is blocked by {blocker}"),
+        (SchedulingState::Blocked, _, None) => "is parked until something moves it".into(),
+        (_, Some(wait), _) => format!("waits for {}", wait.record.waiting_for),
+        (SchedulingState::WaitingTask, None, _) => {
+            let tasks: Vec<_> = state.tasks.blocking(&item.record.id).iter().map(|task| format!("`{}`", task.record.id)).collect();
+            format!("waits for task {}", tasks.join(", "))
+        }
+        (SchedulingState::WaitingOperator, None, _) => "waits for the operator".into(),
+        _ => "waits".into(),
     }
 }
 
@@ -105,19 +150,24 @@ fn nothing(state: &State) -> String {
 fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     let waiting = &state.waiting;
     let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
+    let is_meant = |seq: &Seq| decision.because.iter().any(|because| because.seqs.contains(seq));
     if decision.reason == "active_timers" {
         let timers: Vec<_> = waiting.timers.keys().map(|id| format!("`{id}`")).collect();
         return (format!("timer {}", timers.join(", ")), Vec::new());
     }
     if decision.reason == "active_agent_waiting_intents" {
-        let intents = waiting.intents.values().filter(|wait| decision.because.iter().any(|because| because.seqs.contains(&wait.seq)));
-        let named: Vec<_> =
+        let intents = waiting.intents.values().filter(|wait| is_meant(&wait.seq));
+        let mut named: Vec<_> =
             intents.map(|wait| format!("{} of {} (intent `{}`)", wait.record.description, wait.record.source, wait.record.id)).collect();
-        return (named.join(", "), Vec::from(["its trigger".to_string()]));
+        let triggers = if named.len() == 1 { "its trigger" } else { "one of their triggers" };
+        let mut wakers = Vec::from([triggers.to_string()]);
+        for wait in waiting.conditions.values().filter(|wait| is_meant(&wait.seq)) {
+            named.push(wait.record.waiting_for.clone());
+            wakers.extend(wait.record.wake_sources.iter().map(waker));
+        }
+        return (named.join(", "), wakers);
     }
-    let owner = item.map(|item| &item.record.id);
-    let conditions = readiness::conditions(state).filter(|wait| wait.record.work_item_id.as_ref() == owner);
-    let conditions: Vec<_> = conditions.collect();
+    let conditions: Vec<_> = readiness::conditions(state).filter(|wait| is_meant(&wait.seq)).collect();
     let of_item = item.map_or_else(String::new, |item| format!(", for {}", named(item)));
     let mut wakers: Vec<_> = conditions.iter().flat_map(|wait| &wait.record.wake_sources).map(waker).collect();
     wakers.sort();

@@ -67,7 +67,8 @@ pub(super) fn effects(effects: &[Effect]) -> String {
                     .as_ref()
                     .map_or_else(String::new, |item| format!(" about {} at epoch {}", item.work_item_id, item.epoch));
                 let after = request.interrupted_runs.iter().map(|run| format!(" after {run}")).collect::<String>();
-                writeln!(out, "effect start_turn {}{item}{after}", request.run_id)
+                let listing = request.deferred.iter().map(|message| format!(" listing {}", message.id)).collect::<String>();
+                writeln!(out, "effect start_turn {}{item}{after}{listing}", request.run_id)
             }
             Effect::Interject { run_id, message_id } => writeln!(out, "effect interject {message_id} into {run_id}"),
             Effect::YieldTurn { run_id } => writeln!(out, "effect yield_turn {run_id}"),
