@@ -1,5 +1,7 @@
 //! The state: one projection, folded from entries and from nothing else (contract 1.1, 3.3).
 
+use alloc::collections::BTreeMap;
+
 use serde::{Deserialize, Serialize};
 
 use crate::{
@@ -126,7 +128,12 @@ impl State {
                 self.wait_ended(place, ended_by, record.work_item_id.as_ref());
             }
             Record::Timer(record) => self.waiting.apply_timer(place, record),
-            Record::Tool(_) => self.context.tool_executions += 1,
+            Record::Tool(record) => {
+                self.context.tool_executions += 1;
+                if place.live {
+                    self.turns.called(place, record);
+                }
+            }
             Record::Brief(record) => self.context.apply_brief(place, record),
             Record::Turn(record) => self.fold_turn(place, record),
             Record::Carried(_) => self.carried_records += 1,
@@ -304,6 +311,7 @@ impl State {
             stalled: false,
             retry_of: None,
             attempt: 0,
+            calls: BTreeMap::new(),
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
     }

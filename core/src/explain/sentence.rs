@@ -15,7 +15,7 @@ use crate::{
     ladder::{Decision, DecisionKind},
     plane::{
         queue::{MessageKind, MessageOrigin},
-        waiting::{WaitConditionKind, WakeSource},
+        waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
         work::Item,
     },
     state::State,
@@ -157,15 +157,18 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     }
     if decision.reason == "active_agent_waiting_intents" {
         let intents = waiting.intents.values().filter(|wait| is_meant(&wait.seq));
-        let mut named: Vec<_> =
-            intents.map(|wait| format!("{} of {} (intent `{}`)", wait.record.description, wait.record.source, wait.record.id)).collect();
-        let triggers = if named.len() == 1 { "its trigger" } else { "one of their triggers" };
-        let mut wakers = Vec::from([triggers.to_string()]);
+        let intents: Vec<_> = intents.map(|wait| &wait.record).collect();
+        let told = |intent: &&WaitingIntentRecord| format!("{} of {} (intent `{}`)", intent.description, intent.source, intent.id);
+        let mut named: Vec<_> = intents.iter().map(told).collect();
+        let mut wakers: Vec<_> = match intents.as_slice() {
+            [_] => Vec::from(["its trigger".to_string()]),
+            many => many.iter().map(|intent| format!("the trigger of `{}`", intent.id)).collect(),
+        };
         for wait in waiting.conditions.values().filter(|wait| is_meant(&wait.seq)) {
             named.push(wait.record.waiting_for.clone());
             wakers.extend(wait.record.wake_sources.iter().map(waker));
         }
-        return (named.join(", "), wakers);
+        return (named.join(" and for "), wakers);
     }
     let conditions: Vec<_> = readiness::conditions(state).filter(|wait| is_meant(&wait.seq)).collect();
     let of_item = item.map_or_else(String::new, |item| format!(", for {}", named(item)));

@@ -233,6 +233,10 @@ pub(crate) fn assistant_round(state: &State, fact: AssistantRoundRecorded, at: T
 
 /// The transition of `tool_execution_recorded`.
 pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Timestamp) -> Outcome {
+    let run = state.turns.run.as_ref().filter(|run| run.run_id == fact.run_id);
+    if let Some(seq) = run.and_then(|run| run.calls.get(&fact.tool_execution_id)) {
+        return Outcome::ignored(Refusal::Duplicate, *seq);
+    }
     turn::in_open_run(state, &fact.run_id, |run| {
         let trust = state.queue.message(&run.message_id).map(|held| held.record.trust);
         Vec::from([Record::Tool(ToolExecutionRecord {

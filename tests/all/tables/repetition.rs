@@ -3,6 +3,7 @@
 use serde_json::json;
 use wakeful_core::{
     entry::EventKind,
+    fact::{Answer, Refusal},
     ladder::{Because, Boundary, Decision, DecisionKind, ReasonCode},
 };
 
@@ -181,4 +182,20 @@ fn each_step_records_one_decision() {
     driven.tell(&[end("completed")]);
     let more = driven.run();
     assert_eq!(driven.events(EventKind::SchedulerDecision), decisions.len() + more.len());
+}
+
+/// contract 2.2, 5.23: a host that is not sure whether a tool call was recorded says it again, and it is one call.
+#[test]
+fn a_tool_call_of_a_run_is_recorded_once() {
+    let call = |id: &str| {
+        json!({"fact": "tool_execution_recorded", "run_id": "$run", "tool_execution_id": id, "tool_name": "ExecCommand",
+            "status": "success", "input": {}, "output": {}, "summary": "make"})
+    };
+    let mut driven = Driven::told(&[prompt("m")]);
+    driven.run();
+    driven.tell(&[call("x1")]);
+    let recorded = driven.state().head.seq;
+    driven.tell(&[call("x2")]);
+    assert_eq!(driven.say(&call("x1")), Answer::Ignored { reason: Refusal::Duplicate, because: recorded });
+    assert_eq!(driven.state().context.tool_executions, 2);
 }

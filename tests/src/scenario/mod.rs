@@ -210,7 +210,10 @@ impl Played {
             ("wake", _) => self.scheduler.next_wake().map_or_else(|| "no wake\n".to_owned(), |at| format!("wakes at {at}\n")),
             ("decide", _) => decision(&self.scheduler.explain(Boundary::RunLoopIdle).decision) + "\n",
             ("look", _) => self.scheduler.explain(Boundary::RunLoopIdle).sentence + "\n",
-            ("show", "provider") => self.kept.trouble.asked().iter().map(|asked| format!("asked to {asked}\n")).collect(),
+            ("show", "provider") => match self.kept.trouble.asked().as_slice() {
+                [] => "asked for nothing\n".to_owned(),
+                asked => asked.iter().map(|asked| format!("asked to {asked}\n")).collect(),
+            },
             ("show", _) => lines::part(self.scheduler.state(), part).unwrap_or_else(|| panic!("`{part}` is nothing to show")),
             _ => self.folded(),
         }
@@ -268,7 +271,8 @@ impl Played {
             "task" => {
                 let (task, item) = text.split_once(' ').unwrap_or((text, ""));
                 let item = if item.is_empty() { String::new() } else { format!(r#","work_item_id":"{item}""#) };
-                format!(r#"{{"fact":"task_{id}","task_id":"{task}","task_kind":"command_task"{item}}}"#)
+                let kind = if id == "created" { r#","task_kind":"command_task""# } else { "" };
+                format!(r#"{{"fact":"task_{id}","task_id":"{task}"{kind}{item}}}"#)
             }
             "hint" => format!(r#"{{"fact":"wake_hint_submitted","reason":{}}}"#, json::write(&rest)),
             "end" => format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"{rest}"}}"#, self.run_id()),

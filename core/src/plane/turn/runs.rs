@@ -1,6 +1,6 @@
 //! The state of the plane: the open run, what restarts interrupted, how the last turn ended, what is to be tried again.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
@@ -9,7 +9,7 @@ use crate::{
     effect::Effect,
     entry::Place,
     id::{MessageId, RunId, Seq, WorkItemId},
-    plane::queue::MessageRecord,
+    plane::{context::ToolExecutionRecord, queue::MessageRecord},
     state::State,
     time::Timestamp,
 };
@@ -44,6 +44,9 @@ pub struct OpenRun {
     /// Which try it is; 0 where it is the first.
     #[serde(default)]
     pub attempt: u64,
+    /// Its tool calls, and the entry of each: a host that is not sure whether one was recorded says it again (contract 2.2).
+    #[serde(default)]
+    pub calls: BTreeMap<String, Seq>,
 }
 
 impl OpenRun {
@@ -139,6 +142,7 @@ impl Turns {
                     stalled: false,
                     retry_of: record.retry_of.clone(),
                     attempt: record.attempt,
+                    calls: BTreeMap::new(),
                 });
             }
             RunStatus::Terminal if is_open => {
@@ -171,6 +175,13 @@ impl Turns {
     pub(crate) fn heard(&mut self, at: Timestamp) {
         if let Some(run) = &mut self.run {
             (run.heard_at, run.stalled) = (at, false);
+        }
+    }
+
+    /// A tool call of the open run was recorded.
+    pub(crate) fn called(&mut self, place: &Place, call: &ToolExecutionRecord) {
+        if let Some(run) = &mut self.run {
+            run.calls.entry(call.id.clone()).or_insert(place.seq);
         }
     }
 
