@@ -283,7 +283,7 @@ impl Machine {
         if self.state.control.live_from.is_none() {
             return Err(ProposeError::NotDriven);
         }
-        let arrived = arrival::records(&self.state, at);
+        let arrived = arrival::records(&self.state, now);
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::of(arrived))));
         }

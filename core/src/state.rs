@@ -5,10 +5,13 @@ use alloc::collections::BTreeMap;
 use serde::{Deserialize, Serialize};
 
 use crate::{
-    derive::{autonomy, continuation::Resolution, diagnostic::DiagnosticKind},
+    derive::{
+        autonomy,
+        continuation::Resolution,
+        diagnostic::{self, DiagnosticKind},
+    },
     entry::{Entry, EventKind, EventRecord, Head, Place, Record},
     id::{MessageId, Seq},
-    json::RawJson,
     ladder::{Decision, key::Key},
     plane::{
         context::Context,
@@ -35,6 +38,9 @@ pub struct State {
     pub head: Head,
     /// The time of the newest batch.
     pub at: Timestamp,
+    /// Whether it was told that the host's clock is behind that time (contract 1.3). It has caught up where a batch has a later one.
+    #[serde(default)]
+    pub clock_behind: bool,
     /// Identity, lifecycle, hints.
     pub control: Control,
     /// Messages.
@@ -58,6 +64,7 @@ pub struct State {
 impl State {
     /// The state after one more entry. This is the only way in which a state changes.
     pub fn apply(&mut self, entry: &Entry) {
+        self.clock_behind &= entry.at <= self.at;
         self.at = entry.at;
         let place = Place { seq: entry.seq, live: self.control.live_from.is_some() };
         if self.is_own(&entry.record) {
@@ -220,10 +227,10 @@ impl State {
                 self.queue.set_resolution(&id, resolution);
             }
         }
-        let is_stall = || data.and_then(|raw| raw.field("kind")).is_some_and(|kind| kind == RawJson::of(&DiagnosticKind::StalledRun));
-        if place.live && record.kind == EventKind::SchedulerDiagnostic.as_str() && is_stall() {
+        if place.live && diagnostic::is_recorded(record, DiagnosticKind::StalledRun) {
             self.turns.set_stalled();
         }
+        self.clock_behind |= place.live && diagnostic::is_recorded(record, DiagnosticKind::ClockBehind);
         if place.live && record.kind == EventKind::WorkItemRecheckConsumed.as_str() {
             data.and_then(|raw| raw.read::<RecheckNote>().ok()).iter().for_each(|note| self.work.recheck_consumed(note));
         }

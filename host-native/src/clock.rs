@@ -2,11 +2,18 @@
 
 use std::{
     cell::Cell,
+    collections::BTreeMap,
     rc::Rc,
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use wakeful_core::{entry::Entry, host::Clock, id::Seq, time::Timestamp};
+use wakeful_core::{
+    derive::diagnostic,
+    entry::{Entry, Record},
+    host::Clock,
+    id::Seq,
+    time::Timestamp,
+};
 
 /// The clock of this machine, in UTC.
 #[derive(Clone, Copy, Debug, Default)]
@@ -29,13 +36,28 @@ impl Clock for SystemClock {
 #[derive(Clone, Debug, Default)]
 pub struct RecordedClock {
     instants: Vec<Timestamp>,
+    /// What the clock said where it was behind the ledger, which goes by the later of the two (contract 1.3).
+    behind: BTreeMap<Seq, Timestamp>,
 }
 
 impl RecordedClock {
     /// The instants of these entries, which begin with entry 1.
     #[must_use]
     pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
-        Self { instants: entries.into_iter().map(|entry| entry.at).collect() }
+        let mut clock = Self::default();
+        for entry in entries {
+            clock.instants.push(entry.at);
+            if let Record::Event(event) = &entry.record {
+                clock.behind.extend(diagnostic::clock_behind_at(event).map(|at| (entry.seq, at)));
+            }
+        }
+        clock
+    }
+
+    /// What the clock said when the entry at this position told that it was behind the ledger; none where it does not.
+    #[must_use]
+    pub fn behind_at(&self, seq: Seq) -> Option<Timestamp> {
+        self.behind.get(&seq).copied()
     }
 
     /// What the clock said when the entry at this position was made; none beyond the last.
@@ -74,7 +96,9 @@ impl Clock for VirtualClock {
 #[cfg(test)]
 mod tests {
     use wakeful_core::{
-        entry::{self, Head, Record},
+        entry::{self, EntryBytes, Head},
+        ladder::Boundary,
+        machine::{Machine, Options},
         plane::control::{ControlRecord, Marker},
     };
 
@@ -97,5 +121,26 @@ mod tests {
         let clock = RecordedClock::of(&entries);
         let said = [0, 1, 2, 3].map(|seq| clock.at(Seq(seq)).map(Timestamp::as_nanos));
         assert_eq!(said, [None, Some(5), Some(9), None]);
+    }
+
+    #[test]
+    fn a_recorded_clock_says_where_it_was_behind_the_ledger() {
+        let mut machine = Machine::new(Options::new("a".into()));
+        let (now, past) = (Timestamp::from_nanos(1_780_000_000_000_000_000), Timestamp::from_nanos(1_700_000_000_123_456_789));
+        let mut batches = vec![machine.begin(now).expect("a fresh ledger").expect("a first entry").batch];
+        machine.committed();
+        batches.push(machine.propose_json(r#"{"fact":"runtime_restarted"}"#, now).expect("a proposal").batch);
+        machine.committed();
+        batches.push(machine.step(Boundary::RunLoop, past).expect("a step").expect("a diagnostic").batch);
+        let mut head = Head::START;
+        let open = |bytes: &EntryBytes| {
+            let entry = bytes.open(&head).expect("a sealed entry");
+            head = entry.head();
+            entry
+        };
+        let entries: Vec<_> = batches.concat().iter().map(open).collect();
+        let clock = RecordedClock::of(&entries);
+        assert_eq!([1, 2, 3].map(|seq| clock.at(Seq(seq))), [Some(now); 3], "the ledger's time stands");
+        assert_eq!([1, 2, 3, 4].map(|seq| clock.behind_at(Seq(seq))), [None, None, Some(past), None]);
     }
 }

@@ -126,17 +126,24 @@ pub fn stalls_at(state: &State) -> Option<Timestamp> {
     Some(run.heard_at.plus_ms(state.control.policy.run_lease_ms.get()))
 }
 
-/// The records that turn everything that has arrived into queued messages; empty where nothing has, or nothing may arrive.
+/// The records that turn everything that has arrived into queued messages, and tell the operator once that the host's clock is behind the
+/// ledger, or its run silent; empty where nothing has, or nothing may arrive. `now` is what the host's clock says.
 #[must_use]
 pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let control = &state.control;
-    if control.live_from.is_none() || control.stopped.is_some() || control.closing.is_some() {
+    if control.live_from.is_none() {
         return Vec::new();
     }
-    let mut records = Vec::new();
+    let behind = diagnostic::clock_behind(state, now).filter(|_| !state.clock_behind);
+    // contract 1.3: nothing is due by a clock that ran backwards that was not due before.
+    let now = now.max(state.at);
+    let told = |diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, now, &diagnostic));
+    let mut records: Vec<_> = behind.map(told).into_iter().collect();
+    if control.stopped.is_some() || control.closing.is_some() {
+        return records;
+    }
     if let Some(run) = state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now)) {
-        let diagnostic = diagnostic::stalled_run(run, control.policy.run_lease_ms.get());
-        records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, now, &diagnostic)));
+        records.push(told(diagnostic::stalled_run(run, control.policy.run_lease_ms.get())));
     }
     // contract 10: what one batch cannot hold arrives with the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);

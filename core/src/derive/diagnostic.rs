@@ -15,7 +15,9 @@ use super::{
     work_queue::{Candidate, WorkQueue},
 };
 use crate::{
+    entry::{EventKind, EventRecord},
     id::{WaitConditionId, WaitingIntentId, WorkItemId},
+    json::RawJson,
     ladder::{self, Boundary, View},
     plane::{
         queue::MessageRecord,
@@ -25,6 +27,7 @@ use crate::{
     },
     state::State,
     tagged::names,
+    time::Timestamp,
 };
 
 names! {
@@ -57,6 +60,8 @@ names! {
         StalledRun,
         /// A turn failed at every try.
         RetriesExhausted,
+        /// The host's clock is behind the newest entry of the ledger.
+        ClockBehind,
     }
 
     /// How bad it is.
@@ -129,6 +134,34 @@ pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
         work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
         ..Diagnostic::new(DiagnosticKind::StalledRun, "the open run says nothing any more", evidence)
     }
+}
+
+/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract 1.3).
+const CLOCK_SLACK_MS: u64 = 60_000;
+
+/// A host whose clock says `now`, where that is more than a minute below the newest entry; none where it is not (contract 1.3).
+#[must_use]
+pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
+    let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
+    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait";
+    (now.plus_ms(CLOCK_SLACK_MS) < state.at).then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
+}
+
+/// What the host's clock said when this was recorded, where it is the diagnostic of [`clock_behind`]: the entry's own time is the ledger's.
+#[must_use]
+pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
+    let data = event.data.as_ref().filter(|_| is_recorded(event, DiagnosticKind::ClockBehind))?;
+    let evidence: Vec<String> = data.field("evidence")?.read().ok()?;
+    Timestamp::parse(evidence.iter().find_map(|said| said.strip_prefix(HOST_NOW))?).ok()
+}
+
+const HOST_NOW: &str = "host_now=";
+
+/// Whether this event records a diagnostic of this kind.
+#[must_use]
+pub(crate) fn is_recorded(event: &EventRecord, kind: DiagnosticKind) -> bool {
+    let said = || event.data.as_ref().and_then(|data| data.field("kind"));
+    event.kind == EventKind::SchedulerDiagnostic.as_str() && said().is_some_and(|said| said == RawJson::of(&kind))
 }
 
 /// An agent that has started as many turns in a row by itself as it may (contract 9.5).

@@ -27,6 +27,9 @@ impl Time {
             Self::System => SystemClock.now(),
             Self::Virtual(now) => *now,
             Self::Recorded { clock, now } => {
+                if let Some(behind) = clock.behind_at(next) {
+                    return behind;
+                }
                 *now = clock.at(next).map_or(*now, |recorded| recorded.max(*now));
                 *now
             }

@@ -884,7 +884,8 @@ export type DiagnosticKind =
   | "parked"
   | "replay_budget"
   | "stalled_run"
-  | "retries_exhausted";
+  | "retries_exhausted"
+  | "clock_behind";
 /**
  * How bad it is.
  */
