@@ -16,5 +16,6 @@ mod scenarios;
 mod sources;
 mod stories;
 mod tables;
+mod time;
 mod two_writers;
 mod why_not;

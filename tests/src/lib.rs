@@ -5,4 +5,5 @@ pub mod generator;
 pub mod paths;
 pub mod scenario;
 pub mod sequence;
+pub mod time;
 pub mod watched;

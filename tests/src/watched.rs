@@ -1,6 +1,6 @@
 //! A ledger that checks every batch against the invariants of contract 14 as it is appended.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, num::NonZeroUsize, rc::Rc};
 
 use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
@@ -21,6 +21,8 @@ pub struct WatchedLedger {
 struct Seen {
     /// How many more batches are checked.
     checks: usize,
+    /// One of how many is.
+    one_in: usize,
     state: State,
     opened: Vec<Rc<Entry>>,
     /// How many entries there were after each append.
@@ -31,7 +33,15 @@ struct Seen {
 
 impl Default for Seen {
     fn default() -> Self {
-        Self { checks: usize::MAX, state: State::default(), opened: Vec::new(), appends: Vec::new(), breaches: Vec::new(), batches: 0 }
+        Self {
+            checks: usize::MAX,
+            one_in: 1,
+            state: State::default(),
+            opened: Vec::new(),
+            appends: Vec::new(),
+            breaches: Vec::new(),
+            batches: 0,
+        }
     }
 }
 
@@ -40,6 +50,13 @@ impl WatchedLedger {
     #[must_use]
     pub fn checking(self, checks: usize) -> Self {
         self.seen.borrow_mut().checks = checks;
+        self
+    }
+
+    /// Checks only one in so many batches, where a ledger grows long.
+    #[must_use]
+    pub fn checking_one_in(self, batches: NonZeroUsize) -> Self {
+        self.seen.borrow_mut().one_in = batches.get();
         self
     }
 
@@ -110,7 +127,7 @@ impl Ledger for WatchedLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         self.entries.append(expected, batch)?;
         let mut seen = self.seen.borrow_mut();
-        let before = (seen.checks > 0).then(|| seen.state.clone());
+        let before = (seen.checks > 0 && seen.appends.len().is_multiple_of(seen.one_in)).then(|| seen.state.clone());
         let mut entries = Vec::new();
         for bytes in batch {
             let entry = bytes.open(&seen.state.head).map_err(|why| LedgerError::Failed { message: why.to_string() })?;
