@@ -1,19 +1,20 @@
 //! The failures that other runtimes met in practice, and where it is shown that each of them cannot happen here.
 //!
-//! A description of a fixture or a comment of a scenario names the class that it shows, as in `(F2)`.
+//! Each class has a scenario of its name. A description of a fixture or a comment of another scenario that shows a part of it names the
+//! class, as in `(F2)`.
 
-use std::fs;
+use std::{collections::BTreeSet, fs};
 
 use wakeful::case;
 use wakeful_tests::paths;
 
-/// Where it is shown that a failure of other runtimes cannot happen here.
+/// Where else it is shown that a failure of other runtimes cannot happen here.
 enum Place {
-    /// In a fixture or a scenario whose description names the class, as in `(F2)`.
+    /// In a fixture or another scenario whose description names the class, as in `(F2)`.
     Told,
-    /// In this test, because it takes more than a ledger to show.
+    /// In this test, over every sequence of failures and not only those of a story.
     Test(&'static str, &'static str),
-    /// By a driver: arrivals, which no imported ledger owes.
+    /// Nowhere else: it is about arrivals, which no imported ledger owes.
     Driver,
 }
 
@@ -46,14 +47,38 @@ const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
     (25, "one lane or item keeps the others waiting", Place::Told),
 ];
 
+/// The scenario of a class, below `tests/scenarios`.
+fn scenario(number: u8, what: &str) -> String {
+    let name: String = what.chars().filter(|c| !matches!(c, ',' | '\'')).map(|c| if matches!(c, ' ' | '-') { '_' } else { c }).collect();
+    format!("failure_classes/{number:02}_{name}.txt")
+}
+
+/// The comments of a scenario.
+fn comments(text: &str) -> Vec<String> {
+    text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect()
+}
+
 #[test]
-fn every_failure_class_is_shown_somewhere() {
+fn every_failure_class_has_a_scenario_of_its_name() {
+    let folder = paths::data("scenarios/failure_classes");
+    let files = fs::read_dir(&folder).expect("a folder of scenarios").map(|file| file.expect("a file").file_name());
+    let found: BTreeSet<_> = files.map(|name| format!("failure_classes/{}", name.to_string_lossy())).collect();
+    let wanted: BTreeSet<_> = FAILURE_CLASSES.iter().map(|(number, what, _)| scenario(*number, what)).collect();
+    assert_eq!((found.len(), &found), (25, &wanted));
+    for (number, what, _) in &FAILURE_CLASSES {
+        let text = fs::read_to_string(paths::data("scenarios").join(scenario(*number, what))).expect("a scenario");
+        assert!(text.starts_with(&format!("# F{number}. Elsewhere ")), "F{number} first says what went wrong elsewhere");
+        assert!(comments(&text).iter().any(|line| line.starts_with("# Here ")), "F{number} then says what must be seen here");
+        assert!(text.contains("\n----\n"), "F{number} shows something");
+    }
+}
+
+#[test]
+fn every_failure_class_is_shown_elsewhere_too() {
     let fixtures = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
     let descriptions = fixtures.iter().map(|case| case.shows().to_owned());
-    let scenarios = paths::scenarios().into_iter();
-    let scenarios = scenarios.map(|file| fs::read_to_string(file).expect("a scenario"));
-    let comments = scenarios.flat_map(|text| text.lines().filter(|line| line.starts_with('#')).map(str::to_owned).collect::<Vec<_>>());
-    let told: Vec<String> = descriptions.chain(comments).collect();
+    let others = paths::scenarios().into_iter().filter(|path| !path.starts_with(paths::data("scenarios/failure_classes")));
+    let told: Vec<String> = descriptions.chain(others.flat_map(|path| comments(&fs::read_to_string(path).expect("a scenario")))).collect();
     for (at, (number, what, place)) in FAILURE_CLASSES.iter().enumerate() {
         assert_eq!(usize::from(*number), at + 1, "the classes are numbered without gaps");
         let name = format!("F{number}");
@@ -64,7 +89,7 @@ fn every_failure_class_is_shown_somewhere() {
                 let text = fs::read_to_string(paths::root().join(file)).expect("the file of the test");
                 assert!(text.contains(&format!("#[test]\nfn {test}()")), "{file} has no test `{test}`, which shows {name}: {what}");
             }
-            Place::Driver => assert!(!is_told, "{name} is told by now: say so in its row ({what})"),
+            Place::Driver => assert!(!is_told, "{name} is told elsewhere by now: say so in its row ({what})"),
         }
     }
 }

@@ -24,6 +24,16 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
             let reason = found.waiting_reason.map_or_else(String::new, |reason| format!(" {reason}"));
             vec![format!("{}{reason}", found.outcome)]
         }
+        "context" => {
+            let context = &state.context;
+            let checkpoint =
+                context.valid_checkpoint().map_or_else(|| "none that is valid".to_owned(), |seq| format!("the one of entry {seq}"));
+            vec![
+                format!("compacted {} times, {} messages", context.compression_epoch, context.compacted_message_count),
+                format!("anchor {}, checkpoint: {checkpoint}", context.anchor),
+                format!("{} tool calls", context.tool_executions),
+            ]
+        }
         "deferred" => state.queue.deferred.iter().map(|message| format!("deferred {}", message.id)).collect(),
         "diagnostics" => {
             let mut all: Vec<_> = diagnostic::all(state).iter().map(|found| format!("{}", found.kind)).collect();
@@ -45,9 +55,25 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
             let conditions = own.map(|wait| format!("condition {} for {}", wait.record.id, wait.record.kind));
             intents.chain(conditions).chain(waiting.timers.keys().map(|id| format!("timer {id}"))).collect()
         }
-        _ => return None,
+        _ => vec![message(state, name.strip_prefix("message ")?)?],
     };
-    Some(if lines.is_empty() { format!("no {name}\n") } else { lines.join("\n") + "\n" })
+    let nothing = match name {
+        "deferred" => "nothing is deferred\n".to_owned(),
+        "owed" => "nothing is owed\n".to_owned(),
+        "queue" => "no message waits\n".to_owned(),
+        _ => format!("no {name}\n"),
+    };
+    Some(if lines.is_empty() { nothing } else { lines.join("\n") + "\n" })
+}
+
+/// What a message that is not settled says, and where it comes from.
+fn message(state: &State, id: &str) -> Option<String> {
+    let record = &state.queue.message(&id.into())?.record;
+    let refs: String = record.source_refs.iter().map(|(name, id)| format!(" {name}={id}")).collect();
+    let note = record.metadata.as_ref().map_or_else(String::new, |note| format!("\n{}", note.as_str()));
+    let thread = |name: &str, id: &Option<String>| id.as_ref().map_or_else(String::new, |id| format!(" {name}={id}"));
+    let threads = thread("correlation", &record.correlation_id) + &thread("causation", &record.causation_id);
+    Some(format!("{} says `{}`{refs}{threads}{note}", record.kind, record.body.as_text()))
 }
 
 fn owed(owed: &Obligation) -> String {

@@ -105,11 +105,11 @@ fn completing_one_work_item_is_not_blocked_by_an_unrelated_task_once_task_associ
 fn operator_interjection_prompt_during_a_long_provider_tool_turn_preserves_side_effect_evidence_and_queue_status() {
     let mut driven = Driven::told(&[prompt("m")]);
     driven.run();
-    let run = driven.state().turns.run.clone().expect("a run");
     let round = |name: &str| json!({"fact": name, "run_id": "$run", "round": 1});
     let tool = json!({"fact": "tool_execution_recorded", "run_id": "$run", "tool_execution_id": "x", "tool_name": "ExecCommand",
         "status": "success", "input": {"command": "make"}, "output": {"exit": 0}, "summary": "built"});
     driven.tell(&[round("provider_round_completed"), tool, round("tool_round_completed")]);
+    let run = driven.state().turns.run.clone().expect("a run");
     driven.tell(&[prompt_with("i", json!({"priority": "interject"}))]);
     assert_eq!(driven.step_at(Boundary::RunLoop).map(|decision| decision.kind), Some(DecisionKind::Noop), "not between two safe points");
     let decision = driven.step_at(Boundary::AfterToolResults).expect("a decision");
