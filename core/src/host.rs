@@ -3,6 +3,7 @@
 //! Hosts whose storage is not synchronous drive the [`Machine`](crate::machine::Machine) themselves.
 
 use alloc::{
+    collections::VecDeque,
     string::{String, ToString},
     vec::Vec,
 };
@@ -280,6 +281,8 @@ pub struct Scheduler<L, C, P> {
     clock: C,
     provider: P,
     opening: Opening,
+    /// What the provider did not do, in order, and the ledger has not taken yet.
+    unsaid: VecDeque<Fact>,
     snapshot_due: Seq,
     snapshot_failed: Option<LedgerError>,
 }
@@ -293,7 +296,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     pub fn observe(options: Options, mut ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
         let (machine, opening) = opening::open(&options, &mut ledger)?;
         let snapshot_due = opening.snapshot.map_or(FIRST_SNAPSHOT, doubled);
-        let mut scheduler = Self { machine, ledger, clock, provider, opening, snapshot_due, snapshot_failed: None };
+        let mut scheduler =
+            Self { machine, ledger, clock, provider, opening, unsaid: VecDeque::new(), snapshot_due, snapshot_failed: None };
         let now = scheduler.clock.now();
         if let Some(proposal) = scheduler.machine.begin(now)? {
             scheduler.commit(&proposal)?;
@@ -327,6 +331,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// # Errors
     /// Where the text is malformed or too long, or the ledger fails; nothing has changed then.
     pub fn propose(&mut self, text: &str) -> Result<Receipt, SchedulerError> {
+        self.say_unsaid()?;
         let now = self.clock.now();
         let proposal = self.machine.propose_json(text, now)?;
         self.receive(proposal)
@@ -338,19 +343,26 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.receive(proposal)
     }
 
-    /// Proposes a fact that must not be lost because another writer was first.
-    fn insist(&mut self, fact: Fact) -> Result<Receipt, SchedulerError> {
-        loop {
-            match self.propose_fact(fact.clone()) {
+    /// Says what the provider did not do. Another writer may have been first; where the ledger fails, it is said with the next call.
+    fn say_unsaid(&mut self) -> Result<(), SchedulerError> {
+        while let Some(fact) = self.unsaid.front().cloned() {
+            let now = self.clock.now();
+            let proposal = self.machine.propose(fact, now)?;
+            match self.commit(&proposal) {
+                Ok(effects) => {
+                    self.unsaid.pop_front();
+                    self.ask_provider(&effects);
+                }
                 Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) if self.catch_up()? > 0 => {}
-                done => return done,
+                Err(why) => return Err(why),
             }
         }
+        Ok(())
     }
 
     fn receive(&mut self, proposal: Proposal) -> Result<Receipt, SchedulerError> {
         let effects = self.commit(&proposal)?;
-        self.carry_out(&effects)?;
+        self.carry_out(&effects);
         Ok(Receipt { answer: proposal.answer, head: self.machine.head(), effects })
     }
 
@@ -383,12 +395,13 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// # Errors
     /// Where the ledger is observed only, or fails; nothing has changed then.
     pub fn step(&mut self, boundary: Boundary) -> Result<StepReport, SchedulerError> {
+        self.say_unsaid()?;
         let now = self.clock.now();
         let Some(proposal) = self.machine.step(boundary, now)? else {
             return Ok(StepReport { decision: None, head: self.machine.head(), effects: Vec::new() });
         };
         let effects = self.commit(&proposal)?;
-        self.carry_out(&effects)?;
+        self.carry_out(&effects);
         Ok(StepReport { decision: proposal.decision, head: self.machine.head(), effects })
     }
 
@@ -426,10 +439,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.why_not(boundary, asked, now)
     }
 
-    /// The earliest instant at which a step would find something new.
+    /// The earliest instant at which a step would find something new; at once where the ledger has not taken yet what the provider did
+    /// not do.
     pub fn next_wake(&mut self) -> Option<Timestamp> {
         let now = self.clock.now();
-        self.machine.next_wake(now)
+        if self.unsaid.is_empty() { self.machine.next_wake(now) } else { Some(now) }
     }
 
     /// The state up to the last committed entry.
@@ -480,9 +494,15 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.snapshot_failed = stored.err();
     }
 
-    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted, or the failure noted.
-    fn carry_out(&mut self, effects: &[Effect]) -> Result<(), SchedulerError> {
-        let mut failed = Vec::new();
+    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted, or the failure noted. The batch is
+    /// durable by then, so a ledger that does not take that fact fails no call but the next one.
+    fn carry_out(&mut self, effects: &[Effect]) {
+        self.ask_provider(effects);
+        // An error here comes again with the next call, which says the same first.
+        let _ = self.say_unsaid();
+    }
+
+    fn ask_provider(&mut self, effects: &[Effect]) {
         for effect in effects {
             let aborted = |run_id: &RunId, why: ProviderError| {
                 Fact::TurnAborted(TurnAborted { run_id: run_id.clone(), reason: AbortReason::RuntimeError, error: Some(why.message) })
@@ -497,12 +517,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
                     .release()
                     .map_err(|why| Fact::RuntimeError(RuntimeFailed { error: why.message, message_id: None, run_id: None })),
             };
-            failed.extend(done.err());
+            self.unsaid.extend(done.err());
         }
-        for fact in failed {
-            self.insist(fact)?;
-        }
-        Ok(())
     }
 }
 

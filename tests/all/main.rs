@@ -4,6 +4,7 @@ mod bad_facts;
 mod conformance;
 mod coverage_of_fixtures;
 mod crash;
+mod failing;
 mod failure_classes;
 mod fixtures;
 mod invariants;

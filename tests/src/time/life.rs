@@ -105,6 +105,9 @@ pub struct Life<'a> {
     counts: [usize; 4],
 }
 
+/// More steps than these at one instant are a defect, not a workload.
+const RESTLESS: usize = 20_000;
+
 /// Indices into the counts.
 const RESTARTS: usize = 0;
 const IN_TURN: usize = 1;
@@ -240,7 +243,8 @@ impl<'a> Life<'a> {
         let said = self.reads();
         self.model.looks(said);
         self.counts[LOOKS] += 1;
-        loop {
+        for n in 0.. {
+            assert!(n < RESTLESS, "at {} the agent comes to no rest", self.model.now());
             let before = self.scheduler.state().head;
             if self.message.is_some() && !self.is_long {
                 self.act()?;
