@@ -50,6 +50,19 @@ impl Home {
         wakeful(self.args(extra))
     }
 
+    /// Runs the agent on a disk that takes no file of more than so many blocks.
+    pub(super) fn run_on_a_disk_of(&self, blocks: u32, extra: &[&str]) -> Ran {
+        // Told so, the program gets an error of the file system where it would be killed by a signal.
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let output = Command::new("sh")
+            .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_wakeful")])
+            .args(self.args(extra))
+            .output()
+            .expect("a shell starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ran { code: output.status.code().expect("wakeful ends by itself"), out: text(output.stdout), err: text(output.stderr) }
+    }
+
     /// Lets the agent live beside the test.
     pub(super) fn start(&self, extra: &[&str]) -> Live {
         let mut child = Command::new(env!("CARGO_BIN_EXE_wakeful"))

@@ -135,6 +135,37 @@ fn what_was_recorded_is_not_done_again() {
     assert_eq!(Outcome::of(&home.entries()).items["w"].0, 2, "the item was updated once");
 }
 
+/// Real files that cannot grow, at the first append, the second, ...: what was stored stays, what was not is done again, and no tool twice.
+#[cfg(unix)]
+#[test]
+fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
+    let text = format!(
+        "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"three\" }}]\n[[turns]]\nrepeat = true\nmoves = [{{ says = \"a\" }}, {{ calls = [{{ tool = \"A\" }}] }}, {{ says = \"b\" }}]\n"
+    );
+    let (mut full, mut worked) = (0, 0);
+    for blocks in (8..).step_by(30) {
+        let home = Home::with(&text);
+        let ran = home.run_on_a_disk_of(blocks, &["--virtual", "--until-rest"]);
+        if ran.code == 0 {
+            break;
+        }
+        assert_eq!(ran.code, 2, "{}", ran.err);
+        let is_told = ran.err.contains("reading or writing the disk failed") || ran.err.contains("the disk is full");
+        assert!(is_told && ran.err.trim_end().ends_with("try again"), "{blocks} blocks: {}", ran.err);
+        full += 1;
+        worked += usize::from(ran.out.contains("terminal completed"));
+        let again = home.run(&["--virtual", "--until-rest"]);
+        assert_eq!(again.code, 0, "{blocks} blocks: {}", again.err);
+        let entries = home.entries();
+        let completed = |entry: &&Entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Terminal);
+        let tools = |entry: &&Entry| matches!(&entry.record, Record::Tool(_));
+        let counts = (entries.iter().filter(completed).count(), entries.iter().filter(tools).count());
+        assert_eq!(counts, (3, 3), "{blocks} blocks: each prompt has its turn, each call of a tool its one record");
+    }
+    println!("{full} disks were full, {worked} of them after a turn");
+    assert!(full > 10 && worked > 3, "{full} disks were full, {worked} of them after a turn");
+}
+
 #[test]
 fn a_signal_shuts_down_and_another_start_goes_on() {
     for signal in ["INT", "TERM"] {
