@@ -69,7 +69,8 @@ impl Eq for RawJson {}
 
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        self.0.serialize(serializer)
+        // Named, so that a serializer can know it: to serde_json the name says nothing.
+        serializer.serialize_newtype_struct("RawJson", &self.0)
     }
 }
 
