@@ -39,6 +39,12 @@ fn records(text: &str, class: &str) -> Vec<Value> {
 
 const HEAD: &str = "story = \"s\"\nshows = \"\"\nagent_id = \"default\"\nstarts_at = 2026-05-27T09:00:00Z\n";
 
+/// So what the page tells is what all engines are compared by.
+#[test]
+fn the_documented_example_is_the_one_that_every_engine_plays() {
+    assert_eq!(documented(), fs::read_to_string(source("tests/fixtures/stories/release.toml")).expect("the story"));
+}
+
 #[test]
 fn the_documented_example_plays_to_its_end() {
     let ran = explained(&documented());
