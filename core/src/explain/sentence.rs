@@ -142,7 +142,11 @@ fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
             format!("waits for task {}", tasks.join(", "))
         }
         (SchedulingState::WaitingOperator, None, _) => "waits for the operator".into(),
-        _ => "waits".into(),
+        // An import may hold an intent without the condition that mirrors it.
+        _ => {
+            let intent = state.waiting.intents.values().find(|intent| stands.waits.contains(&intent.seq));
+            format!("waits for {}", intent.map_or("something external", |intent| intent.record.description.as_str()))
+        }
     }
 }
 

@@ -1,13 +1,16 @@
 //! What people are shown beside the decision: what is owed and when, the posture and what it is about (contract 6.4, 9.1).
 
 use serde_json::{Value, json};
-use wakeful_core::derive::{
-    obligation::{self, ObligationKind},
-    posture::{self, AgentPosture, Posture},
-    summary::AgentListEntry,
+use wakeful_core::{
+    derive::{
+        obligation::{self, ObligationKind},
+        posture::{self, AgentPosture, Posture},
+        summary::AgentListEntry,
+    },
+    ladder::Boundary,
 };
 
-use super::driven::{Driven, NOW, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, task, timer};
+use super::driven::{Driven, NOW, abort, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, prompt_with, task, timer};
 
 /// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the instant.
 #[test]
@@ -128,4 +131,58 @@ fn an_agent_in_short() {
     driven.tell(&[fact("stop_requested")]);
     let stopped = json!({"resume_required": true, "accepts_external_messages": false, "wake_requires_resume": true});
     assert_eq!(listed(&driven)["lifecycle"], stopped);
+}
+
+/// What the agent would be said to do at a boundary, once it has been told these facts; `run` lets it step until there is nothing to do.
+fn said(facts: &[Value], boundary: Boundary) -> String {
+    let mut driven = Driven::new();
+    for fact in facts {
+        if fact == "run" {
+            driven.run();
+        } else {
+            driven.tell(std::slice::from_ref(fact));
+        }
+    }
+    driven.machine().explain(boundary, driven.now).sentence
+}
+
+/// What a rest leaves lying is said, and a wait is named by what the decision rests on (contract 11.1).
+#[test]
+fn the_sentence_says_what_a_rest_leaves_lying() {
+    let run = || json!("run");
+    let blocked = |by: &str| json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": by});
+    let picked = || of_item("work_item_picked", "w");
+    let wait = |id: &str, kind: &str, item: Option<&str>| condition(id, kind, item, json!({"kind": "operator_input"}));
+    for (facts, sentence) in [
+        (vec![], "At rest: nothing is pending."),
+        (vec![item("w"), blocked("a review")], "At rest: `w` (Ship it) is blocked by a review."),
+        (vec![item("w"), blocked(" ")], "At rest: `w` (Ship it) is blocked."),
+        (vec![item("w"), run(), abort("operator_aborted")], "At rest: `w` (Ship it) is parked until something moves it."),
+        (vec![item("w"), needs_input("w")], "At rest: `w` (Ship it) waits for the operator."),
+        (vec![item("w"), task("t", Some("w"), true)], "At rest: `w` (Ship it) waits for task `t`."),
+        (vec![item("w"), intent("i", "work_item", Some("w"), "e")], "At rest: `w` (Ship it) waits for it."),
+        (
+            vec![item("w"), picked(), intent("i", "work_item", Some("w"), "e"), wait("zz", "operator", Some("w"))],
+            "At rest: waits for it, for `w` (Ship it). Would wake on operator input.",
+        ),
+        (
+            vec![intent("i", "agent", None, "e"), intent("j", "agent", None, "f")],
+            "At rest: waits for it of ci (intent `i`) and for it of ci (intent `j`). \
+             Would wake on the trigger of `i` or on the trigger of `j`.",
+        ),
+        (
+            vec![prompt("m"), run(), end("provider_failed_needs_recovery")],
+            "At rest: the turn on `m` failed and is tried again. Would wake at 2026-05-28T20:26:50Z.",
+        ),
+        (
+            vec![item("v"), item("w"), blocked("v"), run(), end("provider_failed_needs_recovery")],
+            "At rest: the turn on `default:message-7` failed and is tried again; `w` (Ship it) is blocked by v. \
+             Would wake at 2026-05-28T20:26:50Z.",
+        ),
+    ] {
+        assert_eq!(said(&facts, Boundary::RunLoopIdle), sentence, "{facts:?}");
+    }
+    let interjection = prompt_with("i", json!({"priority": "interject"}));
+    let facts = [prompt("m"), run(), interjection];
+    assert_eq!(said(&facts, Boundary::AfterToolResults), "Puts operator prompt `i` into the open run.");
 }
