@@ -80,6 +80,8 @@ pub(super) fn build(paths: &Paths, folder: &Path) -> Result<Vec<TestBinary>, Fai
 /// The test binary that a message of cargo tells of, if it is of a package whose tests are run, and has tests.
 fn of_message(root: &Path, line: &str) -> Option<TestBinary> {
     let message: Value = serde_json::from_str(line).ok()?;
+    // A program of such a package is built beside its tests, and has none.
+    message.get("profile")?.get("test")?.as_bool().filter(|is_test| *is_test)?;
     let path = PathBuf::from(message.get("executable")?.as_str()?);
     let manifest = Path::new(message.get("manifest_path")?.as_str()?);
     let (package, folder) = TESTED.into_iter().find(|(_, folder)| manifest == root.join(folder).join("Cargo.toml"))?;
@@ -118,12 +120,16 @@ mod tests {
     #[test]
     fn test_binaries_are_told_from_other_messages() {
         let message = |folder: &str, executable: &str| {
-            format!(r#"{{"reason":"compiler-artifact","manifest_path":"/tree/{folder}/Cargo.toml","executable":{executable}}}"#)
+            format!(
+                r#"{{"reason":"compiler-artifact","manifest_path":"/tree/{folder}/Cargo.toml","profile":{{"test":true}},"executable":{executable}}}"#
+            )
         };
         let of = |line: &str| of_message(Path::new("/tree"), line);
         let found = of(&message("core", r#""/tree/target/debug/deps/wakeful_core-1""#)).expect("a binary");
         assert_eq!((found.package, found.path), ("wakeful-core", PathBuf::from("/tree/target/debug/deps/wakeful_core-1")));
         assert_eq!(of(&message("tests", "null")), None, "a library");
+        let program = message("tests", r#""/tree/target/debug/crash""#).replace(r#""test":true"#, r#""test":false"#);
+        assert_eq!(of(&program), None, "a program");
         assert_eq!(of(&message("host-native", r#""/tree/target/debug/deps/wakeful-1""#)), None, "its tests are not run");
         assert_eq!(of(r#"{"reason":"build-finished","success":true}"#), None);
         assert_eq!(of("   Compiling wakeful-core"), None);
