@@ -125,3 +125,25 @@ fn conformance_counts_per_operation_and_refuses_an_empty_file() {
     let ran = wakeful(["conformance", &arg(&empty)]);
     assert_eq!((ran.code, ran.err.as_str()), (2, "error: the files hold no vector\n"));
 }
+
+/// A full disk behind standard output, and a reader that goes away: no command panics.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    use std::process::{Command, Stdio};
+
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    for args in [&["explain", &story][..], &["why", &story], &["trace", &story], &["schema"], &["completions", "bash"]] {
+        let run = |out: Stdio| {
+            let ran = Command::new(env!("CARGO_BIN_EXE_wakeful")).args(args).stdout(out).output().expect("wakeful starts");
+            (ran.status.code(), String::from_utf8(ran.stderr).expect("UTF-8"))
+        };
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+        let (code, err) = run(full.into());
+        assert!(err.starts_with("error: cannot write the answer: No space left on device"), "{args:?}: {err}");
+        assert_eq!(code, Some(2), "{args:?}");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(run(writer.into()), (Some(0), String::new()), "{args:?}");
+    }
+}

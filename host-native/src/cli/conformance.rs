@@ -112,7 +112,7 @@ fn print_answer(vector: &conformance::Vector, answer: String, judgement: &Judgem
     let not_json = |why| CliError::Engine(crate::trace::TraceError::NotJson(why));
     let answer = serde_json::value::RawValue::from_string(answer).map_err(not_json)?;
     let line = serde_json::to_string(&Answered { input: &vector.input, answer, differences }).map_err(not_json)?;
-    anstream::println!("{line}");
+    say!("{line}");
     Ok(())
 }
 
@@ -129,10 +129,10 @@ fn print(tallies: &BTreeMap<String, Tally>, show: usize) {
     style::print(&table);
     for (operation, tally) in tallies {
         for failure in tally.failures.iter().take(show) {
-            anstream::println!("\n{} fails at {}", painted(STRONG, operation), failure.path);
-            anstream::println!("  expected  {}", painted(GOOD, &failure.expected));
-            anstream::println!("  answered  {}", painted(BAD, &failure.answered));
-            anstream::println!("  input     {}", failure.input);
+            say!("\n{} fails at {}", painted(STRONG, operation), failure.path);
+            say!("  expected  {}", painted(GOOD, &failure.expected));
+            say!("  answered  {}", painted(BAD, &failure.answered));
+            say!("  input     {}", failure.input);
         }
     }
 }

@@ -71,7 +71,7 @@ impl Crosscheck {
         let verdict = if differences.is_empty() { Verdict::Well } else { Verdict::Differs };
         if self.json {
             let report = Report { cases: rows.len(), engines: names, differences };
-            anstream::println!("{}", serde_json::to_string(&report).map_err(|why| CliError::Engine(why.into()))?);
+            say!("{}", serde_json::to_string(&report).map_err(|why| CliError::Engine(why.into()))?);
         } else {
             print(&rows, &names, &differences);
         }
@@ -126,11 +126,11 @@ fn print(rows: &[Row], names: &[&'static str], differences: &[Found]) {
     style::print(&table);
     let reference = names.first().copied().unwrap_or_default();
     for found in differences {
-        anstream::println!("\n{} in {}: first difference at step {}", painted(STRONG, &found.case), found.engine, found.step);
-        anstream::println!("  {}", found.path);
+        say!("\n{} in {}: first difference at step {}", painted(STRONG, &found.case), found.engine, found.step);
+        say!("  {}", found.path);
         let width = reference.len().max(found.engine.len());
-        anstream::println!("  {reference:width$}  {}", painted(GOOD, &found.left));
-        anstream::println!("  {:width$}  {}", found.engine, painted(BAD, &found.right));
+        say!("  {reference:width$}  {}", painted(GOOD, &found.left));
+        say!("  {:width$}  {}", found.engine, painted(BAD, &found.right));
     }
-    anstream::println!("\n{} cases, {} engines, {} differences", rows.len(), names.len(), differences.len());
+    say!("\n{} cases, {} engines, {} differences", rows.len(), names.len(), differences.len());
 }

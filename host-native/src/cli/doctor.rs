@@ -36,7 +36,7 @@ impl Doctor {
         let found = doctor::examine(&agent, &mut ledger, |seq| bar.set_position(seq.0)).map_err(unreadable)?;
         bar.finish_and_clear();
         if self.json {
-            anstream::println!("{}", json::write(&found));
+            say!("{}", json::write(&found));
         } else {
             print(&found);
         }
@@ -47,7 +47,7 @@ impl Doctor {
 fn print(found: &Examination) {
     let entries_of = counted(usize::try_from(found.head.seq.0).unwrap_or(usize::MAX), "entry");
     let batches = counted(usize::try_from(found.batches).unwrap_or(usize::MAX), "batch");
-    anstream::println!("{}  {entries_of} in {batches}", painted(STRONG, found.agent_id.as_str()));
+    say!("{}  {entries_of} in {batches}", painted(STRONG, found.agent_id.as_str()));
     match &found.damage {
         None => line("chain", &painted(GOOD, &format!("holds, head {}", found.head))),
         Some(why) => {
@@ -92,5 +92,5 @@ fn print_recorded(recorded: &[Recorded]) {
 }
 
 fn line(what: &str, says: &str) {
-    anstream::println!("{}", format!("{what:<10} {says}").trim_end());
+    say!("{}", format!("{what:<10} {says}").trim_end());
 }

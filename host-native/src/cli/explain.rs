@@ -91,11 +91,11 @@ impl Explain {
             let trace = tracer.trace(case).map_err(failed)?;
             let explanation = last_explanation(&case.name, &trace)?;
             if self.json {
-                anstream::println!("{}", explanation.get());
+                say!("{}", explanation.get());
                 continue;
             }
             if at > 0 {
-                anstream::println!();
+                say!("");
             }
             let explained = serde_json::from_str(explanation.get()).map_err(|why| failed(why.into()))?;
             print(&case.name, case.shows(), &explained);
@@ -118,42 +118,42 @@ pub(super) fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a R
 
 fn print(case: &str, shows: &str, explained: &Explained) {
     let decision = &explained.decision;
-    anstream::println!("{}  {}", painted(STRONG, case), painted(FAINT, shows));
-    anstream::println!("{}", explained.sentence);
-    anstream::println!("{} ({}), by rule {}", painted(STRONG, &format!("{:?}", decision.kind)), decision.reason, decision.rule);
+    say!("{}  {}", painted(STRONG, case), painted(FAINT, shows));
+    say!("{}", explained.sentence);
+    say!("{} ({}), by rule {}", painted(STRONG, &format!("{:?}", decision.kind)), decision.reason, decision.rule);
     let about = [
         ("message", decision.message_id.as_ref().map(ToString::to_string)),
         ("work item", decision.work_item_id.as_ref().map(ToString::to_string)),
         ("task", decision.task_id.as_ref().map(ToString::to_string)),
     ];
     for (what, id) in about.into_iter().filter_map(|(what, id)| Some((what, id?))) {
-        anstream::println!("  about {what} {id}");
+        say!("  about {what} {id}");
     }
     for because in &decision.because {
-        anstream::println!("  because {}{}", word(because.code), entries(&because.seqs));
+        say!("  because {}{}", word(because.code), entries(&because.seqs));
     }
     for ignored in &decision.ignored {
-        anstream::println!("  passed over {}: {}{}", ignored.what, word(ignored.reason), entries(&ignored.seqs));
+        say!("  passed over {}: {}{}", ignored.what, word(ignored.reason), entries(&ignored.seqs));
     }
-    anstream::println!();
+    say!("");
     print_rules(&explained.rules);
-    anstream::println!();
+    say!("");
     let closure = &explained.closure;
     let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
-    anstream::println!("status   {}", word(explained.status));
-    anstream::println!("closure  {}{waits}", word(closure.outcome));
-    anstream::println!("posture  {}: {}", word(explained.posture.posture), explained.posture.reason);
+    say!("status   {}", word(explained.status));
+    say!("closure  {}{waits}", word(closure.outcome));
+    say!("posture  {}: {}", word(explained.posture.posture), explained.posture.reason);
     for owed in &explained.obligations {
         let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
         let when = owed.held_by.as_ref().map_or(when, |rule| format!("held back by {rule}"));
-        anstream::println!("owed     {} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq]));
+        say!("owed     {} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq]));
     }
     for wrong in &explained.diagnostics {
-        anstream::println!("odd      {} {}", wrong.message, painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
+        say!("odd      {} {}", wrong.message, painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
     }
     let wake = explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
-    anstream::println!("wakes    {wake}");
-    anstream::println!("head     {}", explained.head);
+    say!("wakes    {wake}");
+    say!("head     {}", explained.head);
 }
 
 fn print_rules(rules: &[Rule]) {

@@ -79,7 +79,7 @@ impl Export {
         };
         let folder = foreign::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
         self.target.write(&folder)?;
-        anstream::println!("{}: {} entries in {}", case.name, entries.len(), self.target.output.display());
+        say!("{}: {} entries in {}", case.name, entries.len(), self.target.output.display());
         Ok(Verdict::Well)
     }
 }

@@ -60,10 +60,10 @@ impl Import {
         let exported = foreign::folder_of(&ledger.entries).map_err(|why| super::export::damaged(&case.name, &why))?;
         self.target.write(&exported)?;
         for torn in ledger.imported.torn() {
-            anstream::println!("{}:{}: dropped an unfinished last line of {} bytes", torn.file, torn.line, torn.bytes);
+            say!("{}:{}: dropped an unfinished last line of {} bytes", torn.file, torn.line, torn.bytes);
         }
         let state = &ledger.state;
-        anstream::println!(
+        say!(
             "agent {}: {} entries, of them {} carried and {} of other agents",
             style::painted(style::STRONG, ledger.imported.agent_id().as_str()),
             state.head.seq,

@@ -1,5 +1,8 @@
 //! The command line: one file per command.
 
+#[macro_use]
+mod say;
+
 mod conformance;
 mod crosscheck;
 mod doctor;
@@ -238,11 +241,13 @@ pub fn main() -> ExitCode {
         Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),
         Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
-            anstream::print!("{text}");
+            say::text(format_args!("{text}"));
             Verdict::Well
         }),
         Command::Completions { shell } => {
-            clap_complete::generate(shell, &mut Cli::command(), "wakeful", &mut io::stdout());
+            let mut script = Vec::new();
+            clap_complete::generate(shell, &mut Cli::command(), "wakeful", &mut script);
+            say::text(format_args!("{}", String::from_utf8_lossy(&script)));
             Ok(Verdict::Well)
         }
     };

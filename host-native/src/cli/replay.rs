@@ -79,7 +79,7 @@ impl Replay {
             });
         }
         if self.json {
-            anstream::println!("{}", serde_json::to_string(&rows).map_err(|why| CliError::Engine(why.into()))?);
+            say!("{}", serde_json::to_string(&rows).map_err(|why| CliError::Engine(why.into()))?);
         } else {
             print(&rows);
         }
@@ -108,13 +108,13 @@ fn print(rows: &[Row]) {
         0 => String::new(),
         count => format!(", {count} expect nothing"),
     };
-    anstream::println!("\n{} cases, {} differ{silent}", rows.len(), differing.count());
+    say!("\n{} cases, {} differ{silent}", rows.len(), differing.count());
 }
 
 /// The lines in which `expected.json` and what was found differ.
 fn print_diff(row: &Row, expected: &RawValue) {
     let (expected, found) = (pretty(expected), pretty(&row.found));
-    anstream::println!(
+    say!(
         "\n{}: expected {}, found {}",
         style::painted(style::STRONG, &row.case),
         style::painted(style::BAD, "-"),
@@ -123,8 +123,8 @@ fn print_diff(row: &Row, expected: &RawValue) {
     for change in TextDiff::from_lines(&expected, &found).iter_all_changes() {
         let line = change.value().trim_end();
         match change.tag() {
-            ChangeTag::Delete => anstream::println!("  {}", style::painted(style::BAD, &format!("- {line}"))),
-            ChangeTag::Insert => anstream::println!("  {}", style::painted(style::GOOD, &format!("+ {line}"))),
+            ChangeTag::Delete => say!("  {}", style::painted(style::BAD, &format!("- {line}"))),
+            ChangeTag::Insert => say!("  {}", style::painted(style::GOOD, &format!("+ {line}"))),
             ChangeTag::Equal => {}
         }
     }

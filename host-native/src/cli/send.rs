@@ -173,7 +173,7 @@ impl Send {
         };
         let receipt = receipt.map_err(run::RunError::from)?;
         if self.json {
-            anstream::println!("{}", json::write(&receipt));
+            say!("{}", json::write(&receipt));
         } else {
             print(&receipt);
         }
@@ -183,9 +183,9 @@ impl Send {
 
 fn print(receipt: &Receipt) {
     match &receipt.answer {
-        Answer::Accepted => anstream::println!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq),
+        Answer::Accepted => say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq),
         Answer::Ignored { reason, because } => {
-            anstream::println!("{}: {}, because of entry {because}", painted(BAD, "ignored"), word(reason));
+            say!("{}: {}, because of entry {because}", painted(BAD, "ignored"), word(reason));
         }
     }
 }

@@ -33,7 +33,7 @@ impl Status {
         let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(&agent, why))?;
         let summary = machine.summary();
         if self.json {
-            anstream::println!("{}", json::write(&summary));
+            say!("{}", json::write(&summary));
             return Ok(Verdict::Well);
         }
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
@@ -43,8 +43,8 @@ impl Status {
 }
 
 fn print(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) {
-    anstream::println!("{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
-    anstream::println!("{}\n", explanation.sentence);
+    say!("{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
+    say!("{}\n", explanation.sentence);
     let closure = &summary.closure;
     let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
     line("posture", &format!("{}: {}", word(summary.scheduling_posture.posture), summary.scheduling_posture.reason));
@@ -72,7 +72,7 @@ fn print(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) {
 }
 
 fn line(what: &str, says: &str) {
-    anstream::println!("{what:<8} {says}");
+    say!("{what:<8} {says}");
 }
 
 fn turn(summary: &AgentSummary) -> String {

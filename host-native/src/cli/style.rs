@@ -29,7 +29,7 @@ pub(super) fn table(header: &[&str]) -> Table {
 /// Prints a table without the blanks that its layout leaves at the ends of lines.
 pub(super) fn print(table: &Table) {
     for line in table.lines() {
-        anstream::println!("{}", line.trim_end());
+        say!("{}", line.trim_end());
     }
 }
 

@@ -58,7 +58,7 @@ impl TraceArgs {
         for case in &cases {
             let trace = tracer.trace(case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
             if self.bundle.is_none() {
-                anstream::println!("{}", text(&trace)?);
+                say!("{}", text(&trace)?);
             }
             bundled.push(Bundled::new(case, trace));
         }

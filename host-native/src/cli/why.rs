@@ -54,11 +54,11 @@ impl Why {
             let why_not = asked.map(|asked| machine.why_not(Boundary::RunLoopIdle, asked, now));
             if self.json {
                 let answer = Answer { case: &case.name, explanation: &explanation, why_not };
-                anstream::println!("{}", serde_json::to_string(&answer).map_err(|why| failed(why.into()))?);
+                say!("{}", serde_json::to_string(&answer).map_err(|why| failed(why.into()))?);
                 continue;
             }
             if at > 0 {
-                anstream::println!();
+                say!("");
             }
             print(case, &explanation, &entries);
             if let Some(why_not) = &why_not {
@@ -85,22 +85,22 @@ fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceErr
 }
 
 fn print(case: &Case, explanation: &Explanation, entries: &[String]) {
-    anstream::println!("{}  {}", painted(STRONG, &case.name), painted(FAINT, case.shows()));
-    anstream::println!("{}", explanation.sentence);
+    say!("{}  {}", painted(STRONG, &case.name), painted(FAINT, case.shows()));
+    say!("{}", explanation.sentence);
     let decision = &explanation.decision;
     for because in &decision.because {
-        anstream::println!("  because {}", word(because.code));
+        say!("  because {}", word(because.code));
         because.seqs.iter().for_each(|seq| print_entry(*seq, entries));
     }
     for ignored in &decision.ignored {
-        anstream::println!("  passed over {}: {}", ignored.what, word(ignored.reason));
+        say!("  passed over {}: {}", ignored.what, word(ignored.reason));
         ignored.seqs.iter().for_each(|seq| print_entry(*seq, entries));
     }
     let held = explanation.obligations.iter().filter_map(|owed| Some((owed, owed.held_by.as_ref()?)));
     for (owed, rule) in held {
-        anstream::println!("  held back by {rule}: {} {}", word(owed.kind), owed.id);
+        say!("  held back by {rule}: {} {}", word(owed.kind), owed.id);
     }
-    anstream::println!("  {}", painted(FAINT, &format!("decision {:?}, rule {}", decision.kind, decision.rule)));
+    say!("  {}", painted(FAINT, &format!("decision {:?}, rule {}", decision.kind, decision.rule)));
 }
 
 /// An entry in a line: where it stands, its class, and as much of its record as fits.
@@ -113,22 +113,22 @@ fn print_entry(seq: Seq, entries: &[String]) {
     let record = of("record").and_then(|rest| rest.rsplit_once(",\"chain\"")).map_or("", |(record, _)| record);
     let shown: String = record.chars().take(WIDTH).collect();
     let cut = if shown.len() < record.len() { " .." } else { "" };
-    anstream::println!("    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
+    say!("    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
 }
 
 fn print_why_not(why_not: &WhyNot) {
-    anstream::println!();
+    say!("");
     if why_not.decision.kind == why_not.asked {
-        anstream::println!("It is {:?} already.", why_not.asked);
+        say!("It is {:?} already.", why_not.asked);
         return;
     }
     if why_not.ways.is_empty() {
-        anstream::println!("No change of up to three facts that this program knows leads to {:?} here.", why_not.asked);
+        say!("No change of up to three facts that this program knows leads to {:?} here.", why_not.asked);
         return;
     }
-    anstream::println!("It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
+    say!("It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
     for (at, way) in why_not.ways.iter().enumerate() {
         let joined = if at == 0 { " " } else { "or" };
-        anstream::println!("  {joined} {} {}", way.says.join(" and "), painted(FAINT, &format!("({})", way.decision.reason)));
+        say!("  {joined} {} {}", way.says.join(" and "), painted(FAINT, &format!("({})", way.decision.reason)));
     }
 }
