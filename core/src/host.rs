@@ -317,13 +317,17 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(scheduler)
     }
 
-    /// Reads what other writers have appended since, and says how many entries that were. Call it after a [`LedgerError::Conflict`], then
-    /// say the same again. Nothing is started.
+    /// Reads what was appended since, and says how many entries that were. Call it after a [`LedgerError::Conflict`], then say the same
+    /// again. Nothing is started that others have decided; where a batch of its own is found, whose append had failed and was stored after
+    /// all, its effects are carried out.
     ///
     /// # Errors
     /// Where the ledger cannot be read, is damaged, or is not the history that this scheduler has seen.
     pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
-        opening::load_tail(&mut self.machine, &mut self.ledger)
+        let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
+        let effects = self.machine.found();
+        self.ask_provider(&effects);
+        Ok(loaded)
     }
 
     /// Takes a fact in JSON text.
@@ -477,7 +481,10 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
                 Ok(effects)
             }
             Err(why) => {
-                self.machine.rejected();
+                match &why {
+                    LedgerError::Conflict { .. } => self.machine.rejected(),
+                    LedgerError::Failed { .. } => self.machine.unacknowledged(),
+                }
                 Err(why.into())
             }
         }

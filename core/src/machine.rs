@@ -144,18 +144,26 @@ struct Open {
     effects: Vec<Effect>,
 }
 
+/// Batches of which nobody knows whether they were stored, by the heads that they would make, and the effects that all of them have.
+struct Doubtful {
+    heads: Vec<Head>,
+    effects: Vec<Effect>,
+}
+
 /// The scheduler of one agent.
 pub struct Machine {
     options: Options,
     state: State,
     open: Option<Open>,
+    doubtful: Vec<Doubtful>,
+    found: Vec<Effect>,
 }
 
 impl Machine {
     /// A machine before the first entry. Feed it what the ledger holds with [`Machine::load`], then commit what [`Machine::begin`] gives.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self { options, state: State::default(), open: None }
+        Self { options, state: State::default(), open: None, doubtful: Vec::new(), found: Vec::new() }
     }
 
     /// A machine that goes on from a stored snapshot. Ask [`Machine::stands_at`] with the entry at [`Machine::head`], then feed it the
@@ -168,7 +176,7 @@ impl Machine {
         if state.control.agent_id != options.agent_id {
             return Err(SnapshotIgnored::OtherAgent(state.control.agent_id));
         }
-        Ok(Self { options, state, open: None })
+        Ok(Self { state, ..Self::new(options) })
     }
 
     /// Whether a stored entry is the one at which the machine stands: else the snapshot that it goes on from is of another history.
@@ -201,7 +209,17 @@ impl Machine {
             }
         }
         self.state.apply(&entry);
+        let stored = self.doubtful.iter().position(|doubtful| doubtful.heads.contains(&self.state.head));
+        if let Some(at) = stored {
+            self.found.extend(self.doubtful.swap_remove(at).effects);
+        }
         Ok(())
+    }
+
+    /// The effects of batches that were [`Machine::unacknowledged`] and then read back: they were stored after all, and nobody has carried
+    /// their effects out. Call it after [`Machine::load`].
+    pub fn found(&mut self) -> Vec<Effect> {
+        core::mem::take(&mut self.found)
     }
 
     /// The state up to the last committed entry.
@@ -307,12 +325,25 @@ impl Machine {
         for entry in &open.entries {
             self.state.apply(entry);
         }
+        // What was in doubt would have been stored in this place.
+        self.doubtful.clear();
         open.effects
     }
 
     /// The batch was not stored: forgets it. The state is as before; propose again.
     pub fn rejected(&mut self) {
         self.open = None;
+    }
+
+    /// Whether the batch was stored is not known, as where its store failed to answer. The state is as before; propose again. Should another
+    /// append be refused since the ledger is longer, load what is new: [`Machine::found`] has the effects of the batch then.
+    pub fn unacknowledged(&mut self) {
+        let Some(Open { entries, effects }) = self.open.take() else { return };
+        let Some(head) = entries.last().map(Entry::head).filter(|_| !effects.is_empty()) else { return };
+        match self.doubtful.iter_mut().find(|doubtful| doubtful.effects == effects) {
+            Some(doubtful) => doubtful.heads.push(head),
+            None => self.doubtful.push(Doubtful { heads: Vec::from([head]), effects }),
+        }
     }
 
     /// Explains what would be decided now. Appends nothing.

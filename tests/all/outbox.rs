@@ -50,6 +50,35 @@ fn effects_come_out_of_committed_only_and_once() {
 }
 
 #[test]
+fn effects_of_a_batch_that_was_stored_without_an_answer_are_found_when_it_is_read() {
+    let (mut machine, _) = driven();
+    machine.propose_json(PROMPT, NOW).expect("a proposal");
+    machine.committed();
+    let before = machine.state().clone();
+    // The store fails, and fails again a moment later; one of the two batches was stored after all.
+    let first = machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
+    machine.unacknowledged();
+    machine.step(Boundary::RunLoop, NOW.plus_ms(5)).expect("a step").expect("a decision");
+    machine.unacknowledged();
+    assert_eq!(machine.state(), &before, "the state stays");
+    first.batch.iter().for_each(|entry| machine.load(entry).expect("it is its own"));
+    assert_eq!(machine.found().len(), 1, "the turn is started once");
+    assert!(machine.found().is_empty(), "and not again");
+}
+
+#[test]
+fn effects_of_a_batch_that_was_not_stored_are_never_found() {
+    let (mut machine, _) = driven();
+    machine.propose_json(PROMPT, NOW).expect("a proposal");
+    machine.committed();
+    machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
+    machine.unacknowledged();
+    machine.step(Boundary::RunLoop, NOW.plus_ms(5)).expect("a step").expect("a decision");
+    assert_eq!(machine.committed().len(), 1);
+    assert!(machine.found().is_empty());
+}
+
+#[test]
 fn a_second_proposal_waits_for_the_first() {
     let (mut machine, _) = driven();
     machine.propose_json(PROMPT, NOW).expect("a proposal");

@@ -39,7 +39,7 @@ impl Proposal<'_> {
 }
 
 /// The scheduler of one agent as an outbox. It proposes a batch; append it at the expected head, then call `committed` and carry the
-/// effects out, or call `rejected`. Times are nanoseconds since the epoch.
+/// effects out; call `rejected` where another writer was first, `unacknowledged` where the store failed to answer. Times are nanoseconds since the epoch.
 #[wasm_bindgen]
 pub struct Machine {
     inner: machine::Machine,
@@ -124,6 +124,21 @@ impl Machine {
     /// The batch was not stored: forgets it. The state is as before; propose again.
     pub fn rejected(&mut self) {
         self.inner.rejected();
+    }
+
+    /// Whether the batch was stored is not known. The state is as before; propose again. Should another append find a longer ledger, load
+    /// what is new, and then ask `found`.
+    pub fn unacknowledged(&mut self) {
+        self.inner.unacknowledged();
+    }
+
+    /// The effects of batches that were `unacknowledged` and then loaded: they were stored after all, and nobody has carried their effects out.
+    ///
+    /// # Errors
+    /// Throws where the effects cannot cross, which is a defect.
+    #[wasm_bindgen(unchecked_return_type = "Effect[]")]
+    pub fn found(&mut self) -> Result<JsValue, JsValue> {
+        parsed(&self.inner.found())
     }
 
     /// Explains what would be decided now. Appends nothing.

@@ -131,6 +131,24 @@ fn a_rejected_proposal_leaves_the_outbox_as_it_was() {
 }
 
 #[wasm_bindgen_test]
+fn a_batch_that_was_stored_without_an_answer_is_found_when_it_is_loaded() {
+    let mut machine = Machine::new(options()).expect("options");
+    machine.begin(NOW).expect("nothing is open");
+    machine.committed().expect("effects");
+    for fact in [r#"{"fact":"runtime_restarted"}"#.to_owned(), message("m1")] {
+        machine.propose(&fact, NOW).expect("a fact");
+        machine.committed().expect("effects");
+    }
+    let step = machine.step("run_loop".into(), NOW).expect("nothing is open");
+    machine.unacknowledged();
+    let batch = at(&step, "batch").unchecked_into::<Array>();
+    batch.iter().for_each(|line| machine.load(text(&line)).expect("its own entry"));
+    let effects = machine.found().expect("effects").unchecked_into::<Array>();
+    assert_eq!(text(&at(&effects.get(0), "effect")), "start_turn");
+    assert_eq!(machine.found().expect("effects").unchecked_into::<Array>().length(), 0);
+}
+
+#[wasm_bindgen_test]
 fn a_malformed_fact_throws_its_place_and_changes_nothing() {
     let host = host();
     let scheduler = drive(&host);
