@@ -254,6 +254,10 @@ impl State {
             RunStatus::Started => {
                 self.control.wake();
                 self.queue.set_in_run(&record.message_id, true);
+                if place.live {
+                    let item = record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
+                    self.queue.set_about(&record.message_id, item);
+                }
                 self.queue.deferred.listed(&record.run_id);
             }
             RunStatus::Interrupted => {

@@ -4,6 +4,7 @@ use std::{cell::Cell, fs};
 
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
 use wakeful::story::read_toml;
+use wakeful_core::story::Story;
 use wakeful_tests::{
     crash::{self, Tried},
     generator::{Pace, stories},
@@ -53,4 +54,39 @@ fn the_story_of_the_docs_comes_to_the_same_end() {
     let (story, _) = read_toml(story).expect("a story");
     let tried = crash::everywhere(&story, Pace::Apart).unwrap_or_else(|why| panic!("{why}"));
     assert!(tried.interrupted > 0 && tried.deaths > 30, "there is something to lose: {tried:?}");
+}
+
+/// Turns that once came to another end where the process died in them: what they are about, and what they do.
+const FOUND: [(&str, Option<&str>, &str); 5] = [
+    (
+        "the retry of a replay is about the item that the first run was about",
+        Some("given"),
+        r#"{"complete":"given"},{"host_error":"out of memory"}"#,
+    ),
+    (
+        "a replay is about nothing where the first run was, though the focus has moved",
+        None,
+        r#"{"pick":"given"},{"complete":"given"},{"end":"deferred_to_fallback"}"#,
+    ),
+    ("a replay without an item settles none", None, r#"{"pick":"given"},{"end":"aborted"}"#),
+    (
+        "an item that is created in the turn is not what the turn is about",
+        None,
+        r#"{"create":"item-1"},{"pick":"item-1"},{"end":"provider_failed_needs_recovery"}"#,
+    ),
+    ("a blocked item is what the turn is about", Some("given"), r#"{"block":"given","by":"it"},{"end":"deferred_to_fallback"}"#),
+];
+
+#[test]
+fn turns_that_were_found_come_to_the_same_end() {
+    for (what, item, moves) in FOUND {
+        let about = item.map_or_else(String::new, |item| format!(r#","item":"{item}""#));
+        let text = format!(
+            r#"{{"story":"found","shows":"{what}","agent_id":"default","starts_at":"2026-05-27T09:00:00Z",
+            "script":[{{"fact":{{"fact":"work_item_created","work_item_id":"given","objective":"it"}}}},{{"prompt":"go"{about}}}],
+            "turns":[{{"when":{{"text":"go"}},"moves":[{moves}]}}]}}"#
+        );
+        let story = Story::read(&text).unwrap_or_else(|why| panic!("{why}"));
+        crash::everywhere(&story, Pace::Apart).unwrap_or_else(|why| panic!("{what}: {why}"));
+    }
 }

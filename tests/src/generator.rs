@@ -48,8 +48,8 @@ impl Drawn {
 
 /// Stories of up to `longest` scenes.
 pub fn stories(pace: Pace, longest: usize) -> impl Strategy<Value = Drawn> {
-    let scene = (line(pace), vec(move_of(pace), 0..7), end());
-    let reaction = (select(reactions(pace)), vec(move_of(pace), 0..5), end());
+    let scene = (line(pace), vec(move_of(pace), 0..7), end(pace));
+    let reaction = (select(reactions(pace)), vec(move_of(pace), 0..5), end(pace));
     (vec(scene, 1..=longest), vec(reaction, 0..6)).prop_map(move |(scenes, reactions)| told(pace, scenes, reactions))
 }
 
@@ -72,7 +72,12 @@ type Reaction = (&'static str, Vec<Value>, Option<Value>);
 fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     let mut places = Places { pace, ..Places::default() };
     let given = json!({"fact": {"fact": "work_item_created", "work_item_id": GIVEN, "objective": "What is there from the beginning."}});
-    let (mut script, mut turns) = (vec![given], Vec::new());
+    let mut script = vec![given];
+    if pace == Pace::Apart {
+        // Deaths, and crashes of the story, do not add up to what ends a message (contract 5.24).
+        script.insert(0, json!({"fact": {"fact": "policy_set", "policy": {"replay_budget": 1000}}}));
+    }
+    let mut turns = Vec::new();
     for (number, (mut line, moves, end)) in scenes.into_iter().enumerate() {
         if line.get("prompt").is_some() {
             let text = format!("scene {number}.");
@@ -83,9 +88,14 @@ fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
         script.push(line);
     }
     for (kind, mut moves, end) in reactions {
-        if pace == Pace::Apart && kind == "timer_tick" {
-            // As stale would be the tick of a timer that its own turn withdraws or sets anew.
-            moves.retain(|one| one.get("set_timer").is_none() && one.get("cancel_timer").is_none());
+        if pace == Pace::Apart {
+            // As stale would be the tick of a timer that its own turn withdraws or sets anew, and a retry about an item that it completes.
+            let is_gone = |verb: &str| match kind {
+                "timer_tick" => matches!(verb, "set_timer" | "cancel_timer"),
+                "internal_followup" => verb == "complete",
+                _ => false,
+            };
+            moves.retain(|one| !one.as_object().is_some_and(|one| one.keys().any(|verb| is_gone(verb))));
         }
         turns.push(json!({"when": {"kind": kind}, "moves": places.moves(moves, end)}));
     }
@@ -166,11 +176,19 @@ fn move_of(pace: Pace) -> impl Strategy<Value = Value> {
         3 => starts_task(),
         2 => timers(),
         1 => Just(json!({"brief": "It is so."})),
-        1 => select(&["next", "normal", "background"][..]).prop_map(|lane| json!({"enqueue": "go on", "lane": lane})),
+        1 => select(lanes(pace)).prop_map(|lane| json!({"enqueue": "go on", "lane": lane})),
         2 => delay(pace).prop_map(|ms| json!({"delay_ms": ms})),
         1 => Just(json!({"fact": {"fact": "context_compacted", "compacted_message_count": 3}})),
         1 => Just(json!({"crash": true})),
     ]
+}
+
+/// Lanes of what a turn says to the agent itself. What is in a higher lane than the turn's own message goes before its replay.
+fn lanes(pace: Pace) -> &'static [&'static str] {
+    match pace {
+        Pace::Apart => &["background"],
+        Pace::Racing => &["next", "normal", "background"],
+    }
 }
 
 fn on_item() -> impl Strategy<Value = Value> {
@@ -216,10 +234,21 @@ fn timers() -> impl Strategy<Value = Value> {
 }
 
 /// How a turn ends that does not complete.
-fn end() -> impl Strategy<Value = Option<Value>> {
-    let kind = select(&["aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"][..]);
-    let ends = prop_oneof![3 => kind.prop_map(|kind| json!({"end": kind})), 1 => Just(json!({"host_error": "out of memory"}))];
+fn end(pace: Pace) -> impl Strategy<Value = Option<Value>> {
+    let ends = prop_oneof![
+        3 => select(failures(pace)).prop_map(|kind| json!({"end": kind})),
+        1 => Just(json!({"host_error": "out of memory"})),
+    ];
     option::weighted(0.2, ends)
+}
+
+/// A turn over its budget owes no retry. What it moved is offered once more if its own run moved it, and not if an earlier one did, which was
+/// interrupted: the replay has seen the item as it is (contract 8.3). So a death changes which turn is the last.
+fn failures(pace: Pace) -> &'static [&'static str] {
+    match pace {
+        Pace::Apart => &["aborted", "deferred_to_fallback", "provider_failed_needs_recovery"],
+        Pace::Racing => &["aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"],
+    }
 }
 
 fn item() -> impl Strategy<Value = String> + Clone {

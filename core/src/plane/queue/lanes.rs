@@ -16,7 +16,7 @@ use super::{
 use crate::{
     derive::continuation::Resolution,
     entry::Place,
-    id::{MessageId, Seq},
+    id::{MessageId, Seq, WorkItemId},
     time::Timestamp,
 };
 
@@ -36,8 +36,17 @@ struct Slot {
     #[serde(default)]
     interruptions: u64,
     resolution: Option<Resolution>,
+    /// What its first turn was about; none before there was one.
+    #[serde(default)]
+    about: Option<About>,
     #[serde(skip)]
     ready_at: Option<(Priority, Position)>,
+}
+
+/// What a turn was about, if anything.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub(crate) struct About {
+    pub(crate) work_item_id: Option<WorkItemId>,
 }
 
 /// A message and the entry that recorded it.
@@ -229,6 +238,18 @@ impl Queue {
     pub(crate) fn set_resolution(&mut self, id: &MessageId, resolution: Resolution) {
         if let Some(slot) = self.slots.get_mut(id) {
             slot.resolution = Some(resolution);
+        }
+    }
+
+    /// What the first turn of this message was about, where it had one; a replayed message is about the same (contract 5.4).
+    pub(crate) fn about(&self, id: &MessageId) -> Option<&About> {
+        self.slots.get(id)?.about.as_ref()
+    }
+
+    /// A turn of this message started, which is about this.
+    pub(crate) fn set_about(&mut self, id: &MessageId, work_item_id: Option<WorkItemId>) {
+        if let Some(slot) = self.slots.get_mut(id) {
+            slot.about.get_or_insert(About { work_item_id });
         }
     }
 

@@ -163,13 +163,15 @@ pub struct TurnBinding {
 
 impl TurnBinding {
     /// The item of the turn that `message` starts: the message's, else the current one, with its epoch after the admission batch, in
-    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2).
+    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2). A replay is about what its first turn was about, wherever the focus
+    /// went in between.
     #[must_use]
     pub(crate) fn of(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
         let focus = state.work.current();
-        let item = match &message.work_item_id {
-            Some(id) => state.work.items.get(id)?,
-            None => focus?,
+        let item = match (state.queue.about(&message.id), &message.work_item_id) {
+            (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,
+            (None, Some(id)) => state.work.items.get(id)?,
+            (None, None) => focus?,
         };
         let id = &item.record.id;
         let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;

@@ -118,6 +118,8 @@ pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
 pub(crate) fn of(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
     let policy = &state.control.policy;
     let failed = state.queue.message(&turn.message_id).map(|held| &held.record);
+    // Also where the item was completed in a run that was interrupted, and the replay is about nothing any more.
+    let first = state.queue.about(&turn.message_id).and_then(|first| first.work_item_id.clone());
     let is_followup = |message: &MessageRecord| continues(message).is_some_and(|failed| failed == turn.message_id);
     let followup = state.queue.waiting().find(|held| held.live && is_followup(&held.record));
     Retry {
@@ -126,7 +128,7 @@ pub(crate) fn of(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
         failed_run_id: turn.run_id.clone(),
         failed_message_id: turn.message_id.clone(),
         failure: turn.reason.clone().or_else(|| turn.kind.map(|kind| kind.to_string())).unwrap_or_default(),
-        work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        work_item_id: first.or_else(|| turn.work_item.as_ref().map(|binding| binding.work_item_id.clone())),
         subject: failed.map(Subject::of).unwrap_or_default(),
         due_at: turn.completed_at.unwrap_or(state.at).plus_ms(policy.failed_turn_backoff_ms.nth_ms(turn.attempt)),
         seq,
