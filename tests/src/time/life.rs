@@ -106,7 +106,7 @@ pub struct Life<'a> {
 }
 
 /// More steps than these at one instant are a defect, not a workload.
-const RESTLESS: usize = 20_000;
+const RESTLESS: usize = 2_000;
 
 /// Indices into the counts.
 const RESTARTS: usize = 0;
