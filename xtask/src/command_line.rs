@@ -104,7 +104,7 @@ real processes, `wakeful run` on a SQLite file, which are killed (SIGKILL) at dr
 twice, no recorded tool call made again; stories in which nothing races must come to the same end. A line per part says how much was tried.
 A story that fails is made as small as it can be and printed. `cargo xtask test` does a tenth of it.
 
-  --stories N   random stories that are cut after each append; 10000 without it, which takes most of an hour on two cores
+  --stories N   random stories that are cut after each append; 10000 without it, which takes a quarter of an hour on two cores
   --kills N     random stories whose processes are killed; 200 without it
   --seed N      where the drawing of stories begins; the same seed draws the same stories
 

@@ -1,36 +1,71 @@
 //! `wakeful why`: what an agent does and why, in a sentence with the entries behind it; and what would lead to another decision.
 
+use std::path::{Path, PathBuf};
+
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use wakeful_core::{
     entry::EntryBytes,
     explain::{Explanation, WhyNot},
     foreign,
+    host::Ledger,
     id::Seq,
     ladder::{Boundary, DecisionKind},
     machine::{Machine, Options},
+    opening,
 };
 
 use super::{
-    Cases, CliError, Verdict,
+    CliError, Verdict,
     explain::{last_explanation, word},
+    ledger::to_read,
     style::{FAINT, STRONG, painted},
 };
 use crate::{
     case::{self, Case, CaseKind},
+    ledger::{SqliteFile, SqliteLedger},
     trace::{Trace, TraceError, Tracer},
 };
 
 #[derive(Args)]
 pub(super) struct Why {
-    #[command(flatten)]
-    cases: Cases,
+    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or files of ledgers, which another process may be writing
+    #[arg(required = true, value_name = "CASE|LEDGER")]
+    subjects: Vec<PathBuf>,
+    /// The agent of a ledger; not needed where its file holds one
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
     /// Say what would have to change for this decision instead
     #[arg(long, value_name = "DECISION", ignore_case = true, value_parser = PossibleValuesParser::new(DecisionKind::NAMES))]
     not: Option<String>,
-    /// Print one JSON object per case: the core's `Explanation`, and its `WhyNot` where `--not` asks
+    /// Print one JSON object per case or agent: the core's `Explanation`, and its `WhyNot` where `--not` asks
     #[arg(long)]
     json: bool,
+}
+
+/// An agent that is asked about: at the end of a case, or of what its ledger holds now.
+struct Subject {
+    name: String,
+    shows: String,
+    machine: Machine,
+    entries: Entries,
+}
+
+/// Where the entries behind an answer are.
+enum Entries {
+    Played(Vec<String>),
+    Stored(SqliteLedger),
+}
+
+impl Entries {
+    /// An entry, where there is one at that place.
+    fn get(&mut self, seq: Seq) -> Option<String> {
+        let before = seq.0.checked_sub(1)?;
+        match self {
+            Self::Played(lines) => lines.get(usize::try_from(before).ok()?).cloned(),
+            Self::Stored(ledger) => ledger.read(Seq(before), 1).ok()?.first().map(|entry| entry.as_str().to_owned()),
+        }
+    }
 }
 
 #[derive(Serialize)]
@@ -43,30 +78,59 @@ struct Answer<'a> {
 
 impl Why {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let asked = self.not.as_deref().and_then(DecisionKind::named);
-        for (at, case) in case::load_all(&self.cases.cases)?.iter().enumerate() {
-            let failed = |why| CliError::Trace { case: case.name.clone(), why };
-            let trace = Tracer::Native.trace(case).map_err(failed)?;
-            last_explanation(&case.name, &trace)?;
-            let (machine, entries) = folded(case, &trace).map_err(failed)?;
-            let now = machine.state().at;
-            let explanation = machine.explain(Boundary::RunLoopIdle, now);
-            let why_not = asked.map(|asked| machine.why_not(Boundary::RunLoopIdle, asked, now));
-            if self.json {
-                let answer = Answer { case: &case.name, explanation: &explanation, why_not };
-                say!("{}", serde_json::to_string(&answer).map_err(|why| failed(why.into()))?);
-                continue;
-            }
-            if at > 0 {
-                say!("");
-            }
-            print(case, &explanation, &entries);
-            if let Some(why_not) = &why_not {
-                print_why_not(why_not);
+        let mut is_first = true;
+        for path in &self.subjects {
+            for subject in self.subjects_at(path)? {
+                if !is_first && !self.json {
+                    say!("");
+                }
+                is_first = false;
+                self.answer(subject)?;
             }
         }
         Ok(Verdict::Well)
     }
+
+    fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
+        if SqliteFile::looks_like_one(path) {
+            return of_ledger(path, self.agent.as_deref()).map(|subject| vec![subject]);
+        }
+        case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()
+    }
+
+    fn answer(&self, mut subject: Subject) -> Result<(), CliError> {
+        let asked = self.not.as_deref().and_then(DecisionKind::named);
+        let now = subject.machine.state().at;
+        let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
+        let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
+        if self.json {
+            let answer = Answer { case: &subject.name, explanation: &explanation, why_not };
+            let text = serde_json::to_string(&answer).map_err(|why| CliError::Trace { case: subject.name.clone(), why: why.into() })?;
+            say!("{text}");
+            return Ok(());
+        }
+        print(&mut subject, &explanation);
+        if let Some(why_not) = &why_not {
+            print_why_not(why_not);
+        }
+        Ok(())
+    }
+}
+
+fn of_ledger(path: &Path, asked: Option<&str>) -> Result<Subject, CliError> {
+    let (agent, mut ledger) = to_read(path, asked)?;
+    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+    let (machine, _) = opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
+    let shows = format!("after entry {}", machine.head().seq);
+    Ok(Subject { name: agent.to_string(), shows, machine, entries: Entries::Stored(ledger) })
+}
+
+fn of_case(case: &Case) -> Result<Subject, CliError> {
+    let failed = |why| CliError::Trace { case: case.name.clone(), why };
+    let trace = Tracer::Native.trace(case).map_err(failed)?;
+    last_explanation(&case.name, &trace)?;
+    let (machine, lines) = folded(case, &trace).map_err(failed)?;
+    Ok(Subject { name: case.name.clone(), shows: case.shows().to_owned(), machine, entries: Entries::Played(lines) })
 }
 
 /// The machine that the entries of a trace give, and the entries.
@@ -84,8 +148,9 @@ fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceErr
     Ok((machine, lines))
 }
 
-fn print(case: &Case, explanation: &Explanation, entries: &[String]) {
-    say!("{}  {}", painted(STRONG, &case.name), painted(FAINT, case.shows()));
+fn print(subject: &mut Subject, explanation: &Explanation) {
+    let entries = &mut subject.entries;
+    say!("{}  {}", painted(STRONG, &subject.name), painted(FAINT, &subject.shows));
     say!("{}", explanation.sentence);
     let decision = &explanation.decision;
     for because in &decision.because {
@@ -104,10 +169,9 @@ fn print(case: &Case, explanation: &Explanation, entries: &[String]) {
 }
 
 /// An entry in a line: where it stands, its class, and as much of its record as fits.
-fn print_entry(seq: Seq, entries: &[String]) {
+fn print_entry(seq: Seq, entries: &mut Entries) {
     const WIDTH: usize = 110;
-    let at = usize::try_from(seq.0).unwrap_or(usize::MAX).saturating_sub(1);
-    let Some(line) = entries.get(at) else { return };
+    let Some(line) = entries.get(seq) else { return };
     let of = |key: &str| line.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
     let class = of("class").and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
     let record = of("record").and_then(|rest| rest.rsplit_once(",\"chain\"")).map_or("", |(record, _)| record);

@@ -76,6 +76,27 @@ fn status_tells_where_the_agent_stands_on_one_screen() {
 }
 
 #[test]
+fn why_answers_for_a_ledger_as_it_does_for_the_story_that_was_played_into_it() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = heartbeat(&path);
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    for options in [&[][..], &["--not", "Sleep"]] {
+        let of = |subject: &str| {
+            lines(&wakeful(["why", subject].iter().chain(options))).iter().skip(1).map(ToString::to_string).collect::<Vec<_>>()
+        };
+        let answer = of(&arg(&path));
+        assert!(answer.len() > 3 && answer[0].starts_with("At rest: waits for timer"), "{answer:?}");
+        assert_eq!(answer, of(&story), "{options:?}");
+    }
+    let both = wakeful(["why", &arg(&path), &story, "--json"]);
+    let answers: Vec<Value> = lines(&both).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!((&answers[0]["case"], &answers[1]["case"]), (&"default".into(), &"heartbeat".into()));
+    assert_eq!(answers[0]["explanation"], answers[1]["explanation"]);
+    drop(file);
+}
+
+#[test]
 fn status_says_from_which_snapshot_it_went_on_and_why_from_none() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
@@ -95,14 +116,14 @@ fn an_agent_is_named_where_the_file_holds_several() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
     let file = SqliteFile::open(&path).expect("it opens");
-    for command in ["status", "log", "doctor"] {
+    for command in ["status", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
         let said = format!("error: `{}` holds no agent yet: none has appended to it\n", path.display());
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
     }
     drop(observed("a", ledger(&file, "a")));
     drop(observed("b", ledger(&file, "b")));
-    for command in ["status", "log", "doctor"] {
+    for command in ["status", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
         let said = format!("error: `{}` holds 2 agents: name one of them with --agent: `a`, `b`\n", path.display());
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
