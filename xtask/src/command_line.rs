@@ -86,8 +86,7 @@ file, its length and its name, paths of one machine, registry hosts, unfinished 
 ARCHITECTURE.md, citations of the contract, and the shape of the fixture folders.
 
 A comment cites a statement of the contract as `contract 5.3`, `D4` or `I16`. A statement that neither code nor a test cites is a finding,
-unless it holds only live or stands on the list STILL_UNCITED in xtask/src/tidy/gaps.rs; one on that list that is cited meanwhile is a
-finding too, so the list only shrinks. Tests are what stands below a folder `tests` or `e2e` (scenarios and READMEs of fixtures included),
+unless it holds only live. Tests are what stands below a folder `tests` or `e2e` (scenarios and READMEs of fixtures included),
 in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, wasm and web-demo.
 
   --statements   a line per statement first: its number, the first code and the first test that cite it (`-`: none), `(live)`

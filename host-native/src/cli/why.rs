@@ -8,7 +8,7 @@ use wakeful_core::{
     entry::EntryBytes,
     explain::{Explanation, WhyNot},
     foreign,
-    host::Ledger,
+    host::{Ledger, LedgerError},
     id::Seq,
     ladder::{Boundary, DecisionKind},
     machine::{Machine, Options},
@@ -58,13 +58,13 @@ enum Entries {
 }
 
 impl Entries {
-    /// An entry, where there is one at that place.
-    fn get(&mut self, seq: Seq) -> Option<String> {
-        let before = seq.0.checked_sub(1)?;
-        match self {
-            Self::Played(lines) => lines.get(usize::try_from(before).ok()?).cloned(),
-            Self::Stored(ledger) => ledger.read(Seq(before), 1).ok()?.first().map(|entry| entry.as_str().to_owned()),
-        }
+    /// An entry; none where there is none at that place.
+    fn get(&mut self, seq: Seq) -> Result<Option<String>, LedgerError> {
+        let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
+        Ok(match self {
+            Self::Played(lines) => usize::try_from(before).ok().and_then(|at| lines.get(at).cloned()),
+            Self::Stored(ledger) => ledger.read(Seq(before), 1)?.first().map(|entry| entry.as_str().to_owned()),
+        })
     }
 }
 
@@ -171,7 +171,12 @@ fn print(subject: &mut Subject, explanation: &Explanation) {
 /// An entry in a line: where it stands, its class, and as much of its record as fits.
 fn print_entry(seq: Seq, entries: &mut Entries) {
     const WIDTH: usize = 110;
-    let Some(line) = entries.get(seq) else { return };
+    let line = match entries.get(seq) {
+        Ok(Some(line)) => line,
+        Ok(None) => return,
+        // The answer stands without it, and says so.
+        Err(why) => return say!("    entry {seq} cannot be shown: {why}"),
+    };
     let of = |key: &str| line.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
     let class = of("class").and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
     let record = of("record").and_then(|rest| rest.rsplit_once(",\"chain\"")).map_or("", |(record, _)| record);
