@@ -11,6 +11,7 @@ use alloc::{
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    derive::summary::AgentSummary,
     effect::{Effect, TurnRequest},
     entry::{EntryBytes, Head},
     explain::{Explanation, WhyNot},
@@ -21,6 +22,7 @@ use crate::{
     ladder::{Boundary, Decision, DecisionKind},
     machine::{Machine, OpenError, Options, Proposal, ProposeError},
     opening::{self, Opening},
+    past::Past,
     plane::{
         context::RuntimeFailed,
         control::Restarted,
@@ -114,9 +116,12 @@ pub trait Provider {
 
     /// Which of the active tasks are proved alive after a restart; the others become interrupted (contract 5.23). None, where nothing is
     /// said: a task in another process ends with the process that started it.
-    fn alive(&mut self, active: Vec<TaskId>) -> Vec<TaskId> {
+    ///
+    /// # Errors
+    /// Where it cannot be found out now. The agent is not taken over then, so that no task is given up that is alive.
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         drop(active);
-        Vec::new()
+        Ok(Vec::new())
     }
 
     /// The agent was stopped: lets go of what is held for it.
@@ -146,6 +151,17 @@ pub enum SchedulerError {
     /// The ledger failed; the state is as before.
     #[error(transparent)]
     Ledger(#[from] LedgerError),
+    /// The provider did not say which tasks are alive; the ledger was not taken over.
+    #[error(transparent)]
+    Provider(#[from] ProviderError),
+    /// There is no such entry.
+    #[error("there is no entry {asked}: the entries of this ledger have the numbers 1 to {ends}")]
+    NoSuchEntry {
+        /// What was asked for.
+        asked: Seq,
+        /// The newest entry.
+        ends: Seq,
+    },
     /// The folder cannot be imported.
     #[error(transparent)]
     Foreign(#[from] ForeignError),
@@ -200,6 +216,10 @@ names! {
         Conflict,
         /// The store failed.
         LedgerFailed,
+        /// The provider failed where the call needs its answer.
+        ProviderFailed,
+        /// The ledger has no such entry.
+        NoSuchEntry,
         /// The loop did not come to rest.
         Restless,
     }
@@ -223,6 +243,8 @@ impl SchedulerError {
             ) => (ErrorCode::WrongState, None),
             Self::Ledger(LedgerError::Conflict { .. }) => (ErrorCode::Conflict, None),
             Self::Ledger(LedgerError::Failed { .. }) => (ErrorCode::LedgerFailed, None),
+            Self::Provider(_) => (ErrorCode::ProviderFailed, None),
+            Self::NoSuchEntry { .. } => (ErrorCode::NoSuchEntry, None),
             Self::Foreign(why) => (ErrorCode::Malformed, why.place()),
             Self::Restless { .. } => (ErrorCode::Restless, None),
         };
@@ -283,6 +305,7 @@ pub struct Scheduler<L, C, P> {
     opening: Opening,
     /// What the provider did not do, in order, and the ledger has not taken yet.
     unsaid: VecDeque<Fact>,
+    past: Past,
     snapshot_due: Seq,
     snapshot_failed: Option<LedgerError>,
 }
@@ -296,8 +319,17 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     pub fn observe(options: Options, mut ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
         let (machine, opening) = opening::open(&options, &mut ledger)?;
         let snapshot_due = opening.snapshot.map_or(FIRST_SNAPSHOT, doubled);
-        let mut scheduler =
-            Self { machine, ledger, clock, provider, opening, unsaid: VecDeque::new(), snapshot_due, snapshot_failed: None };
+        let mut scheduler = Self {
+            machine,
+            ledger,
+            clock,
+            provider,
+            opening,
+            unsaid: VecDeque::new(),
+            past: Past::default(),
+            snapshot_due,
+            snapshot_failed: None,
+        };
         let now = scheduler.clock.now();
         if let Some(proposal) = scheduler.machine.begin(now)? {
             scheduler.commit(&proposal)?;
@@ -308,11 +340,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
     ///
     /// # Errors
-    /// As [`Scheduler::observe`].
+    /// As [`Scheduler::observe`], and where the provider cannot say which tasks are alive.
     pub fn drive(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
         let mut scheduler = Self::observe(options, ledger, clock, provider)?;
-        let active = scheduler.state().tasks.active.keys().cloned().collect();
-        let alive_task_ids = scheduler.provider.alive(active);
+        let active: Vec<TaskId> = scheduler.state().tasks.active.keys().cloned().collect();
+        let alive_task_ids = if active.is_empty() { active } else { scheduler.provider.alive(active)? };
         scheduler.propose_fact(Fact::RuntimeRestarted(Restarted { alive_task_ids }))?;
         Ok(scheduler)
     }
@@ -454,6 +486,31 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     #[must_use]
     pub fn state(&self) -> &State {
         self.machine.state()
+    }
+
+    /// The machine as it stood at an entry, to be asked and not to be driven; its own time is `state().at`. States on the way are kept, so
+    /// that going on and back from here is quick.
+    ///
+    /// # Errors
+    /// Where there is no such entry, or the ledger cannot be read, or is damaged before it.
+    pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
+        let ends = self.machine.head().seq;
+        if seq == Seq(0) || seq > ends {
+            return Err(SchedulerError::NoSuchEntry { asked: seq, ends });
+        }
+        self.past.at(self.machine.options(), &mut self.ledger, seq)
+    }
+
+    /// The agent's summary, assembled now (contract 6.4).
+    #[must_use]
+    pub fn summary(&self) -> AgentSummary {
+        self.machine.summary()
+    }
+
+    /// The state as text to store beside the log. The loop stores it by itself each time the log has doubled.
+    #[must_use]
+    pub fn snapshot(&self) -> String {
+        self.machine.snapshot()
     }
 
     /// How the ledger was opened: from which snapshot, or why from none.

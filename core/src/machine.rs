@@ -176,7 +176,18 @@ impl Machine {
         if state.control.agent_id != options.agent_id {
             return Err(SnapshotIgnored::OtherAgent(state.control.agent_id));
         }
-        Ok(Self { state, ..Self::new(options) })
+        Ok(Self::standing(options, state))
+    }
+
+    /// A machine that stands where `state` does.
+    pub(crate) fn standing(options: Options, state: State) -> Self {
+        Self { state, ..Self::new(options) }
+    }
+
+    /// What the machine was made with.
+    #[must_use]
+    pub fn options(&self) -> &Options {
+        &self.options
     }
 
     /// Whether a stored entry is the one at which the machine stands: else the snapshot that it goes on from is of another history.

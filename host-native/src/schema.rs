@@ -2,6 +2,7 @@
 
 use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
+    SCHEMA_VERSION,
     derive::summary::{AgentListEntry, AgentSummary},
     effect::Effect,
     entry::Record,
@@ -16,7 +17,7 @@ use wakeful_core::{
 
 /// Everything that crosses a boundary, so that one document defines it all.
 #[derive(JsonSchema)]
-#[schemars(title = "Wakeful payloads")]
+#[schemars(title = "Wakeful payloads", extend("version" = SCHEMA_VERSION))]
 struct Payloads {
     #[allow(dead_code)]
     fact: Fact,

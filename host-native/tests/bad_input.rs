@@ -53,7 +53,7 @@ fn a_truncated_line_is_named_with_file_line_and_column() {
     let err = replay_with("ledger/queue_entries.jsonl", |text| {
         text.replace(r#"{"message_id": "done", "status": "processed"}"#, r#"{"message_id": "done", "#)
     });
-    assert_eq!(err, "error: case: ledger/queue_entries.jsonl:3:22: EOF while parsing a value\n");
+    assert_eq!(err, "error: case: ledger/queue_entries.jsonl:3:22: EOF while parsing an object\n");
 }
 
 #[test]

@@ -1,5 +1,6 @@
 //! The binary's own tests: the command line as its users see it, and the sandbox with guests that are not ours.
 
+mod asking;
 mod bad_input;
 mod commands;
 mod folders;

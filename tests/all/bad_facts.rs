@@ -202,7 +202,7 @@ fn texts_that_are_no_facts_say_where_they_go_wrong() {
     let table = [
         ("", "EOF while parsing a value"),
         ("{", "EOF while parsing an object"),
-        ("[]", "invalid length 0"),
+        ("[]", "invalid type: sequence, expected an object"),
         ("null", "invalid type: null"),
         ("{}", "missing field `fact`"),
         (r#"{"fact":1}"#, "invalid type: integer `1`"),

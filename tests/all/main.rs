@@ -11,6 +11,7 @@ mod invariants;
 mod ledgers;
 mod numbers;
 mod outbox;
+mod past;
 mod properties;
 mod round_trips;
 mod scenarios;

@@ -1,6 +1,7 @@
 //! The decision: kind, reason, evidence; made from the ladder's answer in one place (contract 7.4).
 
 use alloc::{string::String, vec::Vec};
+use core::fmt;
 
 use serde::{Deserialize, Serialize};
 
@@ -37,6 +38,13 @@ pub enum DecisionKind {
     Stop,
     /// Nothing to do at this boundary.
     Noop,
+}
+
+impl fmt::Display for DecisionKind {
+    /// The name on the wire.
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Debug::fmt(self, f)
+    }
 }
 
 impl DecisionKind {

@@ -93,7 +93,7 @@ fn check(case: &Case, tracers: &mut [Tracer]) -> Result<Row, CliError> {
             CaseKind::Story(..) => "story",
         },
         steps: first.map_or(0, |trace| trace.steps.len()),
-        decision: summary.as_ref().map_or_else(String::new, |summary| format!("{:?}", summary.decision.kind)),
+        decision: summary.as_ref().map_or_else(String::new, |summary| summary.decision.kind.to_string()),
         head: summary.map_or_else(String::new, |summary| {
             let chain = summary.head.chain.to_string();
             format!("{}@{}", summary.head.seq, chain.get(..8).unwrap_or_default())

@@ -120,7 +120,7 @@ fn print(case: &str, shows: &str, explained: &Explained) {
     let decision = &explained.decision;
     say!("{}  {}", painted(STRONG, case), painted(FAINT, shows));
     say!("{}", explained.sentence);
-    say!("{} ({}), by rule {}", painted(STRONG, &format!("{:?}", decision.kind)), decision.reason, decision.rule);
+    say!("{} ({}), by rule {}", painted(STRONG, &decision.kind.to_string()), decision.reason, decision.rule);
     let about = [
         ("message", decision.message_id.as_ref().map(ToString::to_string)),
         ("work item", decision.work_item_id.as_ref().map(ToString::to_string)),

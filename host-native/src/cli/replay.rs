@@ -91,7 +91,7 @@ fn print(rows: &[Row]) {
     let mut table = style::table(&["case", "decision", "reason", "rule", ""]);
     for row in rows {
         let (kind, reason, rule) =
-            row.decision().map_or_else(Default::default, |decision| (format!("{:?}", decision.kind), decision.reason, decision.rule));
+            row.decision().map_or_else(Default::default, |decision| (decision.kind.to_string(), decision.reason, decision.rule));
         let mark = match row.ok {
             Some(true) => style::painted(style::GOOD, "as expected"),
             Some(false) => style::painted(style::BAD, "differs"),

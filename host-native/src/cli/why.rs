@@ -165,7 +165,7 @@ fn print(subject: &mut Subject, explanation: &Explanation) {
     for (owed, rule) in held {
         say!("  held back by {rule}: {} {}", word(owed.kind), owed.id);
     }
-    say!("  {}", painted(FAINT, &format!("decision {:?}, rule {}", decision.kind, decision.rule)));
+    say!("  {}", painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule)));
 }
 
 /// An entry in a line: where it stands, its class, and as much of its record as fits.

@@ -3,7 +3,13 @@
 mod native;
 
 pub use native::Native;
-use wakeful_core::{host::ErrorReport, ladder::Boundary, machine::Options, time::Timestamp};
+use wakeful_core::{
+    host::ErrorReport,
+    id::Seq,
+    ladder::{Boundary, DecisionKind},
+    machine::Options,
+    time::Timestamp,
+};
 
 use crate::sandbox::GuestError;
 
@@ -35,6 +41,12 @@ pub trait Engine {
     /// Where it cannot be opened.
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError>;
 
+    /// Reads what other writers appended since; says how many entries that were.
+    ///
+    /// # Errors
+    /// Where the ledger fails, is damaged, or is of another history.
+    fn catch_up(&mut self) -> Result<u64, EngineError>;
+
     /// Takes a `Fact` in JSON text: `Receipt`.
     ///
     /// # Errors
@@ -65,15 +77,57 @@ pub trait Engine {
     /// Where the ledger was not opened.
     fn explain(&mut self, boundary: Boundary) -> Result<String, EngineError>;
 
+    /// As [`Engine::explain`], after an entry and at its instant: `Explanation`.
+    ///
+    /// # Errors
+    /// Where there is no such entry, or the ledger fails.
+    fn explain_at(&mut self, boundary: Boundary, seq: Seq) -> Result<String, EngineError>;
+
+    /// What would have to change for a decision of this kind: `WhyNot`.
+    ///
+    /// # Errors
+    /// Where the ledger was not opened.
+    fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError>;
+
+    /// As [`Engine::why_not`], after an entry and at its instant: `WhyNot`.
+    ///
+    /// # Errors
+    /// As [`Engine::explain_at`].
+    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError>;
+
+    /// The agent's summary, assembled now: `AgentSummary`.
+    ///
+    /// # Errors
+    /// Where the ledger was not opened.
+    fn summary(&mut self) -> Result<String, EngineError>;
+
     /// The state.
     ///
     /// # Errors
     /// Where the ledger was not opened.
     fn state(&mut self) -> Result<String, EngineError>;
 
+    /// The state after an entry. States on the way are kept, so that going on and back from there is quick.
+    ///
+    /// # Errors
+    /// As [`Engine::explain_at`].
+    fn state_at(&mut self, seq: Seq) -> Result<String, EngineError>;
+
+    /// The state to store beside the ledger: `Snapshot`.
+    ///
+    /// # Errors
+    /// Where the ledger was not opened.
+    fn snapshot(&mut self) -> Result<String, EngineError>;
+
     /// When to step again.
     ///
     /// # Errors
     /// Where the ledger was not opened.
     fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError>;
+
+    /// The version of the JSON Schema that its payloads follow.
+    ///
+    /// # Errors
+    /// Where the engine has broken down.
+    fn schema_version(&mut self) -> Result<String, EngineError>;
 }

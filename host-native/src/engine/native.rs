@@ -1,10 +1,12 @@
 //! The native core behind the engine trait.
 
 use wakeful_core::{
+    SCHEMA_VERSION,
     foreign::Folder,
     host::{Clock, Ledger, Provider, Scheduler, SchedulerError},
+    id::Seq,
     json,
-    ladder::Boundary,
+    ladder::{Boundary, DecisionKind},
     machine::{Options, ProposeError},
     time::Timestamp,
 };
@@ -44,6 +46,10 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
         Ok(json::write(&scheduler.state().head))
     }
 
+    fn catch_up(&mut self) -> Result<u64, EngineError> {
+        self.scheduler()?.catch_up().map_err(refused)
+    }
+
     fn propose(&mut self, fact: &str) -> Result<String, EngineError> {
         self.scheduler()?.propose(fact).map(|receipt| json::write(&receipt)).map_err(refused)
     }
@@ -65,11 +71,41 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
         Ok(json::write(&self.scheduler()?.explain(boundary)))
     }
 
+    fn explain_at(&mut self, boundary: Boundary, seq: Seq) -> Result<String, EngineError> {
+        let then = self.scheduler()?.at(seq).map_err(refused)?;
+        Ok(json::write(&then.explain(boundary, then.state().at)))
+    }
+
+    fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError> {
+        Ok(json::write(&self.scheduler()?.why_not(boundary, asked)))
+    }
+
+    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError> {
+        let then = self.scheduler()?.at(seq).map_err(refused)?;
+        Ok(json::write(&then.why_not(boundary, asked, then.state().at)))
+    }
+
+    fn summary(&mut self) -> Result<String, EngineError> {
+        Ok(json::write(&self.scheduler()?.summary()))
+    }
+
     fn state(&mut self) -> Result<String, EngineError> {
         Ok(json::write(self.scheduler()?.state()))
     }
 
+    fn state_at(&mut self, seq: Seq) -> Result<String, EngineError> {
+        Ok(json::write(self.scheduler()?.at(seq).map_err(refused)?.state()))
+    }
+
+    fn snapshot(&mut self) -> Result<String, EngineError> {
+        Ok(self.scheduler()?.snapshot())
+    }
+
     fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError> {
         Ok(self.scheduler()?.next_wake())
+    }
+
+    fn schema_version(&mut self) -> Result<String, EngineError> {
+        Ok(SCHEMA_VERSION.to_owned())
     }
 }

@@ -65,9 +65,9 @@ impl Provider for ScriptedProvider {
         Ok(())
     }
 
-    fn alive(&mut self, active: Vec<TaskId>) -> Vec<TaskId> {
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         let player = self.player.borrow();
-        active.into_iter().filter(|task| player.tells_end_of(task)).collect()
+        Ok(active.into_iter().filter(|task| player.tells_end_of(task)).collect())
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {

@@ -4,7 +4,7 @@ use wakeful_core::{
     effect::TurnRequest,
     entry::{Chain, EntryBytes, Head},
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq},
+    id::{MessageId, RunId, Seq, TaskId},
     json,
     plane::turn::AbortReason,
 };
@@ -29,6 +29,8 @@ pub struct Calls {
     pub append: u64,
     /// `ledger.read`.
     pub read: u64,
+    /// `ledger.load-snapshot` and `ledger.store-snapshot`.
+    pub snapshot: u64,
     /// `clock.now`.
     pub now: u64,
     /// All functions of `provider`.
@@ -50,7 +52,7 @@ impl<L, C, P> Lent<L, C, P> {
     }
 
     /// Calls the provider.
-    fn provider(&mut self, call: impl FnOnce(&mut P) -> Result<(), String>) -> wasmtime::Result<Result<(), String>> {
+    fn provider<T>(&mut self, call: impl FnOnce(&mut P) -> Result<T, String>) -> wasmtime::Result<Result<T, String>> {
         self.meter.host_call()?;
         self.calls.provider += 1;
         let answer = call(&mut self.provider);
@@ -89,11 +91,10 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         self.meter.host_call()?;
         self.meter.payload(batch.iter().map(String::len).sum())?;
         self.calls.append += 1;
-        let Some(chain) = Chain::parse(&expected.chain) else {
-            let message = format!("the guest expects a head with the chain `{}`, which is none", expected.chain);
-            return Ok(Err(ledger::LedgerError::Failed(message)));
+        let head = match head_of(&expected) {
+            Ok(head) => head,
+            Err(why) => return Ok(Err(why)),
         };
-        let head = Head { seq: Seq(expected.seq), chain };
         let batch: Vec<EntryBytes> = batch.into_iter().map(EntryBytes::from_stored).collect();
         let answer = self.ledger.append(&head, &batch).map_err(ledger_error);
         self.meter.host_returned()?;
@@ -115,6 +116,30 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         self.meter.host_returned()?;
         Ok(Ok(page.iter().map(|entry| entry.as_str().to_owned()).collect()))
     }
+
+    fn load_snapshot(&mut self) -> wasmtime::Result<Result<Option<String>, ledger::LedgerError>> {
+        self.meter.host_call()?;
+        self.calls.snapshot += 1;
+        let stored = self.ledger.load_snapshot().map_err(ledger_error);
+        self.meter.host_returned()?;
+        // A state that has grown beyond what may cross is no reason to give its agent up: its ledger crosses in pages.
+        Ok(stored.map(|stored| stored.filter(|text| self.meter.payload(text.len()).is_ok())))
+    }
+
+    fn store_snapshot(&mut self, head: ledger::Head, snapshot: String) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
+        self.meter.host_call()?;
+        self.meter.payload(snapshot.len())?;
+        self.calls.snapshot += 1;
+        let answer = head_of(&head).and_then(|head| self.ledger.store_snapshot(&head, &|| snapshot.clone()).map_err(ledger_error));
+        self.meter.host_returned()?;
+        Ok(answer)
+    }
+}
+
+fn head_of(head: &ledger::Head) -> Result<Head, ledger::LedgerError> {
+    let chain = Chain::parse(&head.chain)
+        .ok_or_else(|| ledger::LedgerError::Failed(format!("the guest names a head with the chain `{}`, which is none", head.chain)))?;
+    Ok(Head { seq: Seq(head.seq), chain })
 }
 
 fn ledger_error(why: LedgerError) -> ledger::LedgerError {
@@ -156,6 +181,13 @@ impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
             let reason: AbortReason = json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
             done(provider.abort_turn(&RunId::from(run_id), reason))
         })
+    }
+
+    fn alive(&mut self, task_ids: Vec<String>) -> wasmtime::Result<Result<Vec<String>, String>> {
+        self.meter.payload(task_ids.iter().map(String::len).sum())?;
+        let active = task_ids.into_iter().map(TaskId::from).collect();
+        let alive = self.provider(|provider| provider.alive(active).map_err(|why| why.message))?;
+        Ok(alive.map(|alive| alive.iter().map(ToString::to_string).collect()))
     }
 
     fn release(&mut self) -> wasmtime::Result<Result<(), String>> {

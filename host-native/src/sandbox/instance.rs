@@ -2,8 +2,9 @@
 
 use wakeful_core::{
     host::{Clock, ErrorCode, ErrorPlace, ErrorReport, Ledger, Provider},
+    id::Seq,
     json,
-    ladder::Boundary,
+    ladder::{Boundary, DecisionKind},
     machine::Options,
     time::Timestamp,
 };
@@ -117,6 +118,12 @@ impl Crossing for String {
     }
 }
 
+impl Crossing for u64 {
+    fn bytes(&self) -> usize {
+        0
+    }
+}
+
 impl Crossing for Option<i64> {
     fn bytes(&self) -> usize {
         0
@@ -132,6 +139,8 @@ fn report(why: agent::Error) -> ErrorReport {
             agent::ErrorCode::WrongState => ErrorCode::WrongState,
             agent::ErrorCode::Conflict => ErrorCode::Conflict,
             agent::ErrorCode::LedgerFailed => ErrorCode::LedgerFailed,
+            agent::ErrorCode::ProviderFailed => ErrorCode::ProviderFailed,
+            agent::ErrorCode::NoSuchEntry => ErrorCode::NoSuchEntry,
             agent::ErrorCode::Restless => ErrorCode::Restless,
         },
         message: why.message,
@@ -147,6 +156,10 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
         };
         let options = json::write(options);
         self.call(&options, |agent, store| agent.call_open(store, &options, mode))
+    }
+
+    fn catch_up(&mut self) -> Result<u64, EngineError> {
+        self.call("", |agent, store| agent.call_catch_up(store))
     }
 
     fn propose(&mut self, fact: &str) -> Result<String, EngineError> {
@@ -169,12 +182,40 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
         self.call("", |agent, store| agent.call_explain(store, &boundary.to_string()))
     }
 
+    fn explain_at(&mut self, boundary: Boundary, seq: Seq) -> Result<String, EngineError> {
+        self.call("", |agent, store| agent.call_explain_at(store, &boundary.to_string(), seq.0))
+    }
+
+    fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError> {
+        self.call("", |agent, store| agent.call_why_not(store, &boundary.to_string(), &asked.to_string()))
+    }
+
+    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError> {
+        self.call("", |agent, store| agent.call_why_not_at(store, &boundary.to_string(), &asked.to_string(), seq.0))
+    }
+
+    fn summary(&mut self) -> Result<String, EngineError> {
+        self.call("", |agent, store| agent.call_summary(store))
+    }
+
     fn state(&mut self) -> Result<String, EngineError> {
         self.call("", |agent, store| agent.call_state(store))
+    }
+
+    fn state_at(&mut self, seq: Seq) -> Result<String, EngineError> {
+        self.call("", |agent, store| agent.call_state_at(store, seq.0))
+    }
+
+    fn snapshot(&mut self) -> Result<String, EngineError> {
+        self.call("", |agent, store| agent.call_snapshot(store))
     }
 
     fn next_wake(&mut self) -> Result<Option<Timestamp>, EngineError> {
         let at = self.call("", |agent, store| agent.call_next_wake(store))?;
         Ok(at.map(Timestamp::from_nanos))
+    }
+
+    fn schema_version(&mut self) -> Result<String, EngineError> {
+        self.call("", |agent, store| Ok(Ok(agent.call_schema_version(store)?)))
     }
 }

@@ -136,8 +136,8 @@ impl Provider for Patient {
         Ok(())
     }
 
-    fn alive(&mut self, active: Vec<TaskId>) -> Vec<TaskId> {
-        active
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
+        Ok(active)
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {

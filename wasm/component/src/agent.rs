@@ -3,11 +3,12 @@
 use std::cell::RefCell;
 
 use wakeful_core::{
+    SCHEMA_VERSION,
     foreign::Folder,
     host::{ErrorCode, ErrorPlace, ErrorReport, Scheduler, SchedulerError},
+    id::Seq,
     json::{self, JsonError},
-    ladder::Boundary,
-    machine::{Options, ProposeError},
+    machine::{Machine, Options, ProposeError},
 };
 
 use crate::{
@@ -38,12 +39,16 @@ impl Guest for Component {
         Ok(head)
     }
 
+    fn catch_up() -> Result<u64, Error> {
+        with_agent(Agent::catch_up)
+    }
+
     fn propose(fact: String) -> Result<String, Error> {
         with_agent(|agent| Ok(json::write(&agent.propose(&fact)?)))
     }
 
     fn step(boundary: String) -> Result<String, Error> {
-        let boundary = boundary_of(&boundary)?;
+        let boundary = name(&boundary)?;
         with_agent(|agent| Ok(json::write(&agent.step(boundary)?)))
     }
 
@@ -62,16 +67,47 @@ impl Guest for Component {
     }
 
     fn explain(boundary: String) -> Result<String, Error> {
-        let boundary = boundary_of(&boundary)?;
+        let boundary = name(&boundary)?;
         with_agent(|agent| Ok(json::write(&agent.explain(boundary))))
+    }
+
+    fn explain_at(boundary: String, seq: u64) -> Result<String, Error> {
+        let boundary = name(&boundary)?;
+        at(seq, |then| json::write(&then.explain(boundary, then.state().at)))
+    }
+
+    fn why_not(boundary: String, decision: String) -> Result<String, Error> {
+        let (boundary, asked) = (name(&boundary)?, name(&decision)?);
+        with_agent(|agent| Ok(json::write(&agent.why_not(boundary, asked))))
+    }
+
+    fn why_not_at(boundary: String, decision: String, seq: u64) -> Result<String, Error> {
+        let (boundary, asked) = (name(&boundary)?, name(&decision)?);
+        at(seq, |then| json::write(&then.why_not(boundary, asked, then.state().at)))
+    }
+
+    fn summary() -> Result<String, Error> {
+        with_agent(|agent| Ok(json::write(&agent.summary())))
     }
 
     fn state() -> Result<String, Error> {
         with_agent(|agent| Ok(json::write(agent.state())))
     }
 
+    fn state_at(seq: u64) -> Result<String, Error> {
+        at(seq, |then| json::write(then.state()))
+    }
+
+    fn snapshot() -> Result<String, Error> {
+        with_agent(|agent| Ok(agent.snapshot()))
+    }
+
     fn next_wake() -> Result<Option<i64>, Error> {
         with_agent(|agent| Ok(agent.next_wake().map(wakeful_core::time::Timestamp::as_nanos)))
+    }
+
+    fn schema_version() -> String {
+        SCHEMA_VERSION.to_owned()
     }
 }
 
@@ -82,12 +118,17 @@ fn with_agent<T>(call: impl FnOnce(&mut Agent) -> Result<T, SchedulerError>) -> 
     })
 }
 
+/// Asks the machine as it stood at an entry.
+fn at<T>(seq: u64, ask: impl FnOnce(Machine) -> T) -> Result<T, Error> {
+    with_agent(|agent| agent.at(Seq(seq)).map(ask))
+}
+
 fn read<T: for<'de> serde::Deserialize<'de>>(text: &str) -> Result<T, Error> {
     json::read(text).map_err(malformed)
 }
 
-/// A boundary stands alone, as text without quotes.
-fn boundary_of(name: &str) -> Result<Boundary, Error> {
+/// A name stands alone, as text without quotes.
+fn name<T: for<'de> serde::Deserialize<'de>>(name: &str) -> Result<T, Error> {
     read(&json::write(&name))
 }
 
@@ -105,6 +146,8 @@ fn error(why: SchedulerError) -> Error {
             ErrorCode::WrongState => Code::WrongState,
             ErrorCode::Conflict => Code::Conflict,
             ErrorCode::LedgerFailed => Code::LedgerFailed,
+            ErrorCode::ProviderFailed => Code::ProviderFailed,
+            ErrorCode::NoSuchEntry => Code::NoSuchEntry,
             ErrorCode::Restless => Code::Restless,
         },
         message,

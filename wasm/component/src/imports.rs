@@ -4,7 +4,7 @@ use wakeful_core::{
     effect::TurnRequest,
     entry::{EntryBytes, Head},
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq},
+    id::{MessageId, RunId, Seq, TaskId},
     json,
     plane::turn::AbortReason,
     time::Timestamp,
@@ -17,15 +17,26 @@ pub(crate) struct HostLedger;
 
 impl Ledger for HostLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
-        let head = ledger::Head { seq: expected.seq.0, chain: expected.chain.to_string() };
         let lines: Vec<String> = batch.iter().map(|entry| entry.as_str().to_owned()).collect();
-        ledger::append(&head, &lines).map_err(ledger_error)
+        ledger::append(&head_of(expected), &lines).map_err(ledger_error)
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         let lines = ledger::read(after.0, limit).map_err(ledger_error)?;
         Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
     }
+
+    fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
+        ledger::load_snapshot().map_err(ledger_error)
+    }
+
+    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+        ledger::store_snapshot(&head_of(head), &write()).map_err(ledger_error)
+    }
+}
+
+fn head_of(head: &Head) -> ledger::Head {
+    ledger::Head { seq: head.seq.0, chain: head.chain.to_string() }
 }
 
 fn ledger_error(why: ledger::LedgerError) -> LedgerError {
@@ -64,11 +75,21 @@ impl Provider for HostProvider {
         done(provider::abort_turn(run.as_str(), &reason.to_string()))
     }
 
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
+        let active: Vec<String> = active.iter().map(ToString::to_string).collect();
+        let alive = provider::alive(&active).map_err(failed)?;
+        Ok(alive.into_iter().map(TaskId::from).collect())
+    }
+
     fn release(&mut self) -> Result<(), ProviderError> {
         done(provider::release())
     }
 }
 
 fn done(answer: Result<(), String>) -> Result<(), ProviderError> {
-    answer.map_err(|message| ProviderError { message })
+    answer.map_err(failed)
+}
+
+fn failed(message: String) -> ProviderError {
+    ProviderError { message }
 }

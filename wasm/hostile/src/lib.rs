@@ -27,6 +27,10 @@ impl Guest for Hostile {
         misdeed::commit(&fact)
     }
 
+    fn catch_up() -> Result<u64, Error> {
+        unable()
+    }
+
     fn step(_: String) -> Result<String, Error> {
         unable()
     }
@@ -47,12 +51,40 @@ impl Guest for Hostile {
         unable()
     }
 
+    fn explain_at(_: String, _: u64) -> Result<String, Error> {
+        unable()
+    }
+
+    fn why_not(_: String, _: String) -> Result<String, Error> {
+        unable()
+    }
+
+    fn why_not_at(_: String, _: String, _: u64) -> Result<String, Error> {
+        unable()
+    }
+
+    fn summary() -> Result<String, Error> {
+        unable()
+    }
+
     fn state() -> Result<String, Error> {
+        unable()
+    }
+
+    fn state_at(_: u64) -> Result<String, Error> {
+        unable()
+    }
+
+    fn snapshot() -> Result<String, Error> {
         unable()
     }
 
     fn next_wake() -> Result<Option<i64>, Error> {
         unable()
+    }
+
+    fn schema_version() -> String {
+        String::new()
     }
 }
 

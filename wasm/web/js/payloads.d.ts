@@ -898,7 +898,15 @@ export type Recoverability = "recoverable" | "weak" | "explicit_no_fallback";
  * What kind of error it is.
  */
 export type ErrorCode =
-  "cannot_open" | "malformed" | "too_large" | "wrong_state" | "conflict" | "ledger_failed" | "restless";
+  | "cannot_open"
+  | "malformed"
+  | "too_large"
+  | "wrong_state"
+  | "conflict"
+  | "ledger_failed"
+  | "provider_failed"
+  | "no_such_entry"
+  | "restless";
 
 export interface Payloads {
   [k: string]: unknown;

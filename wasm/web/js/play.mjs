@@ -32,6 +32,7 @@ function playStory(guest, story, look) {
       interject: () => {},
       yieldTurn: () => {},
       abortTurn: (runId, reason) => player.abortTurn(runId, reason),
+      alive: (taskIds) => player.alive(taskIds),
       release: () => player.release(),
     };
     const host = { ledger: recorder.ledger, clock: { now: () => player.now() }, provider };

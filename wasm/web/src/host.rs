@@ -6,7 +6,7 @@ use wakeful_core::{
     effect::TurnRequest,
     entry::{EntryBytes, Head},
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq},
+    id::{MessageId, RunId, Seq, TaskId},
     plane::turn::AbortReason,
     time::Timestamp,
 };
@@ -36,6 +36,10 @@ extern "C" {
     fn append_batch(this: &JsLedger, expected: &JsValue, batch: &js_sys::Array) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, js_name = read)]
     fn read_after(this: &JsLedger, after: f64, limit: u32) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = loadSnapshot)]
+    fn load(this: &JsLedger) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = storeSnapshot)]
+    fn store(this: &JsLedger, head: &JsValue, snapshot: &str) -> Result<JsValue, JsValue>;
 
     /// What time it is: `Clock` in TypeScript.
     #[wasm_bindgen(typescript_type = "Clock")]
@@ -54,6 +58,8 @@ extern "C" {
     fn end_after_round(this: &JsProvider, run: &str) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, js_name = abortTurn)]
     fn abort(this: &JsProvider, run: &str, reason: &JsValue) -> Result<JsValue, JsValue>;
+    #[wasm_bindgen(method, catch, js_name = alive)]
+    fn which_alive(this: &JsProvider, active: &js_sys::Array) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, js_name = release)]
     fn let_go(this: &JsProvider) -> Result<JsValue, JsValue>;
 }
@@ -75,10 +81,42 @@ impl Ledger for JsLedger {
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         // A ledger position is far below 2^53, so a number carries it whole.
         let page = self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
-        let not_lines = || LedgerError::Failed { message: "`ledger.read` must return an array of strings, the stored lines".into() };
-        let page = page.dyn_into::<js_sys::Array>().map_err(|_| not_lines())?;
-        page.iter().map(|line| line.as_string().map(EntryBytes::from_stored).ok_or_else(not_lines)).collect()
+        let lines = strings(page).ok_or_else(|| failed("`ledger.read` must return an array of strings, the stored lines"))?;
+        Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
     }
+
+    fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
+        if !has(self, "loadSnapshot") {
+            return Ok(None);
+        }
+        let stored = self.load().map_err(|thrown| ledger_error(&thrown))?;
+        if stored.is_undefined() || stored.is_null() {
+            return Ok(None);
+        }
+        stored.as_string().map(Some).ok_or_else(|| failed("`ledger.loadSnapshot` must return a string, or undefined where there is none"))
+    }
+
+    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+        if !has(self, "storeSnapshot") {
+            return Ok(());
+        }
+        let stored = object(head).and_then(|head| self.store(&head, &write()));
+        stored.and_then(|answer| no_promise("ledger.storeSnapshot", answer)).map_err(|thrown| ledger_error(&thrown))
+    }
+}
+
+fn failed(message: &str) -> LedgerError {
+    LedgerError::Failed { message: message.into() }
+}
+
+/// Whether a host's object has this optional method.
+fn has(object: &JsValue, method: &str) -> bool {
+    js_sys::Reflect::get(object, &method.into()).is_ok_and(|method| method.is_function())
+}
+
+/// An array of strings and of nothing else.
+fn strings(value: JsValue) -> Option<Vec<String>> {
+    value.dyn_into::<js_sys::Array>().ok()?.iter().map(|text| text.as_string()).collect()
 }
 
 /// A ledger says that another writer was first with an `Error` whose `code` is "conflict" and whose `found` is where it ends.
@@ -160,6 +198,16 @@ impl Provider for JsProvider {
 
     fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
         done("provider.abortTurn", object(&reason).and_then(|reason| self.abort(run.as_str(), &reason)))
+    }
+
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
+        if !has(self, "alive") {
+            return Ok(Vec::new());
+        }
+        let active: js_sys::Array = active.iter().map(|task| JsValue::from_str(task.as_str())).collect();
+        let alive = self.which_alive(&active).map_err(|thrown| ProviderError { message: words(&thrown) })?;
+        let alive = strings(alive).ok_or_else(|| ProviderError { message: "`provider.alive` must return an array of task ids".into() })?;
+        Ok(alive.into_iter().map(TaskId::from).collect())
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {

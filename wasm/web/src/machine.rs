@@ -148,7 +148,7 @@ impl Machine {
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
         let boundary: Boundary = read("boundary", boundary)?;
-        object(&self.inner.explain(boundary, instant(now)))
+        parsed(&self.inner.explain(boundary, instant(now)))
     }
 
     /// As `explain`, with the explanation as the core's exact text.

@@ -132,6 +132,13 @@ impl Player {
     pub fn abort_turn(&mut self, run: String, reason: &str) {
         self.inner.abort_turn(&RunId::from(run), reason);
     }
+
+    /// Plays the provider: which of these tasks are alive after a restart, namely those whose end the story still tells.
+    #[must_use]
+    pub fn alive(&self, active: Vec<String>) -> Vec<String> {
+        active.into_iter().filter(|task| self.inner.tells_end_of(&task.as_str().into())).collect()
+    }
+
     /// Plays the provider: it lets go of all that it holds.
     pub fn release(&mut self) {
         self.inner.release();

@@ -5,9 +5,10 @@ use std::cell::{RefCell, RefMut};
 use wakeful_core::{
     foreign::Folder,
     host::{self, ErrorCode, ErrorReport, SchedulerError},
+    id::Seq,
     json,
-    ladder::Boundary,
-    machine::Options,
+    ladder::{Boundary, DecisionKind},
+    machine::{Machine, Options},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
@@ -65,6 +66,22 @@ impl Scheduler {
         })?;
         self.clock.read()?;
         Ok(inner)
+    }
+
+    /// The machine as it stood at an entry.
+    fn at(&self, seq: f64) -> Result<Machine, JsValue> {
+        // What is no position at all becomes 0, which no entry has.
+        self.call()?.at(Seq(seq as u64)).map_err(failure)
+    }
+
+    /// Reads what other writers appended since, and gives how many entries that were. Call it after a `conflict`, then say the same again.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the ledger cannot be read, is damaged, or is of another history.
+    #[wasm_bindgen(js_name = catchUp)]
+    pub fn catch_up(&self) -> Result<f64, JsValue> {
+        // A count of entries is far below 2^53, so a number carries it whole.
+        Ok(self.call()?.catch_up().map_err(failure)? as f64)
     }
 
     /// Takes a fact in JSON text.
@@ -150,7 +167,7 @@ impl Scheduler {
     #[wasm_bindgen(unchecked_return_type = "Replay")]
     pub fn replay(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
         let folder: Folder = read("folder", files)?;
-        object(&self.call()?.replay(&folder).map_err(failure)?)
+        parsed(&self.call()?.replay(&folder).map_err(failure)?)
     }
 
     /// As `replay`, with the answer as the core's exact text.
@@ -170,7 +187,7 @@ impl Scheduler {
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
         let boundary: Boundary = read("boundary", boundary)?;
-        object(&self.call()?.explain(boundary))
+        parsed(&self.call()?.explain(boundary))
     }
 
     /// As `explain`, with the explanation as the core's exact text.
@@ -181,6 +198,136 @@ impl Scheduler {
     pub fn explain_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<String, JsValue> {
         let boundary: Boundary = read("boundary", boundary)?;
         Ok(json::write(&self.call()?.explain(boundary)))
+    }
+
+    /// Explains what would have been decided after an entry, at its instant. Appends nothing.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the boundary has no such name, there is no such entry, or the ledger cannot be read.
+    #[wasm_bindgen(js_name = explainAt, unchecked_return_type = "Explanation")]
+    pub fn explain_at(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, seq: f64) -> Result<JsValue, JsValue> {
+        let boundary: Boundary = read("boundary", boundary)?;
+        let then = self.at(seq)?;
+        parsed(&then.explain(boundary, then.state().at))
+    }
+
+    /// As `explainAt`, with the explanation as the core's exact text.
+    ///
+    /// # Errors
+    /// As `explainAt`.
+    #[wasm_bindgen(js_name = explainAtText)]
+    pub fn explain_at_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        seq: f64,
+    ) -> Result<String, JsValue> {
+        let boundary: Boundary = read("boundary", boundary)?;
+        let then = self.at(seq)?;
+        Ok(json::write(&then.explain(boundary, then.state().at)))
+    }
+
+    /// What would have to change for a decision of this kind. Appends nothing.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the boundary or the decision has no such name.
+    #[wasm_bindgen(js_name = whyNot, unchecked_return_type = "WhyNot")]
+    pub fn why_not(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
+    ) -> Result<JsValue, JsValue> {
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        parsed(&self.call()?.why_not(boundary, asked))
+    }
+
+    /// As `whyNot`, as the core's exact text.
+    ///
+    /// # Errors
+    /// As `whyNot`.
+    #[wasm_bindgen(js_name = whyNotText)]
+    pub fn why_not_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
+    ) -> Result<String, JsValue> {
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        Ok(json::write(&self.call()?.why_not(boundary, asked)))
+    }
+
+    /// What would have had to change after an entry, at its instant. Appends nothing.
+    ///
+    /// # Errors
+    /// As `explainAt` and `whyNot`.
+    #[wasm_bindgen(js_name = whyNotAt, unchecked_return_type = "WhyNot")]
+    pub fn why_not_at(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
+        seq: f64,
+    ) -> Result<JsValue, JsValue> {
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        let then = self.at(seq)?;
+        parsed(&then.why_not(boundary, asked, then.state().at))
+    }
+
+    /// As `whyNotAt`, as the core's exact text.
+    ///
+    /// # Errors
+    /// As `whyNotAt`.
+    #[wasm_bindgen(js_name = whyNotAtText)]
+    pub fn why_not_at_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
+        seq: f64,
+    ) -> Result<String, JsValue> {
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        let then = self.at(seq)?;
+        Ok(json::write(&then.why_not(boundary, asked, then.state().at)))
+    }
+
+    /// The agent's summary, assembled now.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` inside another call.
+    #[wasm_bindgen(unchecked_return_type = "AgentSummary")]
+    pub fn summary(&self) -> Result<JsValue, JsValue> {
+        parsed(&self.call()?.summary())
+    }
+
+    /// As `summary`, as the core's exact text.
+    ///
+    /// # Errors
+    /// As `summary`.
+    #[wasm_bindgen(js_name = summaryText)]
+    pub fn summary_text(&self) -> Result<String, JsValue> {
+        Ok(json::write(&self.call()?.summary()))
+    }
+
+    /// The state as text to store beside the ledger. A ledger that has `storeSnapshot` is given it each time it has doubled.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` inside another call.
+    pub fn snapshot(&self) -> Result<String, JsValue> {
+        Ok(self.call()?.snapshot())
+    }
+
+    /// The state after an entry. States on the way are kept, so that going on and back from there is quick.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
+    #[wasm_bindgen(js_name = stateAt, unchecked_return_type = "State")]
+    pub fn state_at(&self, seq: f64) -> Result<JsValue, JsValue> {
+        parsed(self.at(seq)?.state())
+    }
+
+    /// As `stateAt`, as the core's exact text.
+    ///
+    /// # Errors
+    /// As `stateAt`.
+    #[wasm_bindgen(js_name = stateAtText)]
+    pub fn state_at_text(&self, seq: f64) -> Result<String, JsValue> {
+        Ok(json::write(self.at(seq)?.state()))
     }
 
     /// The earliest instant at which a step would find something new, in nanoseconds since the epoch.

@@ -7,7 +7,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &'static str = r#"
 import type {
-  AbortReason, Answer, Boundary, Decision, Effect, ErrorCode, ErrorPlace, Explanation, Head, Options, Receipt, Replay, StepReport, TurnRequest,
+  AbortReason, AgentSummary, Answer, Boundary, Decision, DecisionKind, Effect, ErrorCode, ErrorPlace, Explanation, Head, Options, Receipt, Replay,
+  StepReport, TurnRequest, WhyNot,
 } from "./payloads.js";
 
 /** Any JSON value. */
@@ -37,6 +38,10 @@ export interface Ledger {
   append(expected: Head, batch: string[]): void;
   /** Up to `limit` lines after the position `after`, in order; empty at the end. */
   read(after: number, limit: number): string[];
+  /** The newest snapshot that was stored, as it was written. A ledger without this method is read from its first entry. */
+  loadSnapshot?(): string | undefined;
+  /** Keeps a snapshot made at `head`, each time the ledger has doubled; older ones may go. Where it throws, nothing is lost but time. */
+  storeSnapshot?(head: Head, snapshot: string): void;
 }
 
 /** What time it is. */
@@ -51,6 +56,11 @@ export interface Provider {
   interject(runId: string, messageId: string): void;
   yieldTurn(runId: string): void;
   abortTurn(runId: string, reason: AbortReason): void;
+  /**
+   * Which of these active tasks are proved alive, asked when an agent is driven; the others become interrupted. Without this method none is.
+   * Where it throws, the agent is not taken over.
+   */
+  alive?(taskIds: string[]): string[];
   release(): void;
 }
 

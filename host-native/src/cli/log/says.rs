@@ -154,7 +154,7 @@ fn decided(decision: &Decision) -> String {
     let passed = decision.ignored.iter().map(|over| format!("{}: {}{}", over.what, word(over.reason), entries(&over.seqs)));
     let list = |start: &str, said: Vec<String>| if said.is_empty() { String::new() } else { format!(", {start} {}", said.join(", ")) };
     let rest = format!("{}{}", list("because", because.collect()), list("passed over", passed.collect()));
-    format!("{:?} ({}) by rule {}{}{about}{rest}", decision.kind, decision.reason, decision.rule, if about.is_empty() { "" } else { "," })
+    format!("{} ({}) by rule {}{}{about}{rest}", decision.kind, decision.reason, decision.rule, if about.is_empty() { "" } else { "," })
 }
 
 fn item(record: &WorkItemRecord) -> String {

@@ -3,6 +3,8 @@
 //! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
 //! is typed; what it only carries is [`RawJson`].
 
+mod reader;
+
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
@@ -11,7 +13,10 @@ use alloc::{
 };
 use core::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer, de::DeserializeOwned};
+use serde::{
+    Deserialize, Deserializer, Serialize, Serializer,
+    de::{DeserializeOwned, Error, Visitor},
+};
 use serde_json::value::{RawValue, to_raw_value};
 
 /// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
@@ -70,17 +75,42 @@ impl Eq for RawJson {}
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Named, so that a serializer can know it: to serde_json the name says nothing.
-        serializer.serialize_newtype_struct("RawJson", &self.0)
+        serializer.serialize_newtype_struct(RAW_JSON, &self.0)
     }
 }
 
+/// The name under which free JSON asks a deserializer for its text.
+const RAW_JSON: &str = "RawJson";
+
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        deserializer.deserialize_newtype_struct(RAW_JSON, Raw)
+    }
+}
+
+/// Free JSON, as the text of one value.
+struct Raw;
+
+impl<'de> Visitor<'de> for Raw {
+    type Value = RawJson;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("any JSON value")
+    }
+
+    /// This crate's reader gives the text.
+    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<RawJson, E> {
+        let text = if has_space(text) { without_space(text) } else { text.to_owned() };
+        RawValue::from_string(text).map(RawJson).map_err(E::custom)
+    }
+
+    /// Another deserializer knows what its library calls raw.
+    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<RawJson, D::Error> {
         let raw = Box::<RawValue>::deserialize(deserializer)?;
         if !has_space(raw.get()) {
-            return Ok(Self(raw));
+            return Ok(RawJson(raw));
         }
-        RawValue::from_string(without_space(raw.get())).map(Self).map_err(serde::de::Error::custom)
+        RawValue::from_string(without_space(raw.get())).map(RawJson).map_err(Error::custom)
     }
 }
 
@@ -159,7 +189,7 @@ pub struct JsonError {
     pub path: String,
     /// The line in the text that was read, from 1.
     pub line: u64,
-    /// The column in that line, in bytes, from 1; 0 where only the end of the text is known.
+    /// The column in that line, in bytes, from 1.
     pub column: u64,
     /// What is wrong and what was expected.
     pub message: String,
@@ -198,27 +228,7 @@ impl fmt::Display for PathPrefix<'_> {
 /// # Errors
 /// Where the text is not JSON, or not of that type: the field, line, column, and what was expected.
 pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
-    // Keeping track of the field costs as much as reading, so only what failed is read again for it.
-    serde_json::from_str(text).or_else(|_| read_with_places(text))
-}
-
-fn read_with_places<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
-    let mut deserializer = serde_json::Deserializer::from_str(text);
-    let value = serde_path_to_error::deserialize(&mut deserializer).map_err(|why| {
-        let path = why.path().to_string();
-        // Where the text breaks off, the last segment is unknown: the path ends at what is known.
-        let path = path.trim_end_matches(['.', '?']);
-        located(path.to_owned(), why.inner())
-    })?;
-    deserializer.end().map_err(|why| located(String::new(), &why))?;
-    Ok(value)
-}
-
-fn located(path: String, why: &serde_json::Error) -> JsonError {
-    let (line, column) = (why.line(), why.column());
-    let text = why.to_string();
-    let place = alloc::format!(" at line {line} column {column}");
-    JsonError { path, line: line as u64, column: column as u64, message: text.strip_suffix(place.as_str()).unwrap_or(&text).to_owned() }
+    reader::read(text)
 }
 
 /// Writes the canonical text of a typed value: fields in the order of their type, no white space.

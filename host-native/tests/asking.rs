@@ -1,0 +1,211 @@
+//! All that an engine can be asked, natively and in the sandbox: the same text. And what only crosses at an opening: snapshots, and which
+//! tasks are alive.
+
+use std::{
+    cell::{Cell, RefCell},
+    rc::Rc,
+};
+
+use wakeful::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode, Native},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Guest, Limits, Sandbox},
+};
+use wakeful_core::{
+    SCHEMA_VERSION,
+    effect::TurnRequest,
+    entry::{EntryBytes, Head},
+    host::{ErrorCode, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError},
+    id::{MessageId, RunId, Seq, TaskId},
+    ladder::{Boundary, DecisionKind},
+    machine::Options,
+    plane::turn::AbortReason,
+    time::Timestamp,
+};
+
+use crate::program::guest;
+
+fn start() -> VirtualClock {
+    VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"))
+}
+
+fn product() -> Guest {
+    Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads")
+}
+
+/// A ledger that keeps its newest snapshot.
+#[derive(Clone, Default)]
+struct Keeping {
+    log: MemoryLedger,
+    snapshot: Rc<RefCell<Option<String>>>,
+    /// The entries up to here cannot be read.
+    lost: Rc<Cell<u64>>,
+}
+
+impl Ledger for Keeping {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.log.append(expected, batch)
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        if after.0 < self.lost.get() {
+            return Err(LedgerError::Failed { message: "the first entries are lost".into() });
+        }
+        self.log.read(after, limit)
+    }
+
+    fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
+        Ok(self.snapshot.borrow().clone())
+    }
+
+    fn store_snapshot(&mut self, _: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+        *self.snapshot.borrow_mut() = Some(write());
+        Ok(())
+    }
+}
+
+fn prompt(number: usize) -> String {
+    format!(
+        r#"{{"fact":"message_queued","message":{{"id":"m{number}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"hello"}}}}}}"#
+    )
+}
+
+/// Says some things to an engine that drives.
+fn talk(engine: &mut dyn Engine, messages: usize) -> Result<(), EngineError> {
+    engine.open(&Options::new("a".into()), Mode::Drive)?;
+    engine.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"see"}"#)?;
+    engine.propose(r#"{"fact":"timer_created","timer_id":"t","duration_ms":3600000}"#)?;
+    for number in 0..messages {
+        engine.propose(&prompt(number))?;
+    }
+    engine.run_until_rest().map(drop)
+}
+
+/// All that can be asked, by name.
+fn asked(engine: &mut dyn Engine, ends: u64) -> Vec<(String, String)> {
+    let mut answers = Vec::new();
+    let mut note = |what: String, answer: Result<String, EngineError>| match answer {
+        Ok(text) => answers.push((what, text)),
+        Err(EngineError::Refused(report)) => answers.push((what, format!("{report:?}"))),
+        Err(why) => panic!("{what}: {why}"),
+    };
+    note("summary".into(), engine.summary());
+    note("state".into(), engine.state());
+    note("snapshot".into(), engine.snapshot());
+    note("schema version".into(), engine.schema_version());
+    note("next wake".into(), engine.next_wake().map(|at| format!("{at:?}")));
+    note("caught up".into(), engine.catch_up().map(|count| count.to_string()));
+    for boundary in [Boundary::RunLoop, Boundary::RunLoopIdle] {
+        note(format!("explain {boundary}"), engine.explain(boundary));
+        for kind in DecisionKind::ALL {
+            note(format!("why not {kind} {boundary}"), engine.why_not(boundary, kind));
+        }
+    }
+    for seq in [1, 2, ends / 2, ends, 0, ends + 1].map(Seq) {
+        note(format!("state at {seq}"), engine.state_at(seq));
+        note(format!("explain at {seq}"), engine.explain_at(Boundary::RunLoop, seq));
+        note(format!("why not at {seq}"), engine.why_not_at(Boundary::RunLoop, DecisionKind::Sleep, seq));
+    }
+    answers
+}
+
+#[test]
+fn whatever_is_asked_both_engines_answer_with_the_same_text() {
+    let guest = product();
+    for messages in [0, 1, 5] {
+        let (native_ledger, ledger) = (MemoryLedger::default(), MemoryLedger::default());
+        let mut native = Native::new(native_ledger.clone(), start(), Elsewhere);
+        let mut sandbox = Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default()).expect("an instance");
+        talk(&mut native, messages).expect("it is recorded");
+        talk(&mut sandbox, messages).expect("it is recorded");
+        assert_eq!(native_ledger.lines_from(0), ledger.lines_from(0));
+        let ends = ledger.len() as u64;
+        let (left, right) = (asked(&mut native, ends), asked(&mut sandbox, ends));
+        assert_eq!(left.len(), 6 + 2 * 12 + 6 * 3);
+        for ((what, left), (_, right)) in left.iter().zip(&right) {
+            assert_eq!(left, right, "{what}");
+        }
+        let of = |name: &str| left.iter().find(|(what, _)| what == name).map(|(_, answer)| answer.as_str()).expect("it was asked");
+        assert_eq!(of("schema version"), SCHEMA_VERSION);
+        assert_eq!(of(&format!("state at {ends}")), of("state"), "the newest entry has the newest state");
+        assert!(of("state at 0").contains("NoSuchEntry"), "{}", of("state at 0"));
+    }
+}
+
+#[test]
+fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
+    let guest = product();
+    let ledger = Keeping::default();
+    let open = || Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default()).expect("an instance");
+    let mut first = open();
+    talk(&mut first, FIRST_SNAPSHOT.0 as usize * 5 / 8).expect("it is recorded");
+    let state = first.state().expect("a state");
+    assert_eq!(first.calls().snapshot, 2, "one was looked for, and one stored");
+    assert!(ledger.snapshot.borrow().is_some());
+    drop(first);
+    ledger.lost.set(FIRST_SNAPSHOT.0 - 1);
+    let mut second = open();
+    second.open(&Options::new("a".into()), Mode::Observe).expect("it opens from its snapshot");
+    assert_eq!(second.state().expect("a state"), state);
+    ledger.snapshot.borrow_mut().take();
+    let why = open().open(&Options::new("a".into()), Mode::Observe).expect_err("the log alone is not whole");
+    assert!(why.to_string().contains("the first entries are lost"), "{why}");
+}
+
+/// Says that a task is alive, or that it does not know.
+#[derive(Clone)]
+struct Knows(Result<Vec<TaskId>, ProviderError>);
+
+impl Provider for Knows {
+    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
+        Elsewhere.start_turn(request)
+    }
+
+    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
+        Elsewhere.interject(run, message)
+    }
+
+    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
+        Elsewhere.yield_turn(run)
+    }
+
+    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
+        Elsewhere.abort_turn(run, reason)
+    }
+
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
+        assert_eq!(active, ["one".into(), "two".into()]);
+        self.0.clone()
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        Elsewhere.release()
+    }
+}
+
+#[test]
+fn a_restart_interrupts_the_tasks_that_the_host_does_not_prove_alive() {
+    let guest = product();
+    let ledger = MemoryLedger::default();
+    let options = Options::new("a".into());
+    let open = |provider: Knows| Sandbox::new(&guest, ledger.clone(), start(), provider, Limits::default()).expect("an instance");
+    let nobody = ProviderError { message: "nobody knows".into() };
+    let mut first = open(Knows(Err(nobody.clone())));
+    first.open(&options, Mode::Drive).expect("no task is active, and nobody is asked");
+    for task in ["one", "two"] {
+        let fact = format!(r#"{{"fact":"task_created","task_id":"{task}","task_kind":"command_task"}}"#);
+        first.propose(&fact).expect("it is recorded");
+    }
+    drop(first);
+    let before = ledger.len();
+    let why = open(Knows(Err(nobody))).open(&options, Mode::Drive).expect_err("nobody knows");
+    assert!(matches!(&why, EngineError::Refused(report) if report.code == ErrorCode::ProviderFailed), "{why}");
+    assert_eq!(ledger.len(), before, "the agent was not taken over");
+    let mut second = open(Knows(Ok(vec!["two".into()])));
+    second.open(&options, Mode::Drive).expect("it opens");
+    let state: serde_json::Value = serde_json::from_str(&second.state().expect("a state")).expect("JSON");
+    let active: Vec<&String> = state["tasks"]["active"].as_object().expect("tasks").keys().collect();
+    assert_eq!(active, ["two"]);
+}

@@ -1,0 +1,139 @@
+//! The past of a ledger: each state is the one that the log folds to, and what it costs depends on the way and not on the log.
+
+use std::{cell::Cell, rc::Rc};
+
+use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
+use wakeful_core::{
+    entry::{EntryBytes, Head},
+    host::{ErrorCode, Ledger, LedgerError, Scheduler},
+    id::Seq,
+    json,
+    ladder::Boundary,
+    machine::{Machine, Options},
+    time::Timestamp,
+};
+
+const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+/// A ledger that counts the entries that are read of it.
+#[derive(Clone, Default)]
+struct Counting {
+    inner: MemoryLedger,
+    read: Rc<Cell<u64>>,
+}
+
+impl Ledger for Counting {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.inner.append(expected, batch)
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        let page = self.inner.read(after, limit)?;
+        self.read.set(self.read.get() + page.len() as u64);
+        Ok(page)
+    }
+}
+
+type Agent = Scheduler<Counting, VirtualClock, Elsewhere>;
+
+fn prompt(number: usize) -> String {
+    format!(
+        r#"{{"fact":"message_queued","message":{{"id":"m{number}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"hello"}}}}}}"#
+    )
+}
+
+/// An agent that was said so many messages, and its ledger.
+fn agent(messages: usize) -> (Agent, Counting) {
+    let ledger = Counting::default();
+    let mut agent = Agent::drive(Options::new("a".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("a fresh ledger");
+    for number in 0..messages {
+        agent.propose(&prompt(number)).expect("it is recorded");
+        agent.run_until_rest().expect("it is decided");
+        if number % 3 == 0 {
+            let run = agent.state().turns.run.as_ref().expect("an open run").run_id.clone();
+            agent.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#)).expect("it is recorded");
+        }
+    }
+    (agent, ledger)
+}
+
+/// The state after each entry, folded from the first.
+fn folded(ledger: &Counting) -> Vec<String> {
+    let mut machine = Machine::new(Options::new("a".into()));
+    let stored = ledger.inner.lines_from(0);
+    let lines = stored.into_iter().map(EntryBytes::from_stored);
+    lines
+        .map(|line| {
+            machine.load(&line).expect("an entry");
+            json::write(machine.state())
+        })
+        .collect()
+}
+
+#[test]
+fn each_state_of_the_past_is_the_one_that_the_log_folds_to_in_whatever_order_they_are_asked_for() {
+    let (mut agent, ledger) = agent(120);
+    let states = folded(&ledger);
+    let all = states.len() as u64;
+    assert!(all > 400, "{all}");
+    // A step that has no common divisor with the length goes through all of them, far ahead and far back.
+    let leaps = (1..all).find(|step| step * step > all && gcd(*step, all) == 1).expect("a step");
+    let order = (0..all).map(|at| at * leaps % all).chain((0..all).rev()).chain(0..all);
+    for at in order {
+        let then = agent.at(Seq(at + 1)).expect("an entry");
+        assert_eq!(json::write(then.state()), states[at as usize], "after entry {}", at + 1);
+    }
+}
+
+fn gcd(a: u64, b: u64) -> u64 {
+    if b == 0 { a } else { gcd(b, a % b) }
+}
+
+#[test]
+fn going_on_or_back_by_one_entry_reads_few_and_a_leap_no_more_than_a_part() {
+    let (mut agent, ledger) = agent(600);
+    let all = agent.state().head.seq.0;
+    assert!(all > 2000, "{all}");
+    let mut read = |from: u64, to: u64| {
+        let before = ledger.read.get();
+        let way: Box<dyn Iterator<Item = u64>> = if from < to { Box::new(from..=to) } else { Box::new((to..=from).rev()) };
+        for seq in way {
+            agent.at(Seq(seq)).expect("an entry");
+        }
+        ledger.read.get() - before
+    };
+    assert_eq!(read(all, all), all, "the first time all of it");
+    let back = read(all, 1);
+    assert!(back < 12 * all, "{back} entries for {all} steps back");
+    let on = read(1, all);
+    assert!(on <= 2 * all, "{on} entries for {all} steps on");
+    for seq in [700, 1900, 300, 1500] {
+        let leap = read(seq, seq);
+        assert!(leap <= 256, "{leap} entries for a leap to {seq}");
+    }
+}
+
+#[test]
+fn what_is_explained_of_the_past_is_what_was_explained_then() {
+    let (mut agent, _) = agent(0);
+    let mut said = Vec::new();
+    for number in 0..20 {
+        agent.propose(&prompt(number)).expect("it is recorded");
+        said.push((agent.state().head.seq, json::write(&agent.explain(Boundary::RunLoop))));
+    }
+    for (seq, explanation) in said {
+        let then = agent.at(seq).expect("an entry");
+        assert_eq!(json::write(&then.explain(Boundary::RunLoop, then.state().at)), explanation);
+    }
+}
+
+#[test]
+fn an_entry_that_is_not_there_is_refused_by_its_number() {
+    let (mut agent, _) = agent(1);
+    let ends = agent.state().head.seq.0;
+    for seq in [0, ends + 1, u64::MAX] {
+        let why = agent.at(Seq(seq)).err().expect("no such entry").report();
+        assert_eq!(why.code, ErrorCode::NoSuchEntry);
+        assert_eq!(why.message, format!("there is no entry {seq}: the entries of this ledger have the numbers 1 to {ends}"));
+    }
+}
