@@ -43,6 +43,10 @@ fn of_step(step: usize, a: &Step, b: &Step) -> Option<Difference> {
         })
         .or_else(|| of_part("outcome", a.outcome.get(), b.outcome.get()))
         .or_else(|| of_part("explanation", a.explanation.get(), b.explanation.get()))
+        .or_else(|| {
+            let (a, b) = a.fuel_spent.zip(b.fuel_spent)?;
+            of_part("fuel_spent", &a.to_string(), &b.to_string())
+        })
 }
 
 fn of_text(step: usize, path: String, a: &str, b: &str) -> Option<Difference> {

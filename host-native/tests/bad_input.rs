@@ -12,13 +12,13 @@ fn replay_with(file: &str, change: impl Fn(&str) -> String) -> String {
     let path = case.join(file);
     let text = fs::read_to_string(&path).expect("the file is there");
     fs::write(&path, change(&text)).expect("the file is written");
-    let messages = ["native", "wasm", "node"].map(|engine| {
+    let messages = ["native", "wasmtime", "node"].map(|engine| {
         let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
         assert_eq!(ran.code, 2, "{engine}: {}{}", ran.out, ran.err);
         assert_eq!(ran.out, "", "{engine}: nothing is printed as a result");
         ran.err
     });
-    assert_eq!(messages[0], messages[1], "native and wasm say the same");
+    assert_eq!(messages[0], messages[1], "native and wasmtime say the same");
     assert_eq!(messages[0], messages[2], "native and node say the same");
     messages[0].clone()
 }

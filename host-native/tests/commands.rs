@@ -31,7 +31,7 @@ fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
     fs::write(case.join("ledger/timers.jsonl"), "{\"id\":\"t\"}\n").expect("a timer");
     let expected = r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,"pending_wake_hint":false,"active_timers":2,"decision":"Sleep"}"#;
     fs::write(case.join("expected.json"), expected).expect("expected.json");
-    for engine in ["native", "wasm"] {
+    for engine in ["native", "wasmtime"] {
         let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
         assert_eq!(ran.code, 1, "{}", ran.err);
         for line in
@@ -45,7 +45,7 @@ fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
 #[test]
 fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    for engine in ["native", "wasm"] {
+    for engine in ["native", "wasmtime"] {
         let ran = wakeful(["explain", "--engine", engine, &story]);
         assert_eq!(ran.code, 0, "{}", ran.err);
         for part in ["WaitForTimer (active_timers), by rule 8.timer", "needs stopped", "wakes    2026-05-27T09:20:00Z", "status   asleep"] {
@@ -91,9 +91,9 @@ fn explain_names_the_key_that_suppresses_a_rule() {
 
 #[test]
 fn crosscheck_of_all_cases_finds_no_difference() {
-    let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engine", "native,wasm,node"]);
+    let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engines", "native,wasmtime,pulley,winch,node"]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
-    assert!(ran.out.ends_with("104 cases, 3 engines, 0 differences\n"), "{}", ran.out);
+    assert!(ran.out.ends_with("104 cases, 5 engines, 0 differences\n"), "{}", ran.out);
 }
 
 #[test]

@@ -13,7 +13,7 @@ fn a_data_folder_becomes_a_case_that_replays_as_expected_in_every_engine() {
     let ran = wakeful(["import", &arg(&source(RECORDED)), "-o", &arg(&case)]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     assert!(ran.out.contains("agent default: 101 entries, of them 11 carried and 0 of other agents"), "{}", ran.out);
-    for engine in ["native", "wasm"] {
+    for engine in ["native", "wasmtime"] {
         let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         assert!(ran.out.contains("as expected") && ran.out.contains("2.run_open"), "{}", ran.out);

@@ -65,14 +65,14 @@ fn a_file_that_is_not_wasm_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
     fs::write(&file, "this is no wasm").expect("a file");
-    let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("guest.wasm` is not a WebAssembly component"), "{}", ran.err);
 }
 
 #[test]
 fn a_guest_that_does_not_exist_is_named() {
-    let ran = wakeful(["replay", "--engine", "wasm", "--guest", "no-such.wasm", &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", "no-such.wasm", &arg(&source("tests/fixtures/scheduler"))]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("cannot read guest `no-such.wasm`"), "{}", ran.err);
 }
@@ -83,7 +83,7 @@ fn a_guest_with_a_foreign_import_is_refused_by_its_name() {
     let file = folder.path().join("guest.wasm");
     let text = r#"(component (import "wasi:filesystem/types@0.2.0" (instance)))"#;
     fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
-    let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("guest imports `wasi:filesystem/types@0.2.0`"), "{}", ran.err);
 }
@@ -93,7 +93,7 @@ fn a_guest_that_is_no_scheduler_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
     fs::write(&file, wat::parse_str("(component)").expect("a component")).expect("a file");
-    let ran = wakeful(["replay", "--engine", "wasm", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("does not export what `wakeful:scheduler/agent@0.1.0` does"), "{}", ran.err);
 }
@@ -105,7 +105,7 @@ fn elsewhere(environment: &[(&str, String)]) -> (i32, String, String) {
     fs::copy(env!("CARGO_BIN_EXE_wakeful"), &program).expect("a copy of the program");
     let cases = source("tests/fixtures/scheduler").canonicalize().expect("the fixtures");
     let output = std::process::Command::new(&program)
-        .args(["replay", "--engine", "wasm"])
+        .args(["replay", "--engine", "wasmtime"])
         .arg(cases)
         .env_remove("WAKEFUL_GUEST")
         .envs(environment.iter().map(|(name, value)| (*name, value.as_str())))

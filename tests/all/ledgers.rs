@@ -126,7 +126,7 @@ fn differences(tracer: &mut Tracer, folder: &Path, oracle: &Value) -> Vec<String
 }
 
 fn sandbox() -> Tracer {
-    Tracer::Wasm(Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads"))
+    Tracer::of(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits")
 }
 
 fn every_folder_below(below: &Path, mut tracer: Tracer) -> usize {

@@ -18,7 +18,7 @@ pub(crate) const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/s
 pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
     build(paths)?;
     let call = Call::new(paths, "crosscheck", paths.wakeful()).arg("crosscheck").args(CASES);
-    call.args(["--engine", "native,wasm,node"]).pass_through().map(exit_code)
+    call.args(["--engines", "native,wasmtime,node"]).pass_through().map(exit_code)
 }
 
 /// The stages that both `run` and `serve` begin with.

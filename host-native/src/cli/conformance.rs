@@ -19,7 +19,7 @@ pub(super) struct Conformance {
     /// Who answers
     #[arg(long, value_enum, default_value = "native")]
     engine: Answerer,
-    /// The oracle component of the engine wasm [default: that of the build folder]
+    /// The oracle component of the engine wasmtime [default: that of the build folder]
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
     /// Print a line per vector: {input, answer, differences}
@@ -36,7 +36,7 @@ enum Answerer {
     /// The core in this program
     Native,
     /// The oracle component in wasmtime
-    Wasm,
+    Wasmtime,
 }
 
 #[derive(Default)]
@@ -65,7 +65,7 @@ impl Conformance {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let mut oracle = match self.engine {
             Answerer::Native => Oracle::Native,
-            Answerer::Wasm => Oracle::sandboxed(self.guest.as_deref())?,
+            Answerer::Wasmtime => Oracle::sandboxed(self.guest.as_deref())?,
         };
         let mut tallies: BTreeMap<String, Tally> = BTreeMap::new();
         let mut seen = 0_u64;

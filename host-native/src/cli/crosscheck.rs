@@ -19,8 +19,8 @@ pub(super) struct Crosscheck {
     #[command(flatten)]
     cases: Cases,
     /// The engines; each is compared with the first
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "native,wasm")]
-    engine: Vec<EngineName>,
+    #[arg(long, value_enum, value_delimiter = ',', default_value = "native,wasmtime")]
+    engines: Vec<EngineName>,
     #[command(flatten)]
     guest: GuestArg,
     /// Print one JSON document: {cases, engines, differences: [{case, engine, step, path, left, right}]}
@@ -57,7 +57,7 @@ struct Row {
 impl Crosscheck {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.cases.cases)?;
-        let mut tracers = self.engine.iter().map(|engine| self.guest.start(*engine)).collect::<Result<Vec<_>, _>>()?;
+        let mut tracers = self.engines.iter().map(|engine| self.guest.start(*engine)).collect::<Result<Vec<_>, _>>()?;
         let progress = style::progress(cases.len() as u64);
         let mut rows = Vec::new();
         for case in &cases {

@@ -6,7 +6,7 @@ use clap::{Args, ValueEnum};
 
 use super::CliError;
 use crate::{
-    sandbox::{self, NoGuest},
+    sandbox::{self, Compiler, NoGuest},
     trace::{Node, Tracer},
 };
 
@@ -15,8 +15,12 @@ use crate::{
 pub(super) enum EngineName {
     /// The core in this program
     Native,
-    /// The guest component in wasmtime
-    Wasm,
+    /// The guest component in wasmtime, compiled by Cranelift
+    Wasmtime,
+    /// The guest component in wasmtime's interpreter
+    Pulley,
+    /// The guest component in wasmtime, compiled by Winch
+    Winch,
     /// The web guest in Node (in the source tree)
     Node,
 }
@@ -51,8 +55,14 @@ impl GuestArg {
     pub(super) fn start(&self, engine: EngineName) -> Result<Tracer, CliError> {
         Ok(match engine {
             EngineName::Native => Tracer::Native,
-            EngineName::Wasm => Tracer::Wasm(sandbox::find(self.guest.as_deref())?.ok_or(NoGuest)?),
+            EngineName::Wasmtime => self.sandboxed(Compiler::Cranelift)?,
+            EngineName::Pulley => self.sandboxed(Compiler::Pulley)?,
+            EngineName::Winch => self.sandboxed(Compiler::Winch)?,
             EngineName::Node => Tracer::Node(Node::start()?),
         })
+    }
+
+    fn sandboxed(&self, compiler: Compiler) -> Result<Tracer, CliError> {
+        Ok(Tracer::of(&sandbox::find(self.guest.as_deref(), compiler)?.ok_or(NoGuest)?)?)
     }
 }

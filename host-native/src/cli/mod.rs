@@ -39,7 +39,7 @@ use crate::{case::CaseError, engine::EngineError, ledger::SqliteError, sandbox::
     after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is wrong; 2 the input or the arguments cannot be used.\n\n\
                   Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
                   wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
-                  wakeful crosscheck tests/fixtures --engine native,wasm\n  \
+                  wakeful crosscheck tests/fixtures --engines native,wasmtime\n  \
                   wakeful log ledger.sqlite --follow\n  \
                   wakeful run --ledger agent.sqlite --story story.toml"
 )]

@@ -130,4 +130,10 @@ pub trait Engine {
     /// # Errors
     /// Where the engine has broken down.
     fn schema_version(&mut self) -> Result<String, EngineError>;
+
+    /// The fuel that all calls so far have used together; none where the engine does not count it, or counts otherwise than wasmtime's
+    /// Cranelift does. Engines that have a number have the same one.
+    fn fuel_spent(&self) -> Option<u64> {
+        None
+    }
 }

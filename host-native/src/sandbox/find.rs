@@ -8,7 +8,7 @@ use std::{
 use super::{
     guest::{Guest, GuestError},
     limits::Pool,
-    runtime::Runtime,
+    runtime::{Compiler, Runtime},
 };
 
 /// The guest that was put into this program.
@@ -25,16 +25,23 @@ const BUILT: &str = "guest/wakeful.component.wasm";
 #[error("there is no guest: build it with `cargo xtask run`, or name one with --guest or WAKEFUL_GUEST")]
 pub struct NoGuest;
 
-/// Finds and compiles the guest: `named`, else `WAKEFUL_GUEST`, else the build folder, else the embedded one; none where there is none.
+/// Finds and compiles the guest: that of [`file`], else the embedded one; none where there is none.
 ///
 /// # Errors
 /// Where the one that was found cannot be used.
-pub fn find(named: Option<&Path>) -> Result<Option<Guest>, GuestError> {
-    let from_environment = env::var_os("WAKEFUL_GUEST").map(PathBuf::from);
-    if let Some(path) = named.map(Path::to_owned).or(from_environment).or_else(|| built(BUILT)) {
-        return Guest::load(&path).map(Some);
+pub fn find(named: Option<&Path>, compiler: Compiler) -> Result<Option<Guest>, GuestError> {
+    let runtime = || Runtime::with(compiler, Pool::default());
+    if let Some(path) = file(named) {
+        return runtime()?.load(&path).map(Some);
     }
-    EMBEDDED.map(|bytes| Runtime::new(Pool::default())?.compile(bytes, "the embedded guest")).transpose()
+    EMBEDDED.map(|bytes| runtime()?.compile(bytes, "the embedded guest")).transpose()
+}
+
+/// The file of the guest: `named`, else `WAKEFUL_GUEST`, else that of the build folder; none where there is none.
+#[must_use]
+pub(super) fn file(named: Option<&Path>) -> Option<PathBuf> {
+    let from_environment = env::var_os("WAKEFUL_GUEST").map(PathBuf::from);
+    named.map(Path::to_owned).or(from_environment).or_else(|| built(BUILT))
 }
 
 /// A file in the target folder that this program was built into.

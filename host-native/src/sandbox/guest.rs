@@ -6,7 +6,7 @@ use wasmtime::{Engine, PoolConcurrencyLimitError, Trap, component::Component};
 
 use super::{
     limits::{Breach, Limit, Limits, Pool},
-    runtime::Runtime,
+    runtime::{Compiler, Runtime},
 };
 
 /// All that the guest may import.
@@ -132,6 +132,12 @@ impl Guest {
             Some(import) => Err(GuestError::ForeignImport { import }),
             None => Ok(guest),
         }
+    }
+
+    /// What compiled it.
+    #[must_use]
+    pub fn compiler(&self) -> Compiler {
+        self.runtime.compiler()
     }
 
     /// The engine that it was compiled for.

@@ -50,7 +50,7 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
         store.limiter(|lent| lent.meter());
         begin(&mut store)?;
         let world = self.linked.instantiate(&mut store).map_err(|why| GuestError::of_instantiation(&why, &self.guest, WORLD))?;
-        Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false })
+        Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false, spent: 0 })
     }
 }
 
@@ -60,6 +60,8 @@ pub struct Sandbox<L: 'static, C: 'static, P: 'static> {
     world: World,
     guest: Guest,
     is_gone: bool,
+    /// The fuel of all calls.
+    spent: u64,
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
@@ -96,6 +98,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         self.store.data_mut().meter().payload(text.len()).map_err(GuestError::TooLong)?;
         begin(&mut self.store)?;
         let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
+        self.spent = self.spent.saturating_add(used(&mut self.store));
         let limits = self.store.data_mut().meter().limits();
         let met = answer.map_err(|why| GuestError::of_call(&why, &self.guest, limits)).and_then(|answer| {
             let bytes = answer.as_ref().map_or_else(|why| why.message.len(), Crossing::bytes);
@@ -217,5 +220,9 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
 
     fn schema_version(&mut self) -> Result<String, EngineError> {
         self.call("", |agent, store| Ok(Ok(agent.call_schema_version(store)?)))
+    }
+
+    fn fuel_spent(&self) -> Option<u64> {
+        self.guest.compiler().counts_as_cranelift().then_some(self.spent)
     }
 }

@@ -19,7 +19,7 @@ pub use imports::Calls;
 pub use instance::{Plugin, Sandbox};
 pub use limits::{Breach, Limit, Limits, Pool};
 pub(crate) use meter::{Meter, begin};
-pub use runtime::Runtime;
+pub use runtime::{Compiler, Runtime};
 
 #[allow(missing_docs, clippy::all)]
 mod bindings {

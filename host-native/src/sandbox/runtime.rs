@@ -2,7 +2,7 @@
 
 use std::{fs, path::Path, thread, time::Duration};
 
-use wasmtime::{Config, Engine, PoolingAllocationConfig, component::Component};
+use wasmtime::{Config, Engine, PoolingAllocationConfig, Strategy, component::Component};
 
 use super::{
     guest::{Guest, GuestError},
@@ -15,19 +15,58 @@ pub(super) const TICK_MS: u64 = 10;
 /// Core modules that a component may consist of: the one that was written, and those that pass calls on.
 const MODULES: u32 = 4;
 
+/// What wasmtime makes of a guest before it runs.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Compiler {
+    /// Machine code by Cranelift, the optimising compiler.
+    #[default]
+    Cranelift,
+    /// Machine code by Winch, the compiler in one pass.
+    Winch,
+    /// Portable code for the interpreter Pulley, which runs wherever wasmtime does.
+    Pulley,
+}
+
+impl Compiler {
+    /// Whether the same calls use the same fuel as with Cranelift. With Winch they use less: a copy or a fill of memory costs one unit there, and
+    /// one for each byte elsewhere (seen in wasmtime 48; without the price of bytes the two are equal).
+    pub(super) fn counts_as_cranelift(self) -> bool {
+        self != Self::Winch
+    }
+
+    fn configure(self, config: &mut Config) -> wasmtime::Result<()> {
+        match self {
+            Self::Cranelift => config.strategy(Strategy::Cranelift),
+            Self::Winch => config.strategy(Strategy::Winch),
+            // The interpreter's code is as wide as the machine's pointers.
+            Self::Pulley => config.target(if cfg!(target_pointer_width = "64") { "pulley64" } else { "pulley32" })?,
+        };
+        Ok(())
+    }
+}
+
 /// wasmtime with a pool of memory. Guests of one runtime share the pool; one runtime in a process is enough.
 #[derive(Clone)]
 pub struct Runtime {
     engine: Engine,
+    compiler: Compiler,
     pool: Pool,
 }
 
 impl Runtime {
+    /// Sets wasmtime up, with Cranelift.
+    ///
+    /// # Errors
+    /// As [`Runtime::with`].
+    pub fn new(pool: Pool) -> Result<Self, GuestError> {
+        Self::with(Compiler::default(), pool)
+    }
+
     /// Sets wasmtime up.
     ///
     /// # Errors
-    /// Where this machine cannot, as where it has no address space for such a pool.
-    pub fn new(pool: Pool) -> Result<Self, GuestError> {
+    /// Where this machine cannot, as where it has no address space for such a pool, or where the compiler does not know its processor.
+    pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
         let mut allocation = PoolingAllocationConfig::new();
         let modules = pool.instances.saturating_mul(MODULES);
         allocation.total_component_instances(pool.instances).total_core_instances(modules).total_tables(modules);
@@ -35,9 +74,9 @@ impl Runtime {
         let mut config = Config::new();
         config.consume_fuel(true).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
         config.memory_reservation(pool.memory_bytes as u64).allocation_strategy(allocation);
-        let engine = Engine::new(&config).map_err(GuestError::of_setup)?;
+        let engine = compiler.configure(&mut config).and_then(|()| Engine::new(&config)).map_err(GuestError::of_setup)?;
         tick(&engine);
-        Ok(Self { engine, pool })
+        Ok(Self { engine, compiler, pool })
     }
 
     /// Compiles the guest in a file.
@@ -61,6 +100,10 @@ impl Runtime {
 
     pub(super) fn engine(&self) -> &Engine {
         &self.engine
+    }
+
+    pub(super) fn compiler(&self) -> Compiler {
+        self.compiler
     }
 
     pub(super) fn pool(&self) -> Pool {

@@ -13,6 +13,7 @@ use crate::{
 };
 pub use node::Node;
 pub(crate) use play::REPLAYED_AT;
+pub use play::Sandboxed;
 
 /// What an engine did with a case.
 #[derive(Debug, Serialize, Deserialize)]
@@ -34,6 +35,9 @@ pub struct Step {
     pub entries: Vec<Box<RawValue>>,
     /// What it would then decide, and why.
     pub explanation: Box<RawValue>,
+    /// The fuel of all calls up to here; absent where the engine does not count it as others do.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub fuel_spent: Option<u64>,
 }
 
 /// The parts of an explanation that a table shows.
@@ -77,19 +81,27 @@ impl From<GuestError> for TraceError {
 pub enum Tracer {
     /// The core in this program.
     Native,
-    /// The guest in wasmtime.
-    Wasm(Guest),
+    /// The guest in wasmtime, by one of its compilers.
+    Sandboxed(Sandboxed),
     /// The web guest in Node.
     Node(Node),
 }
 
 impl Tracer {
+    /// The engine of a guest.
+    ///
+    /// # Errors
+    /// Where the guest does not offer what a scheduler offers.
+    pub fn of(guest: &Guest) -> Result<Self, GuestError> {
+        Sandboxed::new(guest).map(Self::Sandboxed)
+    }
+
     /// The name of the engine.
     #[must_use]
     pub fn name(&self) -> &'static str {
         match self {
             Self::Native => "native",
-            Self::Wasm(_) => "wasm",
+            Self::Sandboxed(sandboxed) => sandboxed.name(),
             Self::Node(_) => "node",
         }
     }
@@ -101,7 +113,7 @@ impl Tracer {
     pub fn trace(&mut self, case: &Case) -> Result<Trace, TraceError> {
         match self {
             Self::Native => play::native(case),
-            Self::Wasm(guest) => play::sandboxed(guest, case),
+            Self::Sandboxed(sandboxed) => sandboxed.trace(case),
             Self::Node(node) => node.trace(case),
         }
     }

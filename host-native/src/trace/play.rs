@@ -17,7 +17,7 @@ use crate::{
     engine::{Engine, EngineError, Mode, Native},
     ledger::MemoryLedger,
     provider::ScriptedProvider,
-    sandbox::{Guest, Limits, Sandbox},
+    sandbox::{Compiler, Guest, GuestError, Limits, Plugin},
 };
 
 /// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the same on every day.
@@ -59,11 +59,31 @@ pub(super) fn native(case: &Case) -> Result<Trace, TraceError> {
     play(&mut engine, &stage, case)
 }
 
-pub(super) fn sandboxed(guest: &Guest, case: &Case) -> Result<Trace, TraceError> {
-    let stage = Stage::of(case);
-    let limits = Limits::default();
-    let mut engine = Sandbox::new(guest, stage.ledger.clone(), stage.clock.clone(), stage.provider.clone(), limits)?;
-    play(&mut engine, &stage, case)
+/// The guest, linked to a stage.
+pub struct Sandboxed {
+    name: &'static str,
+    plugin: Plugin<MemoryLedger, VirtualClock, ScriptedProvider>,
+}
+
+impl Sandboxed {
+    pub(super) fn new(guest: &Guest) -> Result<Self, GuestError> {
+        let name = match guest.compiler() {
+            Compiler::Cranelift => "wasmtime",
+            Compiler::Winch => "winch",
+            Compiler::Pulley => "pulley",
+        };
+        Ok(Self { name, plugin: Plugin::new(guest)? })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.name
+    }
+
+    pub(super) fn trace(&self, case: &Case) -> Result<Trace, TraceError> {
+        let stage = Stage::of(case);
+        let mut engine = self.plugin.instance(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone(), Limits::default())?;
+        play(&mut engine, &stage, case)
+    }
 }
 
 fn play(engine: &mut impl Engine, stage: &Stage, case: &Case) -> Result<Trace, TraceError> {
@@ -116,6 +136,7 @@ fn step(engine: &mut impl Engine, stage: &Stage, before: usize, command: String,
         outcome: RawValue::from_string(outcome)?,
         entries,
         explanation: RawValue::from_string(engine.explain(Boundary::RunLoopIdle)?)?,
+        fuel_spent: engine.fuel_spent(),
     })
 }
 
