@@ -1,11 +1,12 @@
 //! Comparing traces: the first difference, by step and JSON path.
 
+use serde::Serialize;
 use serde_json::Value;
 
 use crate::trace::{Step, Trace};
 
 /// Where two traces part.
-#[derive(Clone, Debug, PartialEq, Eq)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct Difference {
     /// The step, from 0.
     pub step: usize,

@@ -2,14 +2,15 @@
 //!
 //! [`engine`] is one trait over the native core and the sandboxed guest, so that every command takes `--engine`. [`sandbox`] runs the
 //! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`run`] is
-//! the loop of a live agent over them. [`case`], [`trace`] and
-//! [`compare`] are the cross-check: a case is played by each engine, and the traces are compared.
+//! the loop of a live agent over them. [`crosscheck`] puts engines side by side: a [`case`] is played by each of them, and their
+//! [`trace`]s are compared ([`compare`]).
 
 pub mod case;
 pub mod cli;
 pub mod clock;
 pub mod compare;
 pub mod conformance;
+pub mod crosscheck;
 pub mod doctor;
 pub mod engine;
 pub mod ledger;

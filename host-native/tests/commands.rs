@@ -90,13 +90,6 @@ fn explain_names_the_key_that_suppresses_a_rule() {
 }
 
 #[test]
-fn crosscheck_of_all_cases_finds_no_difference() {
-    let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engines", "native,wasmtime,pulley,winch,node"]);
-    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
-    assert!(ran.out.ends_with("104 cases, 5 engines, 0 differences\n"), "{}", ran.out);
-}
-
-#[test]
 fn trace_prints_one_trace_per_case() {
     let ran = wakeful(["trace", &arg(&source("tests/fixtures/stories"))]);
     let first = ran.out.lines().next().expect("a line per case");

@@ -3,6 +3,7 @@
 mod asking;
 mod bad_input;
 mod commands;
+mod crosscheck;
 mod folders;
 mod limits;
 mod program;

@@ -49,9 +49,9 @@ usage: cargo xtask run
 
 Works in a clean clone with rustup, a C compiler and Node 20 or newer. Adds the wasm targets where they are missing, builds the build
 tools once, both guests and the native host, then runs every story and every fixture folder through the engines native, wasmtime and
-node, and compares their traces. The last line is `N cases, 3 engines, N differences`.
+node, and compares their traces. The last line is `N cases, N steps, 3 engines, N differences`.
 
-exit code: 0 no difference, 1 a difference or a failed build, 2 an engine could not answer, or the command line was not understood";
+exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
 
 const SERVE: &str = "\
 usage: cargo xtask serve [--port N]

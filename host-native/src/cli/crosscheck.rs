@@ -1,136 +1,213 @@
 //! `wakeful crosscheck`: each case in each engine, and the first difference.
 
+use std::collections::BTreeMap;
+
 use clap::Args;
 use serde::Serialize;
 
 use super::{
     Cases, CliError, Verdict,
-    engines::{EngineName, GuestArg},
-    style::{self, BAD, GOOD, STRONG, painted},
+    engines::{Asked, EngineName, GuestArg},
+    style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
 use crate::{
     case::{self, Case, CaseKind},
-    compare::{self, Difference},
-    trace::{Trace, Tracer},
+    compare::Difference,
+    crosscheck::{self, Panel, Row},
 };
 
 #[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 all equal; 1 something differs; 2 the input cannot be used, or the first engine broke down; 3 an engine that was \
+                        named cannot run here, or there are no two that can.\n\nExamples:\n  wakeful crosscheck tests/fixtures --engines \
+                        native,wasmtime,node\n  wakeful crosscheck tests/fixtures --engines all"
+)]
 pub(super) struct Crosscheck {
     #[command(flatten)]
     cases: Cases,
-    /// The engines; each is compared with the first
-    #[arg(long, value_enum, value_delimiter = ',', default_value = "native,wasmtime")]
-    engines: Vec<EngineName>,
+    /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch and node
+    #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = "native,wasmtime")]
+    engines: Vec<Asked>,
     #[command(flatten)]
     guest: GuestArg,
-    /// Print one JSON document: {cases, engines, differences: [{case, engine, step, path, left, right}]}
-    #[arg(long)]
+    /// List every case, also those that are equal everywhere
+    #[arg(long, short)]
+    verbose: bool,
+    /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}], differences: [{case, engine, step, path,
+    /// left, right} or {case, engine, broke}]}
+    #[arg(long, conflicts_with = "verbose")]
     json: bool,
 }
 
+/// What was played, and what came of it.
+#[derive(Serialize)]
+struct Report {
+    cases: usize,
+    steps: usize,
+    /// Those that ran; the first is the reference.
+    engines: Vec<&'static str>,
+    cannot_run: Vec<CannotRun>,
+    differences: Vec<Found>,
+}
+
+/// An engine that was asked for and is not there.
+#[derive(Serialize)]
+struct CannotRun {
+    engine: &'static str,
+    reason: String,
+}
+
+/// An engine that did not do the same.
 #[derive(Serialize)]
 struct Found {
     case: String,
     engine: &'static str,
-    step: usize,
-    path: String,
-    left: String,
-    right: String,
+    #[serde(flatten)]
+    what: What,
 }
 
 #[derive(Serialize)]
-struct Report {
-    cases: usize,
-    engines: Vec<&'static str>,
-    differences: Vec<Found>,
-}
-
-struct Row {
-    case: String,
-    kind: &'static str,
-    steps: usize,
-    decision: String,
-    head: String,
-    verdicts: Vec<Option<Difference>>,
+#[serde(untagged)]
+enum What {
+    Differs(Difference),
+    Broke { broke: String },
 }
 
 impl Crosscheck {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.cases.cases)?;
-        let mut tracers = self.engines.iter().map(|engine| self.guest.start(*engine)).collect::<Result<Vec<_>, _>>()?;
+        let (mut panel, cannot_run) = self.panel();
+        let names = panel.names();
         let progress = style::progress(cases.len() as u64);
-        let mut rows = Vec::new();
-        for case in &cases {
-            progress.set_message(case.name.clone());
-            rows.push(check(case, &mut tracers)?);
-            progress.inc(1);
-        }
+        let rows = panel.check(&cases, |playing| {
+            progress.set_message(playing.first().map_or_else(String::new, |case| case.name.clone()));
+            progress.inc(playing.len() as u64);
+        })?;
         progress.finish_and_clear();
-        let names: Vec<_> = tracers.iter().map(Tracer::name).collect();
-        let differences = found(&rows, &names);
-        let verdict = if differences.is_empty() { Verdict::Well } else { Verdict::Differs };
+        let report = Report {
+            cases: cases.len(),
+            steps: rows.iter().map(|row| row.steps).sum(),
+            differences: found(&cases, &rows, &names),
+            engines: names,
+            cannot_run,
+        };
         if self.json {
-            let report = Report { cases: rows.len(), engines: names, differences };
             say!("{}", serde_json::to_string(&report).map_err(|why| CliError::Engine(why.into()))?);
         } else {
-            print(&rows, &names, &differences);
+            self.print(&cases, &rows, &report);
         }
-        Ok(verdict)
+        Ok(self.verdict(&report))
+    }
+
+    /// The engines that were asked for and can run, and those that cannot.
+    fn panel(&self) -> (Panel, Vec<CannotRun>) {
+        let mut tracers = Vec::new();
+        let mut cannot_run = Vec::new();
+        for name in EngineName::of(&self.engines) {
+            match self.guest.start(name) {
+                Ok(tracer) => tracers.push(tracer),
+                Err(why) => cannot_run.push(CannotRun { engine: name.as_str(), reason: why.to_string() }),
+            }
+        }
+        (Panel::new(tracers), cannot_run)
+    }
+
+    fn verdict(&self, report: &Report) -> Verdict {
+        let is_named = |missing: &CannotRun| self.engines.iter().any(|asked| asked.is(missing.engine));
+        if !report.differences.is_empty() {
+            Verdict::Differs
+        } else if report.engines.len() < 2 || report.cannot_run.iter().any(is_named) {
+            Verdict::Incomplete
+        } else {
+            Verdict::Well
+        }
+    }
+
+    fn print(&self, cases: &[Case], rows: &[Row], report: &Report) {
+        let missing = report.cannot_run.iter().map(|missing| missing.engine);
+        let header: Vec<&str> =
+            ["case", "steps", "decision", "head"].into_iter().chain(report.engines.iter().copied()).chain(missing).collect();
+        let mut table = style::table(&header);
+        let mut equal = BTreeMap::<&str, (usize, usize)>::new();
+        let cells = |first: Vec<String>, verdicts: Vec<String>| {
+            let reference = report.engines.first().map(|_| "reference".to_owned());
+            let missing = report.cannot_run.iter().map(|_| painted(FAINT, "cannot run"));
+            first.into_iter().chain(reference).chain(verdicts).chain(missing).collect::<Vec<_>>()
+        };
+        for (case, row) in cases.iter().zip(rows) {
+            if !self.verbose && row.is_equal() {
+                let (count, steps) = equal.entry(kind(case)).or_default();
+                *count += 1;
+                *steps += row.steps;
+                continue;
+            }
+            let (decision, head) = row.summary.as_ref().map_or_else(Default::default, |summary| {
+                let chain = summary.head.chain.to_string();
+                (format!("{:?}", summary.decision.kind), format!("{}@{}", summary.head.seq, chain.get(..8).unwrap_or_default()))
+            });
+            let first = vec![case.name.clone(), row.steps.to_string(), decision, head];
+            table.add_row(cells(first, row.verdicts.iter().map(verdict).collect()));
+        }
+        for (kind, (count, steps)) in equal {
+            let first = vec![format!("{count} {kind}"), steps.to_string(), String::new(), String::new()];
+            table.add_row(cells(first, vec![painted(GOOD, "equal"); report.engines.len().saturating_sub(1)]));
+        }
+        style::print(&table);
+        for missing in &report.cannot_run {
+            say!("\n{} cannot run here: {}", painted(STRONG, missing.engine), missing.reason);
+        }
+        report.differences.iter().for_each(|found| explain(found, report.engines.first().copied().unwrap_or_default()));
+        say!(
+            "\n{} cases, {} steps, {} engines, {} differences",
+            report.cases,
+            report.steps,
+            report.engines.len(),
+            report.differences.len()
+        );
     }
 }
 
-fn check(case: &Case, tracers: &mut [Tracer]) -> Result<Row, CliError> {
-    let traces = tracers
-        .iter_mut()
-        .map(|tracer| tracer.trace(case).map_err(|why| CliError::Trace { case: case.name.clone(), why }))
-        .collect::<Result<Vec<Trace>, _>>()?;
-    let first = traces.first();
-    let summary = first.and_then(Trace::summary);
-    Ok(Row {
-        case: case.name.clone(),
-        kind: match case.kind {
-            CaseKind::Fixture(_) => "fixture",
-            CaseKind::Story(..) => "story",
-        },
-        steps: first.map_or(0, |trace| trace.steps.len()),
-        decision: summary.as_ref().map_or_else(String::new, |summary| summary.decision.kind.to_string()),
-        head: summary.map_or_else(String::new, |summary| {
-            let chain = summary.head.chain.to_string();
-            format!("{}@{}", summary.head.seq, chain.get(..8).unwrap_or_default())
-        }),
-        verdicts: traces.iter().map(|trace| first.and_then(|first| compare::first_difference(first, trace))).collect(),
-    })
-}
-
-fn found(rows: &[Row], names: &[&'static str]) -> Vec<Found> {
-    let all = rows.iter().flat_map(|row| names.iter().zip(&row.verdicts).map(move |(name, verdict)| (row, name, verdict)));
-    all.filter_map(|(row, engine, verdict)| {
-        let Difference { step, path, left, right } = verdict.clone()?;
-        Some(Found { case: row.case.clone(), engine, step, path, left, right })
+fn found(cases: &[Case], rows: &[Row], names: &[&'static str]) -> Vec<Found> {
+    let all = cases
+        .iter()
+        .zip(rows)
+        .flat_map(|(case, row)| names.iter().skip(1).zip(&row.verdicts).map(move |(name, verdict)| (case, name, verdict)));
+    all.filter_map(|(case, engine, verdict)| {
+        let what = match verdict {
+            crosscheck::Verdict::Equal => return None,
+            crosscheck::Verdict::Differs(difference) => What::Differs(difference.clone()),
+            crosscheck::Verdict::Broke(why) => What::Broke { broke: why.clone() },
+        };
+        Some(Found { case: case.name.clone(), engine, what })
     })
     .collect()
 }
 
-fn print(rows: &[Row], names: &[&'static str], differences: &[Found]) {
-    let header: Vec<&str> = ["case", "kind", "steps", "decision", "head"].into_iter().chain(names.iter().copied()).collect();
-    let mut table = style::table(&header);
-    for row in rows {
-        let mut cells = vec![row.case.clone(), row.kind.to_owned(), row.steps.to_string(), row.decision.clone(), row.head.clone()];
-        cells.extend(row.verdicts.iter().enumerate().map(|(at, verdict)| match (at, verdict) {
-            (0, _) => "reference".to_owned(),
-            (_, None) => painted(GOOD, "equal"),
-            (_, Some(_)) => painted(BAD, "differs"),
-        }));
-        table.add_row(cells);
+fn kind(case: &Case) -> &'static str {
+    match case.kind {
+        CaseKind::Fixture(_) => "fixtures",
+        CaseKind::Story(..) => "stories",
     }
-    style::print(&table);
-    let reference = names.first().copied().unwrap_or_default();
-    for found in differences {
-        say!("\n{} in {}: first difference at step {}", painted(STRONG, &found.case), found.engine, found.step);
-        say!("  {}", found.path);
-        let width = reference.len().max(found.engine.len());
-        say!("  {reference:width$}  {}", painted(GOOD, &found.left));
-        say!("  {:width$}  {}", found.engine, painted(BAD, &found.right));
+}
+
+fn verdict(verdict: &crosscheck::Verdict) -> String {
+    match verdict {
+        crosscheck::Verdict::Equal => painted(GOOD, "equal"),
+        crosscheck::Verdict::Differs(difference) => painted(BAD, &format!("differs at step {}", difference.step)),
+        crosscheck::Verdict::Broke(_) => painted(BAD, "broke down"),
     }
-    say!("\n{} cases, {} engines, {} differences", rows.len(), names.len(), differences.len());
+}
+
+fn explain(found: &Found, reference: &str) {
+    let (case, engine) = (painted(STRONG, &found.case), found.engine);
+    match &found.what {
+        What::Broke { broke } => say!("\n{case} in {engine}: broke down: {broke}"),
+        What::Differs(Difference { step, path, left, right }) => {
+            say!("\n{case} in {engine}: first difference at step {step}");
+            say!("  {path}");
+            let width = reference.len().max(engine.len());
+            say!("  {reference:width$}  {}", painted(GOOD, left));
+            say!("  {engine:width$}  {}", painted(BAD, right));
+        }
+    }
 }

@@ -1,6 +1,6 @@
 //! Choosing engines.
 
-use std::path::PathBuf;
+use std::{path::PathBuf, str::FromStr};
 
 use clap::{Args, ValueEnum};
 
@@ -23,6 +23,66 @@ pub(super) enum EngineName {
     Winch,
     /// The web guest in Node (in the source tree)
     Node,
+}
+
+impl EngineName {
+    /// Its name, as it is typed.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Wasmtime => "wasmtime",
+            Self::Pulley => "pulley",
+            Self::Winch => "winch",
+            Self::Node => "node",
+        }
+    }
+
+    /// Those that are asked for, each once, in that order.
+    pub(super) fn of(asked: &[Asked]) -> Vec<Self> {
+        let mut names = Vec::new();
+        for asked in asked {
+            let more: &[Self] = match asked {
+                Asked::All => Self::value_variants(),
+                Asked::One(name) => std::slice::from_ref(name),
+            };
+            more.iter().for_each(|name| {
+                if !names.contains(name) {
+                    names.push(*name)
+                }
+            });
+        }
+        names
+    }
+}
+
+/// What a list of engines asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Whatever can run here.
+    All,
+    /// This one.
+    One(EngineName),
+}
+
+impl Asked {
+    /// Whether it names this engine.
+    pub(super) fn is(self, name: &str) -> bool {
+        matches!(self, Self::One(asked) if asked.as_str() == name)
+    }
+}
+
+impl FromStr for Asked {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        <EngineName as ValueEnum>::from_str(text, false).map(Self::One).map_err(|_| {
+            let names: Vec<_> = EngineName::value_variants().iter().map(|name| name.as_str()).collect();
+            format!("there is no such engine; there are {}, and `all` for those that can run here", names.join(", "))
+        })
+    }
 }
 
 /// Where the guest is.

@@ -116,6 +116,9 @@ enum CliError {
     /// An engine cannot be started.
     #[error(transparent)]
     Engine(#[from] TraceError),
+    /// The engine that others are compared with broke down.
+    #[error(transparent)]
+    NoReference(#[from] crate::crosscheck::NoReference),
     /// The scheduler refused the case.
     #[error("{case}: {message}")]
     Refused {
@@ -221,6 +224,8 @@ impl From<EngineError> for CliError {
 enum Verdict {
     Well,
     Differs,
+    /// Not all of what was asked for can be done here.
+    Incomplete,
 }
 
 /// Runs the command line of this process.
@@ -254,6 +259,7 @@ pub fn main() -> ExitCode {
     match done {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Differs) => ExitCode::from(1),
+        Ok(Verdict::Incomplete) => ExitCode::from(3),
         Err(why) => {
             anstream::eprintln!("{}error:{} {why}", style::BAD.render(), style::BAD.render_reset());
             ExitCode::from(2)

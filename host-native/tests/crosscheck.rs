@@ -1,0 +1,67 @@
+//! `wakeful crosscheck`: the matrix of engines, and what is said of those that cannot run.
+
+use serde_json::Value;
+
+use crate::program::{arg, guest, source, wakeful};
+
+#[test]
+fn crosscheck_of_all_cases_finds_no_difference() {
+    let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engines", "native,wasmtime,pulley,winch,node"]);
+    assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
+    assert!(ran.out.ends_with("104 cases, 235 steps, 5 engines, 0 differences\n"), "{}", ran.out);
+}
+
+#[test]
+fn cases_that_are_equal_everywhere_are_counted_and_listed_where_that_is_asked_for() {
+    let stories = arg(&source("tests/fixtures/stories"));
+    let ran = wakeful(["crosscheck", &stories]);
+    assert!(ran.out.contains(" 3 stories ") && !ran.out.contains("heartbeat"), "{}", ran.out);
+    let verbose = wakeful(["crosscheck", &stories, "--verbose"]);
+    assert!(verbose.out.contains(" heartbeat  22     WaitForTimer"), "{}", verbose.out);
+}
+
+#[test]
+fn an_engine_that_was_named_and_cannot_run_is_a_reason_and_code_3() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let ran = wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", "no-such.wasm"]);
+    assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("cannot run") && ran.out.contains("wasmtime cannot run here: cannot read guest `no-such.wasm`"),
+        "{}",
+        ran.out
+    );
+    let json = wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", "no-such.wasm", "--json"]);
+    let report: Value = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!((&report["engines"], &report["cannot_run"][0]["engine"]), (&serde_json::json!(["native"]), &Value::from("wasmtime")));
+}
+
+#[test]
+fn all_engines_are_those_that_can_run() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    // Without a guest the web guest in Node is there all the same.
+    let ran = wakeful(["crosscheck", &story, "--engines", "all", "--guest", "no-such.wasm"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert!(ran.out.contains("pulley cannot run here: cannot read guest"), "{}", ran.out);
+}
+
+#[test]
+fn an_engine_that_breaks_down_is_a_difference() {
+    // It offers what a scheduler offers, and explains nothing.
+    let ran = wakeful([
+        "crosscheck",
+        &arg(&source("tests/fixtures/stories/heartbeat.json")),
+        "--guest",
+        &arg(&guest("hostile.component.wasm")),
+        "--json",
+    ]);
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    let report: Value = serde_json::from_str(&ran.out).expect("one JSON document");
+    assert!(report["differences"][0]["broke"].as_str().is_some_and(|why| why.contains("guest")), "{}", ran.out);
+}
+
+#[test]
+fn an_engine_that_does_not_exist_is_named_beside_those_that_do() {
+    let ran = wakeful(["crosscheck", "tests/fixtures", "--engines", "native,v8"]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("native, wasmtime, pulley, winch, node") && ran.err.contains("v8"), "{}", ran.err);
+}
