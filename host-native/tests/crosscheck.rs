@@ -65,3 +65,16 @@ fn an_engine_that_does_not_exist_is_named_beside_those_that_do() {
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("native, wasmtime, pulley, winch, node") && ran.err.contains("v8"), "{}", ran.err);
 }
+
+#[test]
+fn random_stories_are_equal_and_the_same_for_the_same_seed() {
+    let random = |seed: &str| {
+        let ran = wakeful(["crosscheck", "--random", "2000", "--seed", seed, "--engines", "native,winch,node", "--json"]);
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        serde_json::from_str::<Value>(&ran.out).expect("one JSON document")["random"].clone()
+    };
+    let (first, second, other) = (random("1"), random("1"), random("2"));
+    assert_eq!(first, second);
+    assert_ne!(first["steps"], other["steps"]);
+    assert!(first["steps"].as_u64().is_some_and(|steps| steps >= 2000), "{first}");
+}

@@ -45,3 +45,44 @@ fn an_altered_entry_byte_is_found_by_its_head() {
     assert_eq!(last(&native)["decision"], last(&wasm)["decision"]);
     assert_ne!(last(&native)["head"], last(&wasm)["head"]);
 }
+
+/// Lets random stories find a seeded fault, and gives the report, the story that was written, and its folder.
+fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (guest, write) = (arg(&guest(seeded)), arg(folder.path()));
+    // Winch compiles a guest in a moment.
+    let engines = ["crosscheck", "--engines", "native,winch"];
+    let ran = wakeful([&engines[..], &["--random", "20000", "--seed", "7", "--guest", &guest, "--write", &write, "--json"]].concat());
+    assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
+    let report: Value = serde_json::from_str(&ran.out).expect("one JSON document");
+    let written = report["random"]["written"].as_str().expect("a file");
+    assert!(report["random"]["steps"].as_u64().expect("a count") < 20_000, "it stops where it has found something");
+
+    // The file is a case: it differs again where the fault is, and nowhere else.
+    let again = wakeful([&engines[..], &[written, "--guest", &guest, "--json"]].concat());
+    assert_eq!(again.code, 1, "{}{}", again.out, again.err);
+    let again: Value = serde_json::from_str(&again.out).expect("one JSON document");
+    assert_eq!(again["differences"], report["differences"]);
+    let well = wakeful([&engines[..], &[written]].concat());
+    assert_eq!(well.code, 0, "{}{}", well.out, well.err);
+
+    let story = serde_json::from_str(&std::fs::read_to_string(written).expect("the story")).expect("JSON");
+    (report, story, folder)
+}
+
+#[test]
+fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
+    let (report, story, _folder) = hunted("seeded-reason.component.wasm");
+    assert_eq!(report["differences"][0]["right"], "\"seeded_timers\"");
+    // A timer must be active: one prompt, and one move of its turn.
+    let lines = story["script"].as_array().expect("a script").len();
+    let moves: usize = story["turns"].as_array().expect("turns").iter().map(|turn| turn["moves"].as_array().map_or(0, Vec::len)).sum();
+    assert!(lines <= 2 && moves <= 2, "{story:#}");
+}
+
+#[test]
+fn random_stories_find_an_altered_entry() {
+    let (report, story, _folder) = hunted("seeded-entry_byte.component.wasm");
+    assert!(report["differences"][0]["path"].as_str().is_some_and(|path| path.contains(".entries[")), "{report}");
+    assert!(story["script"].as_array().is_some_and(|script| script.len() <= 2), "{story:#}");
+}

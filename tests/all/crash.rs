@@ -3,11 +3,11 @@
 use std::{cell::Cell, fs};
 
 use proptest::test_runner::{Config, RngSeed, TestCaseError, TestRunner};
+use wakeful::generator::{Pace, stories};
 use wakeful::story::read_toml;
 use wakeful_core::story::Story;
 use wakeful_tests::{
     crash::{self, Tried},
-    generator::{Pace, stories},
     paths,
 };
 

@@ -1,7 +1,6 @@
 //! Oracles and runners of Wakeful's tests; the tests themselves are in the one binary `all`.
 
 pub mod crash;
-pub mod generator;
 pub mod paths;
 pub mod scenario;
 pub mod sequence;

@@ -1,12 +1,16 @@
 //! `wakeful crosscheck`: each case in each engine, and the first difference.
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fs,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use serde::Serialize;
 
 use super::{
-    Cases, CliError, Verdict,
+    CliError, Verdict,
     engines::{Asked, EngineName, GuestArg},
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
@@ -14,7 +18,11 @@ use crate::{
     case::{self, Case, CaseKind},
     compare::Difference,
     crosscheck::{self, Panel, Row},
+    source,
 };
+
+/// What is played where no case is named, below the root of the source tree.
+const BUNDLED: [&str; 1] = ["tests/fixtures"];
 
 #[derive(Args)]
 #[command(
@@ -23,18 +31,28 @@ use crate::{
                         native,wasmtime,node\n  wakeful crosscheck tests/fixtures --engines all"
 )]
 pub(super) struct Crosscheck {
-    #[command(flatten)]
-    cases: Cases,
+    /// Fixture folders, stories (`.toml`, `.json`), or folders of either [default: those of the source tree; none with --random]
+    #[arg(value_name = "CASE")]
+    cases: Vec<PathBuf>,
     /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch and node
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = "native,wasmtime")]
     engines: Vec<Asked>,
     #[command(flatten)]
     guest: GuestArg,
+    /// Draw random stories, and play them until they have taken so many steps or the engines differ
+    #[arg(long, value_name = "STEPS")]
+    random: Option<u64>,
+    /// Where the drawing begins; the same seed draws the same stories
+    #[arg(long, value_name = "N", default_value_t = 20_260_527, requires = "random")]
+    seed: u64,
+    /// The folder to which a random story is written over which engines differ, as small as it can be made
+    #[arg(long, value_name = "FOLDER", default_value = ".", requires = "random")]
+    write: PathBuf,
     /// List every case, also those that are equal everywhere
     #[arg(long, short)]
     verbose: bool,
     /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}], differences: [{case, engine, step, path,
-    /// left, right} or {case, engine, broke}]}
+    /// left, right} or {case, engine, broke}], random: {seed, stories, steps, written}}
     #[arg(long, conflicts_with = "verbose")]
     json: bool,
 }
@@ -48,6 +66,17 @@ struct Report {
     engines: Vec<&'static str>,
     cannot_run: Vec<CannotRun>,
     differences: Vec<Found>,
+    random: Option<Random>,
+}
+
+/// The random stories.
+#[derive(Serialize)]
+struct Random {
+    seed: u64,
+    stories: u64,
+    steps: u64,
+    /// The file of the story over which the engines differ.
+    written: Option<PathBuf>,
 }
 
 /// An engine that was asked for and is not there.
@@ -75,7 +104,7 @@ enum What {
 
 impl Crosscheck {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let cases = case::load_all(&self.cases.cases)?;
+        let cases = self.cases()?;
         let (mut panel, cannot_run) = self.panel();
         let names = panel.names();
         let progress = style::progress(cases.len() as u64);
@@ -84,19 +113,42 @@ impl Crosscheck {
             progress.inc(playing.len() as u64);
         })?;
         progress.finish_and_clear();
-        let report = Report {
-            cases: cases.len(),
-            steps: rows.iter().map(|row| row.steps).sum(),
-            differences: found(&cases, &rows, &names),
-            engines: names,
-            cannot_run,
-        };
+        let mut differences = found(&cases, &rows, &names);
+        let random = self.random.map(|steps| self.hunt(&mut panel, steps, &mut differences)).transpose()?;
+        let steps = rows.iter().map(|row| row.steps).sum();
+        let report = Report { cases: cases.len(), steps, differences, engines: names, cannot_run, random };
         if self.json {
             say!("{}", serde_json::to_string(&report).map_err(|why| CliError::Engine(why.into()))?);
         } else {
             self.print(&cases, &rows, &report);
         }
         Ok(self.verdict(&report))
+    }
+
+    fn cases(&self) -> Result<Vec<Case>, CliError> {
+        if !self.cases.is_empty() || self.random.is_some() {
+            return Ok(case::load_all(&self.cases)?);
+        }
+        let bundled: Vec<PathBuf> = BUNDLED.iter().filter_map(|cases| source::find(cases)).collect();
+        if bundled.is_empty() { Err(CliError::NoCases) } else { Ok(case::load_all(&bundled)?) }
+    }
+
+    /// Draws random stories, and writes down the one over which the engines differ.
+    fn hunt(&self, panel: &mut Panel, steps: u64, differences: &mut Vec<Found>) -> Result<Random, CliError> {
+        let progress = style::progress(steps);
+        progress.set_message("steps in random stories");
+        let hunt = crosscheck::hunt(panel, self.seed, steps, |done| progress.set_position(done))?;
+        progress.finish_and_clear();
+        let mut written = None;
+        if let Some(story) = &hunt.found {
+            let name = format!("difference-{}-{}", self.seed, story.number);
+            let file = self.write.join(format!("{name}.json"));
+            write(&file, &format!("{:#}\n", story.document))?;
+            let case = Case { name, ..story.case.clone() };
+            differences.extend(found(&[case], std::slice::from_ref(&story.row), &panel.names()));
+            written = Some(file);
+        }
+        Ok(Random { seed: self.seed, stories: hunt.stories, steps: hunt.steps, written })
     }
 
     /// The engines that were asked for and can run, and those that cannot.
@@ -152,18 +204,22 @@ impl Crosscheck {
             let first = vec![format!("{count} {kind}"), steps.to_string(), String::new(), String::new()];
             table.add_row(cells(first, vec![painted(GOOD, "equal"); report.engines.len().saturating_sub(1)]));
         }
+        if let Some(random) = &report.random {
+            let first = vec![format!("{} random", random.stories), random.steps.to_string(), String::new(), String::new()];
+            let cell = if random.written.is_some() { painted(BAD, "see below") } else { painted(GOOD, "equal") };
+            table.add_row(cells(first, vec![cell; report.engines.len().saturating_sub(1)]));
+        }
         style::print(&table);
         for missing in &report.cannot_run {
             say!("\n{} cannot run here: {}", painted(STRONG, missing.engine), missing.reason);
         }
         report.differences.iter().for_each(|found| explain(found, report.engines.first().copied().unwrap_or_default()));
-        say!(
-            "\n{} cases, {} steps, {} engines, {} differences",
-            report.cases,
-            report.steps,
-            report.engines.len(),
-            report.differences.len()
-        );
+        if let Some(file) = report.random.as_ref().and_then(|random| random.written.as_ref()) {
+            say!("\nwritten to {}: play it with `wakeful crosscheck {}`", file.display(), file.display());
+        }
+        let (cases, steps) = report.random.as_ref().map_or((0, 0), |random| (random.stories, random.steps));
+        let (cases, steps) = (cases + report.cases as u64, steps + report.steps as u64);
+        say!("\n{cases} cases, {steps} steps, {} engines, {} differences", report.engines.len(), report.differences.len());
     }
 }
 
@@ -181,6 +237,11 @@ fn found(cases: &[Case], rows: &[Row], names: &[&'static str]) -> Vec<Found> {
         Some(Found { case: case.name.clone(), engine, what })
     })
     .collect()
+}
+
+fn write(file: &Path, text: &str) -> Result<(), CliError> {
+    let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
+    folder.and_then(|()| fs::write(file, text)).map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })
 }
 
 fn kind(case: &Case) -> &'static str {

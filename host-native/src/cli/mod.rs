@@ -116,6 +116,9 @@ enum CliError {
     /// An engine cannot be started.
     #[error(transparent)]
     Engine(#[from] TraceError),
+    /// There is nothing to play.
+    #[error("name the cases to play; without a name those of the source tree are played, and this is not in it")]
+    NoCases,
     /// The engine that others are compared with broke down.
     #[error(transparent)]
     NoReference(#[from] crate::crosscheck::NoReference),

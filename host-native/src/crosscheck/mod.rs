@@ -1,5 +1,8 @@
 //! The cross-check: engines side by side over the same cases, each compared with the first.
 
+mod random;
+mod shrink;
+
 use std::thread;
 
 use crate::{
@@ -7,6 +10,8 @@ use crate::{
     compare::{self, Difference},
     trace::{Summary, Trace, TraceError, Tracer},
 };
+
+pub use random::{Found, Hunt, hunt};
 
 /// How many cases each engine plays before they are compared, so that no more traces than these are kept.
 const AT_ONCE: usize = 16;
@@ -76,16 +81,20 @@ impl Panel {
         let mut rows = Vec::new();
         for cases in cases.chunks(AT_ONCE) {
             progress(cases);
-            let mut columns = self.play(cases).into_iter();
-            let first = columns.next().unwrap_or_default();
-            let mut others: Vec<_> = columns.map(Vec::into_iter).collect();
-            for (case, reference) in cases.iter().zip(first) {
-                let reference = reference.map_err(|why| NoReference { case: case.name.clone(), why })?;
-                let verdicts = others.iter_mut().filter_map(Iterator::next).map(|other| verdict(&reference, other)).collect();
-                rows.push(Row { steps: reference.steps.len(), summary: reference.summary(), verdicts });
+            let mut columns: Vec<_> = self.play(cases).into_iter().map(Vec::into_iter).collect();
+            for case in cases {
+                rows.push(row(case, columns.iter_mut().filter_map(Iterator::next))?);
             }
         }
         Ok(rows)
+    }
+
+    /// Plays one case with all engines, one after the other.
+    ///
+    /// # Errors
+    /// Where the first engine breaks down.
+    pub fn one(&mut self, case: &Case) -> Result<Row, NoReference> {
+        row(case, self.tracers.iter_mut().map(|tracer| tracer.trace(case)))
     }
 
     /// What each engine did with each case.
@@ -99,6 +108,16 @@ impl Panel {
             playing.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     }
+}
+
+/// Compares what engines did with a case.
+fn row(case: &Case, mut played: impl Iterator<Item = Result<Trace, TraceError>>) -> Result<Row, NoReference> {
+    let reference = match played.next() {
+        Some(played) => played.map_err(|why| NoReference { case: case.name.clone(), why })?,
+        None => Trace { case: case.name.clone(), steps: Vec::new() },
+    };
+    let verdicts = played.map(|other| verdict(&reference, other)).collect();
+    Ok(Row { steps: reference.steps.len(), summary: reference.summary(), verdicts })
 }
 
 fn verdict(reference: &Trace, other: Result<Trace, TraceError>) -> Verdict {

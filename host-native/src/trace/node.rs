@@ -4,14 +4,17 @@ use std::{
     env,
     ffi::OsString,
     io::{BufRead, BufReader, Write},
-    path::{Path, PathBuf},
+    path::Path,
     process::{Child, ChildStdin, ChildStdout, Command, Stdio},
 };
 
 use serde::{Deserialize, Serialize};
 
 use super::{Trace, TraceError};
-use crate::case::{Case, CaseKind};
+use crate::{
+    case::{Case, CaseKind},
+    source,
+};
 
 /// A running Node process with the web guest loaded.
 pub struct Node {
@@ -44,8 +47,8 @@ impl Node {
     /// Where either is missing, or Node does not start; the message says what to do.
     pub fn start() -> Result<Self, TraceError> {
         let missing = |what: &str| TraceError::Process(format!("{what} is missing: run `cargo xtask run` in the source tree first"));
-        let guest = find("target/guest/web/wakeful_web.js").ok_or_else(|| missing("target/guest/web"))?;
-        let engine = find("wasm/web/js/engine.mjs").ok_or_else(|| missing("wasm/web/js/engine.mjs"))?;
+        let guest = source::find("target/guest/web/wakeful_web.js").ok_or_else(|| missing("target/guest/web"))?;
+        let engine = source::find("wasm/web/js/engine.mjs").ok_or_else(|| missing("wasm/web/js/engine.mjs"))?;
         let node = env::var_os("NODE").unwrap_or_else(|| OsString::from("node"));
         let mut child = Command::new(&node)
             .arg(engine)
@@ -88,12 +91,4 @@ impl Drop for Node {
         self.child.kill().ok();
         self.child.wait().ok();
     }
-}
-
-/// A file of the source tree: below the current folder, or below an ancestor of this program.
-fn find(relative: &str) -> Option<PathBuf> {
-    let here = env::current_dir().ok();
-    let program = env::current_exe().ok();
-    let places = here.iter().chain(&program).flat_map(|place| place.ancestors());
-    places.map(|folder| folder.join(relative)).find(|path| path.is_file())
 }

@@ -17,9 +17,9 @@ use proptest::{
     collection::vec,
     test_runner::{Config, RngSeed, TestCaseError, TestRunner},
 };
+use wakeful::generator::{Drawn, Pace, stories};
 use wakeful_tests::{
     crash::{self, Tried},
-    generator::{Drawn, Pace, stories},
     paths,
 };
 

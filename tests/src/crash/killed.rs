@@ -8,15 +8,14 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful::ledger::SqliteFile;
+use wakeful::{
+    generator::{Drawn, Pace},
+    ledger::SqliteFile,
+};
 use wakeful_core::{host::Ledger, id::Seq};
 
 use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
-use crate::{
-    generator::{Drawn, Pace},
-    paths,
-    watched::WatchedLedger,
-};
+use crate::{paths, watched::WatchedLedger};
 
 /// More processes than an agent takes that goes on.
 const FOR_EVER: usize = 50;

@@ -10,10 +10,11 @@ pub mod scenario;
 
 use std::collections::BTreeSet;
 
+use wakeful::generator::Pace;
 use wakeful_core::{entry::Record, plane::queue::QueueStatus, story::Story};
 
 use self::{end::End, life::Lived};
-use crate::{generator::Pace, watched::WatchedLedger};
+use crate::watched::WatchedLedger;
 
 /// What was tried.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]

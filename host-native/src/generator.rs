@@ -30,6 +30,12 @@ impl fmt::Debug for Drawn {
 }
 
 impl Drawn {
+    /// Its document, in which parts can be left out.
+    #[must_use]
+    pub fn document(&self) -> &Value {
+        &self.0
+    }
+
     /// Its text, in JSON.
     #[must_use]
     pub fn text(&self) -> String {

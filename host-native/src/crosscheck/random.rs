@@ -1,0 +1,89 @@
+//! Random stories: drawn from a seed, played by all engines, and made as small as they can be where engines differ.
+
+use proptest::{
+    strategy::{Strategy, ValueTree},
+    test_runner::{Config, RngSeed, TestRunner},
+};
+use serde_json::Value;
+use wakeful_core::story::Story;
+
+use super::{AT_ONCE, NoReference, Panel, Row};
+use crate::{
+    case::{Case, CaseKind},
+    generator::{Drawn, Pace, stories},
+};
+
+/// The longest story that is drawn, in scenes.
+const LONGEST: usize = 6;
+
+/// What was tried, and what was found.
+#[derive(Default)]
+pub struct Hunt {
+    /// How many stories were played.
+    pub stories: u64,
+    /// How many steps the first engine took in them.
+    pub steps: u64,
+    /// The first story over which the engines differ; nothing was played after it.
+    pub found: Option<Found>,
+}
+
+/// A story over which engines differ.
+pub struct Found {
+    /// Which of the stories that the seed draws it is, from 1.
+    pub number: u64,
+    /// As small as it could be made: the JSON of a story.
+    pub document: Value,
+    /// The story as a case.
+    pub case: Case,
+    /// What became of it.
+    pub row: Row,
+}
+
+/// Draws stories from a seed and plays them until they have taken so many steps, or the engines differ. The same seed draws the same stories.
+///
+/// # Errors
+/// Where the first engine breaks down.
+pub fn hunt(panel: &mut Panel, seed: u64, steps: u64, mut progress: impl FnMut(u64)) -> Result<Hunt, NoReference> {
+    let mut runner = TestRunner::new(Config { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() });
+    let drawing = (stories(Pace::Apart, LONGEST), stories(Pace::Racing, LONGEST));
+    let mut hunt = Hunt::default();
+    while hunt.steps < steps {
+        let mut drawn = Vec::new();
+        while drawn.len() < AT_ONCE {
+            // INVARIANT: the strategies reject nothing, so each draws.
+            let Ok(pair) = drawing.new_tree(&mut runner) else { continue };
+            let (apart, racing) = pair.current();
+            drawn.extend([apart, racing]);
+        }
+        let cases: Vec<Case> = drawn.iter().map(|drawn| case(drawn.document(), drawn.story())).collect();
+        for (drawn, row) in drawn.iter().zip(panel.check(&cases, |_| {})?) {
+            hunt.stories += 1;
+            hunt.steps += row.steps as u64;
+            if !row.is_equal() {
+                hunt.found = Some(found(panel, hunt.stories, drawn)?);
+                return Ok(hunt);
+            }
+        }
+        progress(hunt.steps);
+    }
+    Ok(hunt)
+}
+
+/// Makes a story smaller for as long as the engines differ over it.
+fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoReference> {
+    let differs = |candidate: &Value| match Story::read(&candidate.to_string()) {
+        Ok(story) => Ok(!panel.one(&case(candidate, story))?.is_equal()),
+        Err(_) => Ok(false),
+    };
+    let mut document = super::shrink::smallest(drawn.document().clone(), differs)?;
+    document["shows"] = format!("Over this, engines differ; made smaller from story {number} of a seed.").into();
+    // INVARIANT: what differed was a story.
+    let story = Story::read(&document.to_string()).unwrap_or_else(|_| drawn.story());
+    let case = case(&document, story);
+    let row = panel.one(&case)?;
+    Ok(Found { number, document, case, row })
+}
+
+fn case(document: &Value, story: Story) -> Case {
+    Case { name: story.story.clone(), kind: CaseKind::Story(Box::new(story), document.to_string()) }
+}
