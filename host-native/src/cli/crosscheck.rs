@@ -24,6 +24,9 @@ use crate::{
 /// What is played where no case is named, below the root of the source tree.
 const BUNDLED: [&str; 1] = ["tests/fixtures"];
 
+/// How many differences are explained on a screen.
+const EXPLAINED: usize = 12;
+
 #[derive(Args)]
 #[command(
     after_help = "Exit codes: 0 all equal; 1 something differs; 2 the input cannot be used, or the first engine broke down; 3 an engine that was \
@@ -34,7 +37,7 @@ pub(super) struct Crosscheck {
     /// Fixture folders, stories (`.toml`, `.json`), or folders of either [default: those of the source tree; none with --random]
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch and node
+    /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch, node and chromium
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = "native,wasmtime")]
     engines: Vec<Asked>,
     #[command(flatten)]
@@ -213,7 +216,11 @@ impl Crosscheck {
         for missing in &report.cannot_run {
             say!("\n{} cannot run here: {}", painted(STRONG, missing.engine), missing.reason);
         }
-        report.differences.iter().for_each(|found| explain(found, report.engines.first().copied().unwrap_or_default()));
+        let reference = report.engines.first().copied().unwrap_or_default();
+        report.differences.iter().take(EXPLAINED).for_each(|found| explain(found, reference));
+        if let Some(more @ 1..) = report.differences.len().checked_sub(EXPLAINED) {
+            say!("\n{more} more; --json has them all");
+        }
         if let Some(file) = report.random.as_ref().and_then(|random| random.written.as_ref()) {
             say!("\nwritten to {}: play it with `wakeful crosscheck {}`", file.display(), file.display());
         }

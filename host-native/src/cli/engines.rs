@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::CliError;
 use crate::{
     sandbox::{self, Compiler, NoGuest},
-    trace::{Node, Tracer},
+    trace::{Tracer, Web},
 };
 
 /// An engine that can be named.
@@ -23,6 +23,8 @@ pub(super) enum EngineName {
     Winch,
     /// The web guest in Node (in the source tree)
     Node,
+    /// The web guest in a page of Chromium (in the source tree)
+    Chromium,
 }
 
 impl EngineName {
@@ -34,6 +36,7 @@ impl EngineName {
             Self::Pulley => "pulley",
             Self::Winch => "winch",
             Self::Node => "node",
+            Self::Chromium => "chromium",
         }
     }
 
@@ -118,7 +121,8 @@ impl GuestArg {
             EngineName::Wasmtime => self.sandboxed(Compiler::Cranelift)?,
             EngineName::Pulley => self.sandboxed(Compiler::Pulley)?,
             EngineName::Winch => self.sandboxed(Compiler::Winch)?,
-            EngineName::Node => Tracer::Node(Node::start()?),
+            EngineName::Node => Tracer::Web(Web::node()?),
+            EngineName::Chromium => Tracer::Web(Web::chromium()?),
         })
     }
 

@@ -143,7 +143,7 @@ fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceErr
     let mut machine = Machine::new(Options::new(agent_id));
     for line in &lines {
         // The engine that wrote these entries is this program's, a moment ago.
-        machine.load(&EntryBytes::from_stored(line.clone())).map_err(|why| TraceError::Process(why.to_string()))?;
+        machine.load(&EntryBytes::from_stored(line.clone())).map_err(|why| TraceError::Failed(why.to_string()))?;
     }
     Ok((machine, lines))
 }

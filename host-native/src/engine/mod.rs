@@ -1,8 +1,11 @@
 //! Engines: one trait over the native core and the sandboxed guest. Payloads are the core's JSON text on both sides.
 
 mod native;
+mod process;
 
 pub use native::Native;
+pub(crate) use process::Process;
+pub use process::ProcessError;
 use wakeful_core::{
     host::ErrorReport,
     id::Seq,

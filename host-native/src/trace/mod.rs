@@ -1,19 +1,19 @@
 //! Traces: everything observable that an engine does with a case, as the core's own text. The cross-check compares them.
 
-mod node;
 mod play;
+mod web;
 
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 
 use crate::{
     case::Case,
-    engine::EngineError,
+    engine::{EngineError, ProcessError},
     sandbox::{Guest, GuestError},
 };
-pub use node::Node;
 pub(crate) use play::REPLAYED_AT;
 pub use play::Sandboxed;
+pub use web::Web;
 
 /// What an engine did with a case.
 #[derive(Debug, Serialize, Deserialize)]
@@ -66,9 +66,15 @@ pub enum TraceError {
     /// The engine answered with something that is no JSON.
     #[error("the engine answered with something that is no JSON: {0}")]
     NotJson(#[from] serde_json::Error),
-    /// The process of the engine failed.
-    #[error("the Node engine failed: {0}")]
-    Process(String),
+    /// The process of the engine cannot run, or failed.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
+    /// Something of the source tree or its build folder is not there.
+    #[error("{0}")]
+    Missing(String),
+    /// The engine gave a reason instead of a trace.
+    #[error("{0}")]
+    Failed(String),
 }
 
 impl From<GuestError> for TraceError {
@@ -83,8 +89,8 @@ pub enum Tracer {
     Native,
     /// The guest in wasmtime, by one of its compilers.
     Sandboxed(Sandboxed),
-    /// The web guest in Node.
-    Node(Node),
+    /// The web guest in Node or in a browser.
+    Web(Web),
 }
 
 impl Tracer {
@@ -102,7 +108,7 @@ impl Tracer {
         match self {
             Self::Native => "native",
             Self::Sandboxed(sandboxed) => sandboxed.name(),
-            Self::Node(_) => "node",
+            Self::Web(web) => web.name(),
         }
     }
 
@@ -114,7 +120,7 @@ impl Tracer {
         match self {
             Self::Native => play::native(case),
             Self::Sandboxed(sandboxed) => sandboxed.trace(case),
-            Self::Node(node) => node.trace(case),
+            Self::Web(web) => web.trace(case),
         }
     }
 }

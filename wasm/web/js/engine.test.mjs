@@ -7,7 +7,8 @@ import { text } from "node:stream/consumers";
 import test from "node:test";
 import { fileURLToPath } from "node:url";
 
-import { answer, loadGuest } from "./engine.mjs";
+import { answer } from "./answer.mjs";
+import { loadGuest } from "./engine.mjs";
 import { LedgerConflict, MemoryLedger } from "./memory-ledger.mjs";
 import { trace } from "./play.mjs";
 
@@ -38,16 +39,17 @@ test("each line gets one answer with its id, in order, and a bad line stops noth
     { id: 5, case: "rest", files: fixture },
   ]);
   assert.equal(code, 0, errors);
-  const answers = out.trimEnd().split("\n").map((line) => JSON.parse(line));
+  const [ready, ...answers] = out.trimEnd().split("\n").map((line) => JSON.parse(line));
+  assert.deepEqual(ready, { ready: `node ${process.version}` });
   assert.deepEqual(answers.map((line) => [line.id, "trace" in line]), [[1, true], [null, false], [3, false], [4, false], [5, true]]);
   assert.match(answers[2].failure, /exactly one of `story`/);
   assert.match(answers[3].failure, /malformed story/);
 });
 
 test("a guest that is not there is a clear error", async () => {
-  const [out, errors, code] = await engine([], [fileURLToPath(new URL("target/no-such-guest", root))]);
-  assert.deepEqual([out, code], ["", 1]);
-  assert.match(errors, /cannot load the guest .*cargo xtask run/s);
+  const [out, , code] = await engine([], [fileURLToPath(new URL("target/no-such-guest", root))]);
+  assert.equal(code, 1);
+  assert.match(JSON.parse(out).cannot_run, /cannot load the guest .*cargo xtask run/s);
   const [, usage, misused] = await engine([], []);
   assert.equal(misused, 2);
   assert.match(usage, /usage/);

@@ -1,0 +1,83 @@
+//! The web guest in Node or in a browser: a process that answers one line per case.
+
+use std::{env, ffi::OsString, path::Path, process::Command};
+
+use serde::{Deserialize, Serialize};
+
+use super::{Trace, TraceError};
+use crate::{
+    case::{Case, CaseKind},
+    engine::Process,
+    source,
+};
+
+/// A running process with the web guest loaded.
+pub struct Web {
+    process: Process,
+    asked: u64,
+}
+
+#[derive(Serialize)]
+struct Request<'a> {
+    id: u64,
+    case: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    story: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    files: Option<&'a wakeful_core::foreign::Folder>,
+}
+
+#[derive(Deserialize)]
+struct Answer {
+    id: Option<u64>,
+    /// The trace as text in a string: JavaScript never parses it.
+    trace: Option<String>,
+    failure: Option<String>,
+}
+
+impl Web {
+    /// Starts Node with the engine of the source tree and the web guest of its build folder.
+    ///
+    /// # Errors
+    /// Where either is missing, or Node does not start; the message says what to do.
+    pub fn node() -> Result<Self, TraceError> {
+        Self::start("node", "wasm/web/js/engine.mjs")
+    }
+
+    /// Starts a headless Chromium, which Node drives, with the same guest in a page.
+    ///
+    /// # Errors
+    /// As [`Web::node`], and where the browser or its driver is missing.
+    pub fn chromium() -> Result<Self, TraceError> {
+        Self::start("chromium", "wasm/web/js/chromium.mjs")
+    }
+
+    fn start(engine: &'static str, program: &str) -> Result<Self, TraceError> {
+        let missing = |what: &str| TraceError::Missing(format!("{what} is missing: run `cargo xtask run` in the source tree first"));
+        let guest = source::find("target/guest/web/wakeful_web.js").ok_or_else(|| missing("target/guest/web"))?;
+        let program = source::find(program).ok_or_else(|| missing(program))?;
+        let node = env::var_os("NODE").unwrap_or_else(|| OsString::from("node"));
+        let mut command = Command::new(node);
+        command.arg(program).arg(guest.parent().unwrap_or(Path::new(".")));
+        Ok(Self { process: Process::start(engine, &mut command)?, asked: 0 })
+    }
+
+    pub(super) fn name(&self) -> &'static str {
+        self.process.engine()
+    }
+
+    pub(super) fn trace(&mut self, case: &Case) -> Result<Trace, TraceError> {
+        let (story, files) = match &case.kind {
+            CaseKind::Story(_, text) => (Some(text.as_str()), None),
+            CaseKind::Fixture(folder) => (None, Some(folder)),
+        };
+        self.asked += 1;
+        let line = serde_json::to_string(&Request { id: self.asked, case: &case.name, story, files })?;
+        let answer: Answer = serde_json::from_str(&self.process.ask(&line)?)?;
+        match answer.trace {
+            _ if answer.id != Some(self.asked) => Err(TraceError::Failed("it answered something else than it was asked".to_owned())),
+            Some(text) => Ok(serde_json::from_str(&text)?),
+            None => Err(TraceError::Failed(answer.failure.unwrap_or_else(|| "neither trace nor failure".to_owned()))),
+        }
+    }
+}

@@ -1,0 +1,28 @@
+// One line of the cross-check and its answer, wherever the web guest runs: in Node, in a page.
+//
+// in:  {"id":1,"case":"heartbeat","story":"<text>"}  or  {"id":1,"case":"..","files":{"agent.json":"<text>",...}}
+// out: {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
+
+import { trace } from "./play.mjs";
+
+/** Answers one line with an initialised guest. */
+export function answer(guest, line) {
+  let id = null;
+  try {
+    const job = JSON.parse(line);
+    id = job.id ?? null;
+    return { id, trace: trace(guest, readJob(job)) };
+  } catch (error) {
+    return { id, failure: error instanceof Error ? error.message : String(error) };
+  }
+}
+
+function readJob(job) {
+  if (typeof job.case !== "string") {
+    throw new Error("a line needs `case`, a string");
+  }
+  if ((typeof job.story === "string") === (job.files !== null && typeof job.files === "object")) {
+    throw new Error("a line needs exactly one of `story`, a text, and `files`, an object of path to text");
+  }
+  return job;
+}

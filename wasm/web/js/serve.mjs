@@ -1,0 +1,46 @@
+// An engine as a program that answers lines: first one that says that it is ready, or why it cannot run; then one for each line of the input.
+
+import { once } from "node:events";
+import { createInterface } from "node:readline";
+import { pathToFileURL } from "node:url";
+
+/**
+ * Runs the program where `url` is what Node was started with, and does nothing where it is imported.
+ * @param {string} url the module's own
+ * @param {(folder: string) => Promise<{ name: string, answer: (line: string) => Promise<string> | string, close?: () => Promise<void> }>} open
+ *   opens the engine over the folder of the guest
+ */
+export async function main(url, open) {
+  if (url !== pathToFileURL(process.argv[1] ?? "").href) {
+    return;
+  }
+  const [folder, ...rest] = process.argv.slice(2);
+  if (folder === undefined || rest.length > 0) {
+    console.error("usage: node ENGINE GUEST_FOLDER, the folder that holds wakeful_web.js");
+    process.exitCode = 2;
+    return;
+  }
+  let engine;
+  try {
+    engine = await open(folder);
+  } catch (error) {
+    await print({ cannot_run: error.message });
+    process.exitCode = 1;
+    return;
+  }
+  await print({ ready: engine.name });
+  for await (const line of createInterface({ input: process.stdin, crlfDelay: Infinity })) {
+    if (line.trim() !== "") {
+      await write(await engine.answer(line));
+    }
+  }
+  await engine.close?.();
+}
+
+const print = (value) => write(JSON.stringify(value));
+
+async function write(line) {
+  if (!process.stdout.write(`${line}\n`)) {
+    await once(process.stdout, "drain");
+  }
+}
