@@ -88,7 +88,7 @@ pub enum Tracer {
     /// The core in this program.
     Native,
     /// The guest in wasmtime, by one of its compilers.
-    Sandboxed(Sandboxed),
+    Sandboxed(Box<Sandboxed>),
     /// The web guest in Node or in a browser.
     Web(Web),
 }
@@ -99,7 +99,7 @@ impl Tracer {
     /// # Errors
     /// Where the guest does not offer what a scheduler offers.
     pub fn of(guest: &Guest) -> Result<Self, GuestError> {
-        Sandboxed::new(guest).map(Self::Sandboxed)
+        Sandboxed::new(guest).map(|sandboxed| Self::Sandboxed(Box::new(sandboxed)))
     }
 
     /// The name of the engine.
