@@ -11,7 +11,7 @@ use wakeful::{
     engine::{Engine, EngineError, Mode, Native},
     ledger::MemoryLedger,
     provider::Elsewhere,
-    sandbox::{Guest, Limits, Sandbox},
+    sandbox::{Limits, Sandbox},
 };
 use wakeful_core::{
     SCHEMA_VERSION,
@@ -25,14 +25,10 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use crate::program::guest;
+use crate::program::product;
 
 fn start() -> VirtualClock {
     VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"))
-}
-
-fn product() -> Guest {
-    Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads")
 }
 
 /// A ledger that keeps its newest snapshot.

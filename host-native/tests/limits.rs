@@ -11,7 +11,7 @@ use wakeful::{
 };
 use wakeful_core::{host::Clock, machine::Options, time::Timestamp};
 
-use crate::program::guest;
+use crate::program::{guest, product};
 
 const START: &str = "2026-05-27T09:00:00Z";
 
@@ -168,7 +168,7 @@ fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
         }
     }
     assert_eq!((good, broken), (990, 10));
-    let guest = Guest::load(&guest("wakeful.component.wasm")).expect("the guest");
+    let guest = product();
     let plugin = Plugin::new(&guest).expect("it fits");
     for (number, _, ledger) in agents.iter().filter(|(number, ..)| !is_bad(*number)) {
         let alone = MemoryLedger::default();
@@ -180,7 +180,7 @@ fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
 
 #[test]
 fn a_call_uses_the_same_fuel_on_every_run() {
-    let plugin = Plugin::new(&Guest::load(&guest("wakeful.component.wasm")).expect("the guest")).expect("it fits");
+    let plugin = Plugin::new(&product()).expect("it fits");
     let fuels: Vec<Vec<u64>> = (0..2)
         .map(|_| {
             let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(start()));
@@ -199,7 +199,7 @@ fn a_call_uses_the_same_fuel_on_every_run() {
 
 #[test]
 fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
-    let plugin = Plugin::new(&Guest::load(&guest("wakeful.component.wasm")).expect("the guest")).expect("it fits");
+    let plugin = Plugin::new(&product()).expect("it fits");
     let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(start()));
     let another = |limits| plugin.instance(ledger.clone(), clock.clone(), Elsewhere, limits).expect("an instance");
     let mut agent = another(Limits::default());

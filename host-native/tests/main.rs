@@ -6,6 +6,7 @@ mod commands;
 mod crosscheck;
 mod folders;
 mod limits;
+mod lying;
 mod program;
 mod run;
 mod sandbox;

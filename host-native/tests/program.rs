@@ -4,7 +4,10 @@ use std::{
     ffi::OsStr,
     path::{Path, PathBuf},
     process::Command,
+    sync::LazyLock,
 };
+
+use wakeful::sandbox::Guest;
 
 /// What a run of the program gave.
 pub(crate) struct Ran {
@@ -31,6 +34,12 @@ pub(crate) fn source(relative: &str) -> PathBuf {
 /// A path as an argument.
 pub(crate) fn arg(path: &Path) -> String {
     path.display().to_string()
+}
+
+/// The product's guest, compiled once for all tests.
+pub(crate) fn product() -> Guest {
+    static PRODUCT: LazyLock<Guest> = LazyLock::new(|| Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads"));
+    PRODUCT.clone()
 }
 
 /// A guest of the build folder; a test without it has failed.

@@ -7,14 +7,14 @@ use wakeful::{
     engine::{Engine, EngineError, Mode},
     ledger::MemoryLedger,
     provider::ScriptedProvider,
-    sandbox::{Breach, Calls, Guest, GuestError, Limit, Limits, Sandbox},
+    sandbox::{Breach, Calls, GuestError, Limit, Limits, Sandbox},
 };
 use wakeful_core::{
     machine::Options,
     story::{Command, Story},
 };
 
-use crate::program::{arg, guest, source, wakeful};
+use crate::program::{arg, guest, product, source, wakeful};
 
 fn heartbeat() -> Story {
     let text = fs::read_to_string(source("tests/fixtures/stories/heartbeat.json")).expect("the story");
@@ -23,7 +23,7 @@ fn heartbeat() -> Story {
 
 /// Plays the heartbeat in a sandbox with these limits, and gives its calls and its ledger.
 fn play(limits: Limits) -> Result<(Calls, MemoryLedger), EngineError> {
-    let guest = Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads");
+    let guest = product();
     let story = heartbeat();
     let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(story.starts_at));
     let provider = ScriptedProvider::new(story.clone());
