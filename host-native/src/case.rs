@@ -7,7 +7,7 @@ use std::{
 
 use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
 
-use crate::story;
+use crate::{scenario::NoCommand, story};
 
 /// Something to play.
 #[derive(Clone, Debug)]
@@ -63,6 +63,14 @@ pub enum CaseError {
         /// Why.
         why: io::Error,
     },
+    /// A scenario cannot be understood.
+    #[error("{}: {why}", path.display())]
+    NoScenario {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: NoCommand,
+    },
     /// A story cannot be understood.
     #[error("{}:{}:{}: {}{}", path.display(), why.line, why.column, why.message, if why.path.is_empty() { String::new() } else { format!(" (field `{}`)", why.path) })]
     Malformed {
@@ -79,15 +87,34 @@ pub enum CaseError {
 /// The first path at which there is no case, or a story that cannot be understood. Fixtures are not looked into: what is wrong with
 /// them, every engine must say by itself.
 pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
-    let mut cases = Vec::new();
+    let mut all = Vec::new();
     for path in paths {
-        let before = cases.len();
-        load(path, &mut cases)?;
-        if cases.len() == before {
+        let found = find(path)?;
+        if found.cases.is_empty() {
             return Err(CaseError::Empty(path.clone()));
         }
+        all.extend(found.cases);
     }
-    Ok(cases)
+    Ok(all)
+}
+
+/// What is below a path.
+#[derive(Default)]
+pub(crate) struct Below {
+    /// The cases.
+    pub(crate) cases: Vec<Case>,
+    /// The files of scenarios, `.txt`.
+    pub(crate) scenarios: Vec<PathBuf>,
+}
+
+/// The cases and scenarios below a path; there may be none.
+///
+/// # Errors
+/// As [`load_all`].
+pub(crate) fn find(path: &Path) -> Result<Below, CaseError> {
+    let mut below = Below::default();
+    load(path, &mut below)?;
+    Ok(below)
 }
 
 /// The one case at a path.
@@ -95,8 +122,7 @@ pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
 /// # Errors
 /// As [`load_all`], and where there are several.
 pub fn load_one(path: &Path) -> Result<Case, CaseError> {
-    let mut cases = Vec::new();
-    load(path, &mut cases)?;
+    let mut cases = find(path)?.cases;
     match (cases.pop(), cases.len()) {
         (Some(case), 0) => Ok(case),
         (Some(_), others) => Err(CaseError::Several { path: path.to_owned(), count: others + 1 }),
@@ -104,8 +130,11 @@ pub fn load_one(path: &Path) -> Result<Case, CaseError> {
     }
 }
 
-fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
-    if path.is_file() {
+fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
+    let cases = &mut below.cases;
+    if path.is_file() && is_scenario(path) {
+        below.scenarios.push(path.to_owned());
+    } else if path.is_file() {
         cases.push(story(path)?);
     } else if !path.is_dir() {
         return Err(CaseError::NoSuchPath(path.to_owned()));
@@ -127,8 +156,8 @@ fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
         cases.push(Case { name: name_of(path), kind: CaseKind::Fixture(folder) });
     } else {
         for child in children(path)? {
-            if child.is_dir() || is_story(&child) {
-                load(&child, cases)?;
+            if child.is_dir() || is_story(&child) || is_scenario(&child) {
+                load(&child, below)?;
             }
         }
     }
@@ -137,6 +166,10 @@ fn load(path: &Path, cases: &mut Vec<Case>) -> Result<(), CaseError> {
 
 fn is_story(path: &Path) -> bool {
     path.extension().is_some_and(|extension| extension == "json" || extension == "toml")
+}
+
+fn is_scenario(path: &Path) -> bool {
+    path.extension().is_some_and(|extension| extension == "txt")
 }
 
 fn story(path: &Path) -> Result<Case, CaseError> {
@@ -158,7 +191,7 @@ pub fn load_story(path: &Path) -> Result<(Story, String), CaseError> {
 }
 
 /// The last name of a path without extension, also where the path ends in `.` or `..`.
-fn name_of(path: &Path) -> String {
+pub(crate) fn name_of(path: &Path) -> String {
     let absolute = path.canonicalize();
     let path = absolute.as_deref().unwrap_or(path);
     path.file_stem().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
@@ -187,6 +220,6 @@ fn children(folder: &Path) -> Result<Vec<PathBuf>, CaseError> {
     Ok(children)
 }
 
-fn read(path: &Path) -> Result<String, CaseError> {
+pub(crate) fn read(path: &Path) -> Result<String, CaseError> {
     fs::read_to_string(path).map_err(|why| CaseError::Unreadable { path: path.to_owned(), why })
 }

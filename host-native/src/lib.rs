@@ -18,6 +18,7 @@ pub mod ledger;
 pub mod provider;
 pub mod run;
 pub mod sandbox;
+pub mod scenario;
 pub mod schema;
 mod source;
 pub mod story;

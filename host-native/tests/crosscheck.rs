@@ -12,6 +12,16 @@ fn crosscheck_of_all_cases_finds_no_difference() {
 }
 
 #[test]
+fn scenarios_are_played_too_and_those_that_need_more_than_an_engine_are_left_out_with_the_reason() {
+    let ran = wakeful(["crosscheck", &arg(&source("tests/scenarios")), "--engines", "native,winch,node", "--json"]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    let report: Value = serde_json::from_str(&ran.out).expect("one JSON document");
+    let left_out = report["left_out"].as_array().expect("a list");
+    assert!(report["cases"].as_u64().is_some_and(|cases| cases >= 63) && left_out.len() <= 6, "{}", ran.out);
+    assert!(left_out.iter().any(|one| one["needs"] == "a ledger that fails"), "{}", ran.out);
+}
+
+#[test]
 fn cases_that_are_equal_everywhere_are_counted_and_listed_where_that_is_asked_for() {
     let stories = arg(&source("tests/fixtures/stories"));
     let ran = wakeful(["crosscheck", &stories]);

@@ -33,7 +33,7 @@ Builds, runs and tests Wakeful.
 
 usage: cargo xtask <command>
 
-  run       build both guests and the native host, then compare the engines on every story and fixture
+  run       build both guests and the native host, then compare the engines on every story, fixture and scenario
   serve     build everything and serve the workbench on a local port
   test      every check and every test, with a table of times and counts
   tidy      what no compiler checks: file openings, lengths, names, dependencies, citations
@@ -48,8 +48,8 @@ const RUN: &str = "\
 usage: cargo xtask run
 
 Works in a clean clone with rustup, a C compiler and Node 20 or newer. Adds the wasm targets where they are missing, builds the build
-tools once, both guests and the native host, then runs every story and every fixture folder through the engines native, wasmtime and
-node, and compares their traces. The last line is `N cases, N steps, 3 engines, N differences`.
+tools once, both guests and the native host, then runs every story, fixture folder and scenario through the engines native, wasmtime,
+pulley, winch and node, and compares their traces. The last line is `N cases, N steps, 5 engines, N differences`.
 
 exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
 

@@ -11,14 +11,11 @@ use crate::{
     tools,
 };
 
-/// The cases that engines are compared by.
-pub(crate) const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/scheduler"];
-
 /// Builds everything and compares the engines; the exit code is that of the comparison.
 pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
     build(paths)?;
-    let call = Call::new(paths, "crosscheck", paths.wakeful()).arg("crosscheck").args(CASES);
-    call.args(["--engines", "native,wasmtime,node"]).pass_through().map(exit_code)
+    let call = Call::new(paths, "crosscheck", paths.wakeful()).arg("crosscheck");
+    call.args(["--engines", "native,wasmtime,pulley,winch,node"]).pass_through().map(exit_code)
 }
 
 /// The stages that both `run` and `serve` begin with.

@@ -5,8 +5,10 @@ use std::fs;
 use crate::{
     call::{Call, Failure},
     paths::Paths,
-    run::CASES,
 };
+
+/// The cases that the workbench shows.
+const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/scheduler"];
 
 /// Installs the packages unless they are newer than the lock.
 pub(crate) fn install(paths: &Paths) -> Result<(), Failure> {

@@ -15,14 +15,14 @@ use super::{
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
 use crate::{
-    case::{self, Case, CaseKind},
+    case::CaseKind,
     compare::Difference,
-    crosscheck::{self, Panel, Row},
+    crosscheck::{self, LeftOut, Panel, Piece, Pieces, Row},
     source,
 };
 
 /// What is played where no case is named, below the root of the source tree.
-const BUNDLED: [&str; 1] = ["tests/fixtures"];
+const BUNDLED: [&str; 2] = ["tests/fixtures", "tests/scenarios"];
 
 /// How many differences are explained on a screen.
 const EXPLAINED: usize = 12;
@@ -34,7 +34,7 @@ const EXPLAINED: usize = 12;
                         native,wasmtime,node\n  wakeful crosscheck tests/fixtures --engines all"
 )]
 pub(super) struct Crosscheck {
-    /// Fixture folders, stories (`.toml`, `.json`), or folders of either [default: those of the source tree; none with --random]
+    /// Fixture folders, stories (`.toml`, `.json`), scenarios (`.txt`), or folders of these [default: those of the source tree; none with --random]
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
     /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch, node and chromium
@@ -54,7 +54,7 @@ pub(super) struct Crosscheck {
     /// List every case, also those that are equal everywhere
     #[arg(long, short)]
     verbose: bool,
-    /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}], differences: [{case, engine, step, path,
+    /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}], left_out: [{case, needs}], differences: [{case, engine, step, path,
     /// left, right} or {case, engine, broke}], random: {seed, stories, steps, written}}
     #[arg(long, conflicts_with = "verbose")]
     json: bool,
@@ -68,6 +68,7 @@ struct Report {
     /// Those that ran; the first is the reference.
     engines: Vec<&'static str>,
     cannot_run: Vec<CannotRun>,
+    left_out: Vec<LeftOut>,
     differences: Vec<Found>,
     random: Option<Random>,
 }
@@ -107,19 +108,19 @@ enum What {
 
 impl Crosscheck {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let cases = self.cases()?;
+        let Pieces { played: cases, left_out } = self.pieces()?;
         let (mut panel, cannot_run) = self.panel();
         let names = panel.names();
         let progress = style::progress(cases.len() as u64);
         let rows = panel.check(&cases, |playing| {
-            progress.set_message(playing.first().map_or_else(String::new, |case| case.name.clone()));
+            progress.set_message(playing.first().map_or_else(String::new, |case| case.name().to_owned()));
             progress.inc(playing.len() as u64);
         })?;
         progress.finish_and_clear();
         let mut differences = found(&cases, &rows, &names);
         let random = self.random.map(|steps| self.hunt(&mut panel, steps, &mut differences)).transpose()?;
         let steps = rows.iter().map(|row| row.steps).sum();
-        let report = Report { cases: cases.len(), steps, differences, engines: names, cannot_run, random };
+        let report = Report { cases: cases.len(), steps, differences, engines: names, cannot_run, left_out, random };
         if self.json {
             say!("{}", serde_json::to_string(&report).map_err(|why| CliError::Engine(why.into()))?);
         } else {
@@ -128,12 +129,12 @@ impl Crosscheck {
         Ok(self.verdict(&report))
     }
 
-    fn cases(&self) -> Result<Vec<Case>, CliError> {
+    fn pieces(&self) -> Result<Pieces, CliError> {
         if !self.cases.is_empty() || self.random.is_some() {
-            return Ok(case::load_all(&self.cases)?);
+            return Ok(crosscheck::load(&self.cases)?);
         }
         let bundled: Vec<PathBuf> = BUNDLED.iter().filter_map(|cases| source::find(cases)).collect();
-        if bundled.is_empty() { Err(CliError::NoCases) } else { Ok(case::load_all(&bundled)?) }
+        if bundled.is_empty() { Err(CliError::NoCases) } else { Ok(crosscheck::load(&bundled)?) }
     }
 
     /// Draws random stories, and writes down the one over which the engines differ.
@@ -147,8 +148,7 @@ impl Crosscheck {
             let name = format!("difference-{}-{}", self.seed, story.number);
             let file = self.write.join(format!("{name}.json"));
             write(&file, &format!("{:#}\n", story.document))?;
-            let case = Case { name, ..story.case.clone() };
-            differences.extend(found(&[case], std::slice::from_ref(&story.row), &panel.names()));
+            differences.extend(differing(&name, &story.row, &panel.names()));
             written = Some(file);
         }
         Ok(Random { seed: self.seed, stories: hunt.stories, steps: hunt.steps, written })
@@ -178,7 +178,7 @@ impl Crosscheck {
         }
     }
 
-    fn print(&self, cases: &[Case], rows: &[Row], report: &Report) {
+    fn print(&self, cases: &[Piece], rows: &[Row], report: &Report) {
         let missing = report.cannot_run.iter().map(|missing| missing.engine);
         let header: Vec<&str> =
             ["case", "steps", "decision", "head"].into_iter().chain(report.engines.iter().copied()).chain(missing).collect();
@@ -200,7 +200,7 @@ impl Crosscheck {
                 let chain = summary.head.chain.to_string();
                 (format!("{:?}", summary.decision.kind), format!("{}@{}", summary.head.seq, chain.get(..8).unwrap_or_default()))
             });
-            let first = vec![case.name.clone(), row.steps.to_string(), decision, head];
+            let first = vec![case.name().to_owned(), row.steps.to_string(), decision, head];
             table.add_row(cells(first, row.verdicts.iter().map(verdict).collect()));
         }
         for (kind, (count, steps)) in equal {
@@ -213,6 +213,12 @@ impl Crosscheck {
             table.add_row(cells(first, vec![cell; report.engines.len().saturating_sub(1)]));
         }
         style::print(&table);
+        if !report.left_out.is_empty() {
+            say!("");
+        }
+        for (needs, names) in by_need(&report.left_out) {
+            say!("left out, since it needs {needs}: {}", names.join(", "));
+        }
         for missing in &report.cannot_run {
             say!("\n{} cannot run here: {}", painted(STRONG, missing.engine), missing.reason);
         }
@@ -230,20 +236,29 @@ impl Crosscheck {
     }
 }
 
-fn found(cases: &[Case], rows: &[Row], names: &[&'static str]) -> Vec<Found> {
-    let all = cases
-        .iter()
-        .zip(rows)
-        .flat_map(|(case, row)| names.iter().skip(1).zip(&row.verdicts).map(move |(name, verdict)| (case, name, verdict)));
-    all.filter_map(|(case, engine, verdict)| {
+fn found(cases: &[Piece], rows: &[Row], names: &[&'static str]) -> Vec<Found> {
+    cases.iter().zip(rows).flat_map(|(case, row)| differing(case.name(), row, names)).collect()
+}
+
+/// The engines that did something else than the first.
+fn differing(case: &str, row: &Row, names: &[&'static str]) -> Vec<Found> {
+    let all = names.iter().skip(1).zip(&row.verdicts);
+    all.filter_map(|(engine, verdict)| {
         let what = match verdict {
             crosscheck::Verdict::Equal => return None,
             crosscheck::Verdict::Differs(difference) => What::Differs(difference.clone()),
             crosscheck::Verdict::Broke(why) => What::Broke { broke: why.clone() },
         };
-        Some(Found { case: case.name.clone(), engine, what })
+        Some(Found { case: case.to_owned(), engine, what })
     })
     .collect()
+}
+
+/// The scenarios that were left out, by what they need.
+fn by_need(left_out: &[LeftOut]) -> BTreeMap<&str, Vec<&str>> {
+    let mut all = BTreeMap::<&str, Vec<&str>>::new();
+    left_out.iter().for_each(|one| all.entry(&one.needs).or_default().push(&one.name));
+    all
 }
 
 fn write(file: &Path, text: &str) -> Result<(), CliError> {
@@ -251,10 +266,13 @@ fn write(file: &Path, text: &str) -> Result<(), CliError> {
     folder.and_then(|()| fs::write(file, text)).map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })
 }
 
-fn kind(case: &Case) -> &'static str {
-    match case.kind {
-        CaseKind::Fixture(_) => "fixtures",
-        CaseKind::Story(..) => "stories",
+fn kind(case: &Piece) -> &'static str {
+    match case {
+        Piece::Scenario(_) => "scenarios",
+        Piece::Case(case) => match case.kind {
+            CaseKind::Fixture(_) => "fixtures",
+            CaseKind::Story(..) => "stories",
+        },
     }
 }
 

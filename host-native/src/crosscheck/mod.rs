@@ -1,5 +1,6 @@
-//! The cross-check: engines side by side over the same cases, each compared with the first.
+//! The cross-check: engines side by side over the same cases and scenarios, each compared with the first.
 
+mod pieces;
 mod random;
 mod shrink;
 
@@ -8,20 +9,49 @@ use std::thread;
 use crate::{
     case::Case,
     compare::{self, Difference},
+    scenario::Scenario,
     trace::{Summary, Trace, TraceError, Tracer},
 };
 
+pub use pieces::{LeftOut, Pieces, load};
 pub use random::{Found, Hunt, hunt};
 
-/// How many cases each engine plays before they are compared, so that no more traces than these are kept.
+/// How many pieces each engine plays before they are compared, so that no more traces than these are kept.
 const AT_ONCE: usize = 16;
+
+/// Something that engines play.
+#[derive(Clone, Debug)]
+pub enum Piece {
+    /// A case.
+    Case(Case),
+    /// A scenario of the tests.
+    Scenario(Scenario),
+}
+
+impl Piece {
+    /// Its name.
+    #[must_use]
+    pub fn name(&self) -> &str {
+        match self {
+            Self::Case(case) => &case.name,
+            Self::Scenario(scenario) => &scenario.name,
+        }
+    }
+
+    fn played(&self, tracer: &mut Tracer) -> Result<Trace, TraceError> {
+        match self {
+            Self::Case(case) => tracer.trace(case),
+            Self::Scenario(scenario) => tracer.perform(scenario),
+        }
+    }
+}
 
 /// Engines side by side; the first is the one that the others are compared with.
 pub struct Panel {
     tracers: Vec<Tracer>,
 }
 
-/// What became of a case.
+/// What became of a piece.
 pub struct Row {
     /// How many steps the first engine took.
     pub steps: usize,
@@ -39,7 +69,7 @@ impl Row {
     }
 }
 
-/// What an engine did with a case.
+/// What an engine did with a piece.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Verdict {
     /// The same as the first engine, to the byte.
@@ -54,7 +84,7 @@ pub enum Verdict {
 #[derive(Debug, thiserror::Error)]
 #[error("{case}: {why}")]
 pub struct NoReference {
-    /// Over this case.
+    /// Over this piece.
     pub case: String,
     /// Why.
     pub why: TraceError,
@@ -73,48 +103,48 @@ impl Panel {
         self.tracers.iter().map(Tracer::name).collect()
     }
 
-    /// Plays cases with all engines, each in a thread of its own, and compares them: a row for each case.
+    /// Plays pieces with all engines, each in a thread of its own, and compares them: a row for each.
     ///
     /// # Errors
     /// Where the first engine breaks down.
-    pub fn check(&mut self, cases: &[Case], mut progress: impl FnMut(&[Case])) -> Result<Vec<Row>, NoReference> {
+    pub fn check(&mut self, pieces: &[Piece], mut progress: impl FnMut(&[Piece])) -> Result<Vec<Row>, NoReference> {
         let mut rows = Vec::new();
-        for cases in cases.chunks(AT_ONCE) {
-            progress(cases);
-            let mut columns: Vec<_> = self.play(cases).into_iter().map(Vec::into_iter).collect();
-            for case in cases {
-                rows.push(row(case, columns.iter_mut().filter_map(Iterator::next))?);
+        for pieces in pieces.chunks(AT_ONCE) {
+            progress(pieces);
+            let mut columns: Vec<_> = self.play(pieces).into_iter().map(Vec::into_iter).collect();
+            for piece in pieces {
+                rows.push(row(piece, columns.iter_mut().filter_map(Iterator::next))?);
             }
         }
         Ok(rows)
     }
 
-    /// Plays one case with all engines, one after the other.
+    /// Plays one piece with all engines, one after the other.
     ///
     /// # Errors
     /// Where the first engine breaks down.
-    pub fn one(&mut self, case: &Case) -> Result<Row, NoReference> {
-        row(case, self.tracers.iter_mut().map(|tracer| tracer.trace(case)))
+    pub fn one(&mut self, piece: &Piece) -> Result<Row, NoReference> {
+        row(piece, self.tracers.iter_mut().map(|tracer| piece.played(tracer)))
     }
 
-    /// What each engine did with each case.
-    fn play(&mut self, cases: &[Case]) -> Vec<Vec<Result<Trace, TraceError>>> {
+    /// What each engine did with each piece.
+    fn play(&mut self, pieces: &[Piece]) -> Vec<Vec<Result<Trace, TraceError>>> {
         thread::scope(|scope| {
             let playing: Vec<_> = self
                 .tracers
                 .iter_mut()
-                .map(|tracer| scope.spawn(move || cases.iter().map(|case| tracer.trace(case)).collect::<Vec<_>>()))
+                .map(|tracer| scope.spawn(move || pieces.iter().map(|piece| piece.played(tracer)).collect::<Vec<_>>()))
                 .collect();
             playing.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
         })
     }
 }
 
-/// Compares what engines did with a case.
-fn row(case: &Case, mut played: impl Iterator<Item = Result<Trace, TraceError>>) -> Result<Row, NoReference> {
+/// Compares what engines did with a piece.
+fn row(piece: &Piece, mut played: impl Iterator<Item = Result<Trace, TraceError>>) -> Result<Row, NoReference> {
     let reference = match played.next() {
-        Some(played) => played.map_err(|why| NoReference { case: case.name.clone(), why })?,
-        None => Trace { case: case.name.clone(), steps: Vec::new() },
+        Some(played) => played.map_err(|why| NoReference { case: piece.name().to_owned(), why })?,
+        None => Trace { case: piece.name().to_owned(), steps: Vec::new() },
     };
     let verdicts = played.map(|other| verdict(&reference, other)).collect();
     Ok(Row { steps: reference.steps.len(), summary: reference.summary(), verdicts })

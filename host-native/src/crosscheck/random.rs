@@ -7,7 +7,7 @@ use proptest::{
 use serde_json::Value;
 use wakeful_core::story::Story;
 
-use super::{AT_ONCE, NoReference, Panel, Row};
+use super::{AT_ONCE, NoReference, Panel, Piece, Row};
 use crate::{
     case::{Case, CaseKind},
     generator::{Drawn, Pace, stories},
@@ -33,8 +33,8 @@ pub struct Found {
     pub number: u64,
     /// As small as it could be made: the JSON of a story.
     pub document: Value,
-    /// The story as a case.
-    pub case: Case,
+    /// The story as what engines play.
+    pub piece: Piece,
     /// What became of it.
     pub row: Row,
 }
@@ -55,8 +55,8 @@ pub fn hunt(panel: &mut Panel, seed: u64, steps: u64, mut progress: impl FnMut(u
             let (apart, racing) = pair.current();
             drawn.extend([apart, racing]);
         }
-        let cases: Vec<Case> = drawn.iter().map(|drawn| case(drawn.document(), drawn.story())).collect();
-        for (drawn, row) in drawn.iter().zip(panel.check(&cases, |_| {})?) {
+        let pieces: Vec<Piece> = drawn.iter().map(|drawn| piece(drawn.document(), drawn.story())).collect();
+        for (drawn, row) in drawn.iter().zip(panel.check(&pieces, |_| {})?) {
             hunt.stories += 1;
             hunt.steps += row.steps as u64;
             if !row.is_equal() {
@@ -72,18 +72,18 @@ pub fn hunt(panel: &mut Panel, seed: u64, steps: u64, mut progress: impl FnMut(u
 /// Makes a story smaller for as long as the engines differ over it.
 fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoReference> {
     let differs = |candidate: &Value| match Story::read(&candidate.to_string()) {
-        Ok(story) => Ok(!panel.one(&case(candidate, story))?.is_equal()),
+        Ok(story) => Ok(!panel.one(&piece(candidate, story))?.is_equal()),
         Err(_) => Ok(false),
     };
     let mut document = super::shrink::smallest(drawn.document().clone(), differs)?;
     document["shows"] = format!("Over this, engines differ; made smaller from story {number} of a seed.").into();
     // INVARIANT: what differed was a story.
     let story = Story::read(&document.to_string()).unwrap_or_else(|_| drawn.story());
-    let case = case(&document, story);
-    let row = panel.one(&case)?;
-    Ok(Found { number, document, case, row })
+    let piece = piece(&document, story);
+    let row = panel.one(&piece)?;
+    Ok(Found { number, document, piece, row })
 }
 
-fn case(document: &Value, story: Story) -> Case {
-    Case { name: story.story.clone(), kind: CaseKind::Story(Box::new(story), document.to_string()) }
+fn piece(document: &Value, story: Story) -> Piece {
+    Piece::Case(Case { name: story.story.clone(), kind: CaseKind::Story(Box::new(story), document.to_string()) })
 }

@@ -6,6 +6,7 @@ mod process;
 pub use native::Native;
 pub(crate) use process::Process;
 pub use process::ProcessError;
+use serde::Serialize;
 use wakeful_core::{
     host::ErrorReport,
     id::Seq,
@@ -17,7 +18,8 @@ use wakeful_core::{
 use crate::sandbox::GuestError;
 
 /// How a ledger is opened.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Mode {
     /// As its driver.
     Drive,

@@ -10,6 +10,7 @@ use crate::{
     case::Case,
     engine::{EngineError, ProcessError},
     sandbox::{Guest, GuestError},
+    scenario::Scenario,
 };
 pub(crate) use play::REPLAYED_AT;
 pub use play::Sandboxed;
@@ -118,9 +119,21 @@ impl Tracer {
     /// Where the engine breaks down; what the scheduler refuses is part of the trace.
     pub fn trace(&mut self, case: &Case) -> Result<Trace, TraceError> {
         match self {
-            Self::Native => play::native(case),
-            Self::Sandboxed(sandboxed) => sandboxed.trace(case),
+            Self::Native => play::play(case, |stage| Ok(play::native(stage))),
+            Self::Sandboxed(sandboxed) => play::play(case, |stage| sandboxed.over(stage)),
             Self::Web(web) => web.trace(case),
+        }
+    }
+
+    /// Does what the host of a scenario did.
+    ///
+    /// # Errors
+    /// As [`Tracer::trace`].
+    pub fn perform(&mut self, scenario: &Scenario) -> Result<Trace, TraceError> {
+        match self {
+            Self::Native => play::perform(scenario, |stage| Ok(play::native(stage))),
+            Self::Sandboxed(sandboxed) => play::perform(scenario, |stage| sandboxed.over(stage)),
+            Self::Web(web) => web.perform(scenario),
         }
     }
 }

@@ -17,14 +17,15 @@ use crate::{
     engine::{Engine, EngineError, Mode, Native},
     ledger::MemoryLedger,
     provider::ScriptedProvider,
-    sandbox::{Compiler, Guest, GuestError, Limits, Plugin},
+    sandbox::{Compiler, Guest, GuestError, Limits, Plugin, Sandbox},
+    scenario::{Act, START, Scenario},
 };
 
 /// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the same on every day.
 pub(crate) const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
 
 /// What the host lends to an engine while it plays.
-struct Stage {
+pub(super) struct Stage {
     ledger: MemoryLedger,
     clock: VirtualClock,
     provider: ScriptedProvider,
@@ -32,31 +33,33 @@ struct Stage {
 
 impl Stage {
     fn of(case: &Case) -> Self {
-        let story = match &case.kind {
+        Self::playing(match &case.kind {
             CaseKind::Story(story, _) => (**story).clone(),
-            CaseKind::Fixture(_) => replay_story(&case.name),
-        };
+            CaseKind::Fixture(_) => untold(&case.name, REPLAYED_AT),
+        })
+    }
+
+    fn playing(story: Story) -> Self {
         Self { ledger: MemoryLedger::default(), clock: VirtualClock::at(story.starts_at), provider: ScriptedProvider::new(story) }
     }
 }
 
-/// A story in which nothing happens: an observed ledger never starts a turn.
-fn replay_story(name: &str) -> Story {
+/// A story that tells nothing: of an observed ledger, which never starts a turn, or of a scenario, which says itself what its host does.
+fn untold(name: &str, starts_at: Timestamp) -> Story {
     Story {
         story: name.to_owned(),
         shows: String::new(),
         agent_id: "default".into(),
-        starts_at: REPLAYED_AT,
+        starts_at,
         script: Vec::new(),
         turns: Vec::new(),
         provider: None,
     }
 }
 
-pub(super) fn native(case: &Case) -> Result<Trace, TraceError> {
-    let stage = Stage::of(case);
-    let mut engine = Native::new(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone());
-    play(&mut engine, &stage, case)
+/// The core of this program, over a stage.
+pub(super) fn native(stage: &Stage) -> Native<MemoryLedger, VirtualClock, ScriptedProvider> {
+    Native::new(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone())
 }
 
 /// The guest, linked to a stage.
@@ -79,19 +82,50 @@ impl Sandboxed {
         self.name
     }
 
-    pub(super) fn trace(&self, case: &Case) -> Result<Trace, TraceError> {
-        let stage = Stage::of(case);
-        let mut engine = self.plugin.instance(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone(), Limits::default())?;
-        play(&mut engine, &stage, case)
+    /// An instance over a stage.
+    pub(super) fn over(&self, stage: &Stage) -> Result<Sandbox<MemoryLedger, VirtualClock, ScriptedProvider>, TraceError> {
+        Ok(self.plugin.instance(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone(), Limits::default())?)
     }
 }
 
-fn play(engine: &mut impl Engine, stage: &Stage, case: &Case) -> Result<Trace, TraceError> {
+/// Plays a case with an engine that `start` starts.
+pub(super) fn play<E: Engine>(case: &Case, start: impl FnOnce(&Stage) -> Result<E, TraceError>) -> Result<Trace, TraceError> {
+    let stage = Stage::of(case);
+    let mut engine = start(&stage)?;
     let steps = match &case.kind {
-        CaseKind::Fixture(folder) => vec![replay(engine, stage, folder)?],
-        CaseKind::Story(story, _) => tell(engine, stage, story)?,
+        CaseKind::Fixture(folder) => vec![replay(&mut engine, &stage, folder)?],
+        CaseKind::Story(story, _) => tell(&mut engine, &stage, story)?,
     };
     Ok(Trace { case: case.name.clone(), steps })
+}
+
+/// Does what the host of a scenario did, with engines that `start` starts, one for each time that a ledger is opened.
+pub(super) fn perform<E: Engine>(scenario: &Scenario, start: impl Fn(&Stage) -> Result<E, TraceError>) -> Result<Trace, TraceError> {
+    let mut stage = Stage::playing(untold(&scenario.name, START));
+    let mut engine = start(&stage)?;
+    let mut steps = Vec::new();
+    for act in &scenario.acts {
+        let mut before = stage.ledger.len();
+        let outcome = match act {
+            Act::Open { mode, options, fresh } => {
+                if *fresh {
+                    stage.ledger = MemoryLedger::default();
+                    before = 0;
+                }
+                engine = start(&stage)?;
+                engine.open(options, *mode).map(|_| "null".to_owned())
+            }
+            Act::Propose { fact } => engine.propose(fact),
+            Act::Step { boundary } => engine.step(*boundary),
+            Act::Run => engine.run_until_rest(),
+            Act::SetClock { nanos } => {
+                stage.clock.set(Timestamp::from_nanos(*nanos));
+                Ok("null".to_owned())
+            }
+        };
+        steps.push(step(&mut engine, &stage, before, json::write(act), answered(outcome)?)?);
+    }
+    Ok(Trace { case: scenario.name.clone(), steps })
 }
 
 fn replay(engine: &mut impl Engine, stage: &Stage, folder: &Folder) -> Result<Step, TraceError> {

@@ -3,11 +3,13 @@
 use std::{env, ffi::OsString, path::Path, process::Command};
 
 use serde::{Deserialize, Serialize};
+use wakeful_core::json;
 
 use super::{Trace, TraceError};
 use crate::{
     case::{Case, CaseKind},
     engine::Process,
+    scenario::Scenario,
     source,
 };
 
@@ -25,6 +27,9 @@ struct Request<'a> {
     story: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     files: Option<&'a wakeful_core::foreign::Folder>,
+    /// What the host of a scenario does, each as the text that stands in the trace.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    acts: Option<Vec<String>>,
 }
 
 #[derive(Deserialize)]
@@ -71,8 +76,17 @@ impl Web {
             CaseKind::Story(_, text) => (Some(text.as_str()), None),
             CaseKind::Fixture(folder) => (None, Some(folder)),
         };
+        self.ask(Request { id: 0, case: &case.name, story, files, acts: None })
+    }
+
+    pub(super) fn perform(&mut self, scenario: &Scenario) -> Result<Trace, TraceError> {
+        let acts = scenario.acts.iter().map(json::write).collect();
+        self.ask(Request { id: 0, case: &scenario.name, story: None, files: None, acts: Some(acts) })
+    }
+
+    fn ask(&mut self, request: Request<'_>) -> Result<Trace, TraceError> {
         self.asked += 1;
-        let line = serde_json::to_string(&Request { id: self.asked, case: &case.name, story, files })?;
+        let line = serde_json::to_string(&Request { id: self.asked, ..request })?;
         let answer: Answer = serde_json::from_str(&self.process.ask(&line)?)?;
         match answer.trace {
             _ if answer.id != Some(self.asked) => Err(TraceError::Failed("it answered something else than it was asked".to_owned())),

@@ -1,32 +1,5 @@
-//! Scenarios: text files that read like a story. Commands, and under `----` everything observable that they gave.
-//!
-//! | command | does |
-//! |---|---|
-//! | `prompt ID TEXT` | an operator prompt comes in |
-//! | `interject ID TEXT` | an operator prompt that wants to go into the open run |
-//! | `webhook ID [TEXT]` | an event comes in that names no wait; empty without TEXT |
-//! | `callback ID TRIGGER [TEXT]` | a delivery to an external trigger comes in |
-//! | `item ID OBJECTIVE`, `pick ID`, `complete ID` | an item is created, gets the focus, is done |
-//! | `task STATUS ID [ITEM]` | a command task, of an item where one is named, is `created`, `running`, `completed`, ... |
-//! | `hint REASON` | a wake hint that names nothing |
-//! | `say FACT` | a fact in JSON comes in; `$run` stands for the open run |
-//! | `end KIND` | the open run ends with this terminal kind |
-//! | `step [BOUNDARY]` | one step, at `run_loop` where nothing is said |
-//! | `run` | steps until there is nothing more to do |
-//! | `clock INSTANT`, `later SECONDS` | sets the clock, moves it |
-//! | `repeat N COMMAND` | the command N times; `$n` in it counts from 1 |
-//! | `restart [EDITION]` | the process dies, and another one, whose program prefers this edition, opens the ledger |
-//! | `beside COMMAND` | another process does it, that has read the whole ledger |
-//! | `catch_up` | reads what others have appended |
-//! | `append fails [N]` | the next appends, one where nothing is said, store nothing and answer with an error |
-//! | `append unacknowledged` | the next append is stored, and answers with an error |
-//! | `provider fails` | the next call of the provider fails |
-//! | `observe` | a fresh ledger of another runtime takes the place of this one; nobody drives it |
-//! | `fresh` | another agent, with a ledger and a scheduler of its own, takes the place of this one |
-//! | `status`, `wake`, `decide` | print the status, the next wake, the decision at `run_loop_idle` with its rule |
-//! | `look` | prints what the agent does and why, as people are told it |
-//! | `show PART` | prints `closure`, `context`, `deferred`, `diagnostics`, `focus`, `items`, `owed`, `posture`, `queue` or `waits` of the state, a `message ID` that is not settled, or what the `provider` was asked |
-//! | `fold` | folds the log anew, whole and from a snapshot after each entry, and compares with the state that lives |
+//! Scenarios: text files that read like a story. Commands, and under `----` everything observable that they gave. `wakeful::scenario` has what they
+//! can say; here they are played on a host that can fail, and what is observed is printed.
 //!
 //! `UPDATE=1` rewrites the expectations; the diff is what is reviewed.
 
@@ -35,16 +8,17 @@ mod lines;
 
 use std::{fmt::Write as _, mem};
 
-use wakeful::clock::VirtualClock;
+use wakeful::{
+    clock::VirtualClock,
+    scenario::{self, Command, START},
+};
 use wakeful_core::{
     derive::status,
     entry::{EntryBytes, Head},
     fact::Answer,
     host::{Scheduler, SchedulerError},
-    json,
     ladder::{Boundary, Edition},
     machine::{Machine, Options},
-    time::Timestamp,
 };
 
 use self::{
@@ -52,9 +26,6 @@ use self::{
     lines::{decision, effects, summary},
 };
 use crate::watched::WatchedLedger;
-
-/// When every agent of a scenario begins.
-const START: &str = "2026-05-27T09:00:00Z";
 
 type Host = Scheduler<Kept, VirtualClock, Told>;
 
@@ -79,7 +50,9 @@ pub fn play(text: &str) -> String {
         let commands = block.split("\n----").next().unwrap_or_default();
         let mut observed = String::new();
         for command in commands.lines().filter(|line| !line.starts_with('#')) {
-            observed.push_str(&played.command(command));
+            for command in &scenario::read(command).unwrap_or_else(|why| panic!("{why}")) {
+                observed.push_str(&played.command(command));
+            }
         }
         if !out.is_empty() {
             out.push('\n');
@@ -100,13 +73,8 @@ pub fn play(text: &str) -> String {
 #[must_use]
 pub fn ledgers(text: &str) -> Vec<(WatchedLedger, Vec<usize>)> {
     let mut played = Played::new();
-    for block in text.split("\n\n") {
-        let commands = block.split("\n----").next().unwrap_or_default();
-        commands
-            .lines()
-            .map(str::trim)
-            .filter(|line| !line.is_empty() && !line.starts_with('#'))
-            .for_each(|line| drop(played.command(line)));
+    for command in &scenario::commands(text).unwrap_or_else(|why| panic!("{why}")) {
+        played.command(command);
     }
     let all = played.done.into_iter().chain([played.kept.ledger]);
     all.map(|ledger| (ledger.clone(), ledger.appends())).collect()
@@ -115,24 +83,22 @@ pub fn ledgers(text: &str) -> Vec<(WatchedLedger, Vec<usize>)> {
 impl Played {
     fn new() -> Self {
         let kept = Kept::default();
-        let clock = VirtualClock::at(instant(START));
+        let clock = VirtualClock::at(START);
         let scheduler = drive(&kept, &clock, Edition::default());
         Self { done: Vec::new(), kept, clock, scheduler }
     }
 
-    fn command(&mut self, line: &str) -> String {
-        let (name, rest) = line.split_once(' ').unwrap_or((line, ""));
-        match name {
-            "repeat" => return self.repeat(rest),
-            "beside" => return self.beside(rest),
-            "fresh" => {
+    fn command(&mut self, command: &Command) -> String {
+        match command {
+            Command::Beside(command) => return self.beside(command),
+            Command::Fresh => {
                 let mut next = Self::new();
                 mem::swap(self, &mut next);
                 self.done.append(&mut next.done);
                 self.done.push(next.kept.ledger);
                 return String::new();
             }
-            "observe" => {
+            Command::Observe => {
                 self.done.push(mem::take(&mut self.kept).ledger);
                 self.scheduler = self.observer();
                 return self.entries_from(0);
@@ -141,22 +107,18 @@ impl Played {
         }
         let before = self.kept.ledger.entries().len();
         let broken = self.kept.ledger.breaches().len();
-        let answer = match name {
-            "say" => self.say(&rest.replace("$run", &self.run_id())),
-            "step" => self.step(if rest.is_empty() { "run_loop" } else { rest }),
-            "run" => self.run(),
-            "clock" | "later" | "append" | "provider" | "restart" => {
-                self.arrange(name, rest, line);
-                String::new()
-            }
-            "catch_up" => match self.scheduler.catch_up() {
+        let answer = match command {
+            Command::Say(fact) => self.say(&fact.replace("$run", &self.run_id())),
+            Command::Step(boundary) => self.step(*boundary),
+            Command::Run => self.run(),
+            Command::CatchUp => match self.scheduler.catch_up() {
                 Ok(entries) => format!("reads {entries}\n"),
                 Err(why) => refused(&why),
             },
-            "status" | "wake" | "decide" | "look" | "show" | "fold" => self.reading(name, rest),
-            _ => {
-                let fact = self.fact(name, rest).unwrap_or_else(|| panic!("`{name}` is no command of a scenario: {line}"));
-                self.say(&fact)
+            Command::Print(what, part) => self.reading(what, part),
+            command => {
+                self.arrange(command);
+                String::new()
             }
         };
         // No scenario expects a breach: a line of this kind is a failure wherever it appears.
@@ -164,13 +126,7 @@ impl Played {
         self.entries_from(before) + &answer + &breaches
     }
 
-    fn repeat(&mut self, rest: &str) -> String {
-        let (count, command) = rest.split_once(' ').expect("`repeat N COMMAND`");
-        let count: u32 = count.parse().expect("how often");
-        (1..=count).map(|n| self.command(&command.replace("$n", &n.to_string()))).collect()
-    }
-
-    fn beside(&mut self, command: &str) -> String {
+    fn beside(&mut self, command: &Command) -> String {
         let other = self.observer();
         let own = mem::replace(&mut self.scheduler, other);
         let observed = self.command(command);
@@ -184,22 +140,19 @@ impl Played {
     }
 
     /// Arranges what comes next.
-    fn arrange(&mut self, name: &str, rest: &str, line: &str) {
+    fn arrange(&mut self, command: &Command) {
         let trouble: &Trouble = &self.kept.trouble;
-        match (name, rest.split_once(' ').unwrap_or((rest, "1"))) {
-            ("clock", _) => self.clock.set(instant(rest)),
-            ("later", (seconds, _)) => {
+        match command {
+            Command::Clock(to) => self.clock.set(*to),
+            Command::Later(seconds) => {
                 let now = wakeful_core::host::Clock::now(&mut self.clock);
-                self.clock.set(now.plus_ms(seconds.parse::<u64>().expect("seconds") * 1_000));
+                self.clock.set(now.plus_ms(seconds * 1_000));
             }
-            ("append", ("fails", times)) => trouble.fail_appends(times.parse().expect("how often")),
-            ("append", ("unacknowledged", _)) => trouble.leave_unacknowledged(),
-            ("provider", ("fails", _)) => trouble.fail_provider(),
-            ("restart", _) => {
-                let edition = if rest.is_empty() { Edition::default() } else { json::read(&json::write(&rest)).expect("an edition") };
-                self.scheduler = drive(&self.kept, &self.clock, edition);
-            }
-            _ => panic!("`{line}` arranges nothing that a scenario knows"),
+            Command::AppendFails(times) => trouble.fail_appends(*times),
+            Command::AppendUnacknowledged => trouble.leave_unacknowledged(),
+            Command::ProviderFails => trouble.fail_provider(),
+            Command::Restart(edition) => self.scheduler = drive(&self.kept, &self.clock, *edition),
+            other => panic!("{other:?} arranges nothing"),
         }
     }
 
@@ -245,41 +198,6 @@ impl Played {
         self.scheduler.state().turns.run.as_ref().map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
     }
 
-    /// The fact that a word stands for; none where the word is none.
-    fn fact(&self, name: &str, rest: &str) -> Option<String> {
-        let (id, text) = rest.split_once(' ').unwrap_or((rest, ""));
-        let message = |kind: &str, origin: &str, trust: &str, priority: &str, text: &str| {
-            let text = json::write(&text);
-            format!(
-                r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"{kind}","origin":{origin},"trust":"{trust}","priority":"{priority}","body":{{"type":"text","text":{text}}}}}}}"#
-            )
-        };
-        let named = |fact: &str| format!(r#"{{"fact":"{fact}","work_item_id":"{id}"}}"#);
-        let operator = r#"{"kind":"operator"}"#;
-        Some(match name {
-            "prompt" => message("operator_prompt", operator, "trusted_operator", "normal", text),
-            "interject" => message("operator_prompt", operator, "trusted_operator", "interject", text),
-            "webhook" => message("webhook_event", r#"{"kind":"webhook","source":"ci"}"#, "trusted_integration", "normal", text),
-            "callback" => {
-                let (trigger, text) = text.split_once(' ').unwrap_or((text, ""));
-                let origin = format!(r#"{{"kind":"callback","descriptor_id":"{trigger}"}}"#);
-                message("callback_event", &origin, "trusted_integration", "normal", text)
-            }
-            "item" => format!(r#"{{"fact":"work_item_created","work_item_id":"{id}","objective":{}}}"#, json::write(&text)),
-            "pick" => named("work_item_picked"),
-            "complete" => named("work_item_completed"),
-            "task" => {
-                let (task, item) = text.split_once(' ').unwrap_or((text, ""));
-                let item = if item.is_empty() { String::new() } else { format!(r#","work_item_id":"{item}""#) };
-                let kind = if id == "created" { r#","task_kind":"command_task""# } else { "" };
-                format!(r#"{{"fact":"task_{id}","task_id":"{task}"{kind}{item}}}"#)
-            }
-            "hint" => format!(r#"{{"fact":"wake_hint_submitted","reason":{}}}"#, json::write(&rest)),
-            "end" => format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"{rest}"}}"#, self.run_id()),
-            _ => return None,
-        })
-    }
-
     fn say(&mut self, fact: &str) -> String {
         match self.scheduler.propose(fact) {
             Ok(receipt) => {
@@ -295,8 +213,7 @@ impl Played {
         }
     }
 
-    fn step(&mut self, boundary: &str) -> String {
-        let boundary: Boundary = json::read(&json::write(&boundary)).expect("a boundary");
+    fn step(&mut self, boundary: Boundary) -> String {
         match self.scheduler.step(boundary) {
             Ok(report) => effects(&report.effects),
             Err(why) => refused(&why),
@@ -328,10 +245,6 @@ impl Played {
 fn drive(kept: &Kept, clock: &VirtualClock, edition: Edition) -> Host {
     let options = Options { edition, ..Options::new("default".into()) };
     Scheduler::drive(options, kept.clone(), clock.clone(), Told(kept.trouble.clone())).expect("the ledger opens")
-}
-
-fn instant(text: &str) -> Timestamp {
-    Timestamp::parse(text).expect("an instant")
 }
 
 fn refused(why: &SchedulerError) -> String {

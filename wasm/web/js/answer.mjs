@@ -1,6 +1,7 @@
 // One line of the cross-check and its answer, wherever the web guest runs: in Node, in a page.
 //
 // in:  {"id":1,"case":"heartbeat","story":"<text>"}  or  {"id":1,"case":"..","files":{"agent.json":"<text>",...}}
+//      or  {"id":1,"case":"..","acts":["<act>",...]}, what the host of a scenario does
 // out: {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
 
 import { trace } from "./play.mjs";
@@ -21,8 +22,9 @@ function readJob(job) {
   if (typeof job.case !== "string") {
     throw new Error("a line needs `case`, a string");
   }
-  if ((typeof job.story === "string") === (job.files !== null && typeof job.files === "object")) {
-    throw new Error("a line needs exactly one of `story`, a text, and `files`, an object of path to text");
+  const given = [typeof job.story === "string", job.files !== null && typeof job.files === "object", Array.isArray(job.acts)];
+  if (given.filter(Boolean).length !== 1) {
+    throw new Error("a line needs exactly one of `story`, a text, `files`, an object of path to text, and `acts`, an array of texts");
   }
   return job;
 }

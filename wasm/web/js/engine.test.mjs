@@ -123,6 +123,16 @@ test("a fact that is refused is an outcome, and the story goes on", () => {
   assert.equal(played.steps.at(-1).explanation.decision.decision, "WaitForTimer");
 });
 
+test("a scenario is what its host does: another process takes its ledger over, and a fresh one begins anew", () => {
+  const open = (fresh) => ({ do: "open", mode: "drive", options: { agent_id: "default" }, fresh });
+  const prompt = { fact: "work_item_created", work_item_id: "w", objective: "W" };
+  const acts = [open(true), { do: "propose", fact: JSON.stringify(prompt) }, open(false), { do: "set_clock", nanos: "1779872401000000000" }, open(true)];
+  const { steps } = JSON.parse(trace(guest, { case: "s", acts: acts.map((act) => JSON.stringify(act)) }));
+  assert.deepEqual(steps.map((step) => step.command), acts);
+  assert.deepEqual(steps.map((step) => step.entries[0]?.record.control), ["genesis", undefined, "runtime_restarted", undefined, "genesis"]);
+  assert.deepEqual([steps[0], steps[4]].map((step) => step.entries[0].at), ["2026-05-27T09:00:00Z", "2026-05-27T09:00:01Z"]);
+});
+
 test("the ledger in memory takes a batch only at its head", () => {
   const ledger = new MemoryLedger();
   const line = (digit) => `{"seq":1,"chain":"${digit.repeat(64)}"}`;

@@ -6,20 +6,29 @@ import { MemoryLedger } from "./memory-ledger.mjs";
 /** The instant at which every fixture is replayed: 2026-01-01T00:00:00Z. */
 const FIXTURE_NOW = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;
 
+/** When every agent of a scenario begins: 2026-05-27T09:00:00Z. */
+const SCENARIO_NOW = BigInt(Date.UTC(2026, 4, 27, 9)) * 1_000_000n;
+
 /** The boundary of every explanation in a trace. */
 const BOUNDARY = "run_loop_idle";
 
 /**
  * The trace of a case.
  * @param {typeof import("wakeful_web")} guest the initialised module
- * @param {{ case: string, story: string } | { case: string, files: Record<string, string> }} job
+ * @param {{ case: string, story: string } | { case: string, files: Record<string, string> } | { case: string, acts: string[] }} job
  * @param {(scheduler: import("wakeful_web").Scheduler, lines: string[]) => void} [look] called after each step, to look at the state and at
  *   the lines that the ledger got
  * @returns {string}
  */
 export function trace(guest, job, look = () => {}) {
-  const play = "story" in job ? playStory(guest, job.story, look) : replayFolder(guest, job.files, look);
-  return `{"case":${JSON.stringify(job.case)},"steps":[${play.join(",")}]}`;
+  return `{"case":${JSON.stringify(job.case)},"steps":[${played(guest, job, look).join(",")}]}`;
+}
+
+function played(guest, job, look) {
+  if ("story" in job) {
+    return playStory(guest, job.story, look);
+  }
+  return "files" in job ? replayFolder(guest, job.files, look) : perform(guest, job.acts, look);
 }
 
 function playStory(guest, story, look) {
@@ -80,6 +89,49 @@ function replayFolder(guest, files, look) {
   }
 }
 
+/** Does what the host of a scenario does; its provider takes every call, and the acts say what comes of it. */
+function perform(guest, acts, look) {
+  const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
+  let recorder = new Recorder();
+  let scheduler;
+  let now = SCENARIO_NOW;
+  const open = (act) => {
+    if (act.fresh) {
+      recorder = new Recorder(recorder.steps);
+    }
+    scheduler?.free();
+    const host = { ledger: recorder.ledger, clock: { now: () => now }, provider };
+    scheduler = act.mode === "drive" ? guest.Scheduler.drive(act.options, host) : guest.Scheduler.observe(act.options, host);
+    return "null";
+  };
+  const done = (act) => {
+    switch (act.do) {
+      case "open":
+        return open(act);
+      case "propose":
+        return scheduler.proposeText(act.fact);
+      case "step":
+        return scheduler.stepText(act.boundary);
+      case "run":
+        return scheduler.runUntilRestText();
+      case "set_clock":
+        now = BigInt(act.nanos);
+        return "null";
+      default:
+        throw new Error(`a scenario says \`${act.do}\`, which this program does not know: build wakeful and play.mjs from one tree`);
+    }
+  };
+  try {
+    for (const text of acts) {
+      const answered = outcome(() => done(JSON.parse(text)));
+      recorder.step(text, answered, scheduler, look);
+    }
+    return recorder.steps;
+  } finally {
+    scheduler?.free();
+  }
+}
+
 /** Whose folder it is; where that cannot be told, the replay itself says why. */
 function agentOf(guest, files) {
   try {
@@ -92,8 +144,11 @@ function agentOf(guest, files) {
 /** Collects steps, each with the lines that the ledger got since the one before. */
 class Recorder {
   ledger = new MemoryLedger();
-  steps = [];
   #seen = 0;
+
+  constructor(steps = []) {
+    this.steps = steps;
+  }
 
   step(command, outcome, scheduler, look) {
     const entries = this.ledger.lines.slice(this.#seen);

@@ -1,0 +1,54 @@
+//! What a cross-check plays: the cases below some paths, and the scenarios that every engine can play.
+
+use std::path::PathBuf;
+
+use serde::Serialize;
+
+use super::Piece;
+use crate::{
+    case::{self, CaseError},
+    scenario,
+};
+
+/// What is played, and what is not.
+#[derive(Default)]
+pub struct Pieces {
+    /// What is played, in the order in which it was named.
+    pub played: Vec<Piece>,
+    /// Scenarios that not every engine can play.
+    pub left_out: Vec<LeftOut>,
+}
+
+/// A scenario that not every engine can play.
+#[derive(Clone, Debug, Serialize)]
+pub struct LeftOut {
+    /// Its name.
+    #[serde(rename = "case")]
+    pub name: String,
+    /// What it needs.
+    pub needs: String,
+}
+
+/// Loads cases and scenarios.
+///
+/// # Errors
+/// The first path at which there is neither, or the first file that cannot be understood.
+pub fn load(paths: &[PathBuf]) -> Result<Pieces, CaseError> {
+    let mut pieces = Pieces::default();
+    for path in paths {
+        let below = case::find(path)?;
+        if below.cases.is_empty() && below.scenarios.is_empty() {
+            return Err(CaseError::Empty(path.clone()));
+        }
+        pieces.played.extend(below.cases.into_iter().map(Piece::Case));
+        for path in below.scenarios {
+            let name = case::name_of(&path);
+            let commands = scenario::commands(&case::read(&path)?).map_err(|why| CaseError::NoScenario { path, why })?;
+            match scenario::record(&name, &commands) {
+                Ok(scenario) => pieces.played.push(Piece::Scenario(scenario)),
+                Err(needs) => pieces.left_out.push(LeftOut { name, needs }),
+            }
+        }
+    }
+    Ok(pieces)
+}
