@@ -73,7 +73,7 @@ fn an_engine_that_breaks_down_is_a_difference() {
 fn an_engine_that_does_not_exist_is_named_beside_those_that_do() {
     let ran = wakeful(["crosscheck", "tests/fixtures", "--engines", "native,v8"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("native, wasmtime, pulley, winch, node, chromium") && ran.err.contains("v8"), "{}", ran.err);
+    assert!(ran.err.contains("native, wasmtime, pulley, winch, node, chromium, python") && ran.err.contains("v8"), "{}", ran.err);
 }
 
 #[test]

@@ -37,7 +37,8 @@ pub(super) struct Crosscheck {
     /// Fixture folders, stories (`.toml`, `.json`), scenarios (`.txt`), or folders of these [default: those of the source tree; none with --random]
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch, node and chromium
+    /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch, node, chromium and
+    /// python
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = "native,wasmtime")]
     engines: Vec<Asked>,
     #[command(flatten)]

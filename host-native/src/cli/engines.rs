@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::CliError;
 use crate::{
     sandbox::{self, Compiler, NoGuest},
-    trace::{Tracer, Web},
+    trace::{Hosted, Tracer, Web},
 };
 
 /// An engine that can be named.
@@ -25,6 +25,8 @@ pub(super) enum EngineName {
     Node,
     /// The web guest in a page of Chromium (in the source tree)
     Chromium,
+    /// The guest component in wasmtime's Python package (in the source tree)
+    Python,
 }
 
 impl EngineName {
@@ -37,6 +39,7 @@ impl EngineName {
             Self::Winch => "winch",
             Self::Node => "node",
             Self::Chromium => "chromium",
+            Self::Python => "python",
         }
     }
 
@@ -123,6 +126,7 @@ impl GuestArg {
             EngineName::Winch => self.sandboxed(Compiler::Winch)?,
             EngineName::Node => Tracer::Web(Web::node()?),
             EngineName::Chromium => Tracer::Web(Web::chromium()?),
+            EngineName::Python => Tracer::Hosted(Hosted::python(self.guest.as_deref())?),
         })
     }
 

@@ -2,10 +2,12 @@
 
 mod native;
 mod process;
+mod remote;
 
 pub use native::Native;
 pub(crate) use process::Process;
 pub use process::ProcessError;
+pub(crate) use remote::Remote;
 use serde::Serialize;
 use wakeful_core::{
     host::ErrorReport,
@@ -36,6 +38,9 @@ pub enum EngineError {
     /// The guest broke a limit or trapped; its instance is gone, its ledger is consistent.
     #[error(transparent)]
     Guest(#[from] GuestError),
+    /// The program that hosts the guest does not do what it should.
+    #[error(transparent)]
+    Process(#[from] ProcessError),
 }
 
 /// The scheduler of one agent, wherever it runs. Answers are JSON text of the types that each method names.

@@ -27,6 +27,12 @@ pub struct ProcessError {
     why: String,
 }
 
+impl ProcessError {
+    pub(super) fn new(why: String) -> Self {
+        Self { why }
+    }
+}
+
 /// The first line of a program.
 #[derive(Deserialize)]
 #[serde(rename_all = "snake_case")]

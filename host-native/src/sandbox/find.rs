@@ -39,7 +39,7 @@ pub fn find(named: Option<&Path>, compiler: Compiler) -> Result<Option<Guest>, G
 
 /// The file of the guest: `named`, else `WAKEFUL_GUEST`, else that of the build folder; none where there is none.
 #[must_use]
-pub(super) fn file(named: Option<&Path>) -> Option<PathBuf> {
+pub(crate) fn file(named: Option<&Path>) -> Option<PathBuf> {
     let from_environment = env::var_os("WAKEFUL_GUEST").map(PathBuf::from);
     named.map(Path::to_owned).or(from_environment).or_else(|| built(BUILT))
 }

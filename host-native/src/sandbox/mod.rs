@@ -12,8 +12,8 @@ mod limits;
 mod meter;
 mod runtime;
 
-pub(crate) use find::built;
 pub use find::{NoGuest, find};
+pub(crate) use find::{built, file};
 pub use guest::{Guest, GuestError, IMPORTS};
 pub use imports::Calls;
 pub use instance::{Plugin, Sandbox};

@@ -1,5 +1,6 @@
 //! Traces: everything observable that an engine does with a case, as the core's own text. The cross-check compares them.
 
+mod hosted;
 mod play;
 mod web;
 
@@ -12,6 +13,7 @@ use crate::{
     sandbox::{Guest, GuestError},
     scenario::Scenario,
 };
+pub use hosted::Hosted;
 pub(crate) use play::REPLAYED_AT;
 pub use play::Sandboxed;
 pub use web::Web;
@@ -92,6 +94,8 @@ pub enum Tracer {
     Sandboxed(Box<Sandboxed>),
     /// The web guest in Node or in a browser.
     Web(Web),
+    /// The guest in a host of another language.
+    Hosted(Hosted),
 }
 
 impl Tracer {
@@ -110,6 +114,7 @@ impl Tracer {
             Self::Native => "native",
             Self::Sandboxed(sandboxed) => sandboxed.name(),
             Self::Web(web) => web.name(),
+            Self::Hosted(hosted) => hosted.name(),
         }
     }
 
@@ -122,6 +127,7 @@ impl Tracer {
             Self::Native => play::play(case, |stage| Ok(play::native(stage))),
             Self::Sandboxed(sandboxed) => play::play(case, |stage| sandboxed.over(stage)),
             Self::Web(web) => web.trace(case),
+            Self::Hosted(hosted) => play::play(case, |stage| hosted.over(stage)),
         }
     }
 
@@ -134,6 +140,7 @@ impl Tracer {
             Self::Native => play::perform(scenario, |stage| Ok(play::native(stage))),
             Self::Sandboxed(sandboxed) => play::perform(scenario, |stage| sandboxed.over(stage)),
             Self::Web(web) => web.perform(scenario),
+            Self::Hosted(hosted) => play::perform(scenario, |stage| hosted.over(stage)),
         }
     }
 }

@@ -26,9 +26,9 @@ pub(crate) const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_00
 
 /// What the host lends to an engine while it plays.
 pub(super) struct Stage {
-    ledger: MemoryLedger,
-    clock: VirtualClock,
-    provider: ScriptedProvider,
+    pub(super) ledger: MemoryLedger,
+    pub(super) clock: VirtualClock,
+    pub(super) provider: ScriptedProvider,
 }
 
 impl Stage {
