@@ -54,6 +54,24 @@ fn all_engines_are_those_that_can_run() {
     assert!(ran.out.contains("pulley cannot run here: cannot read guest"), "{}", ran.out);
 }
 
+/// A program that is no engine: it says nothing that one says first.
+#[test]
+fn a_program_that_is_no_engine_is_a_reason() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    for (python, reason) in
+        [("no-such-python", "does not start"), ("cat", "does not say that it is ready"), ("true", "ended without an answer")]
+    {
+        let ran = std::process::Command::new(env!("CARGO_BIN_EXE_wakeful"))
+            .args(["crosscheck", &story, "--engines", "native,python", "--guest", &arg(&guest("wakeful.component.wasm"))])
+            .env("PYTHON", python)
+            .output()
+            .expect("wakeful starts");
+        let out = String::from_utf8_lossy(&ran.stdout);
+        assert_eq!(ran.status.code(), Some(3), "{out}");
+        assert!(out.contains("python cannot run here: ") && out.contains(reason), "{out}");
+    }
+}
+
 #[test]
 fn an_engine_that_breaks_down_is_a_difference() {
     // It offers what a scheduler offers, and explains nothing.

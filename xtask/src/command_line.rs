@@ -3,6 +3,7 @@
 use std::num::NonZeroU16;
 
 use crate::{
+    crosscheck::Random,
     mutants::{ROOMS, Request, Shard, Which},
     tidy::Listing,
 };
@@ -20,6 +21,8 @@ pub(crate) enum Command {
     Tidy { list: Listing },
     /// Let processes die, with the options of the program that does it.
     Crash(Vec<String>),
+    /// Compare all engines over all cases, and over random stories.
+    Crosscheck(Random),
     /// Measure what the tests of the core execute.
     Coverage,
     /// Change the core in small ways, and ask whether the tests notice.
@@ -33,14 +36,15 @@ Builds, runs and tests Wakeful.
 
 usage: cargo xtask <command>
 
-  run       build both guests and the native host, then compare the engines on every story, fixture and scenario
-  serve     build everything and serve the workbench on a local port
-  test      every check and every test, with a table of times and counts
-  tidy      what no compiler checks: file openings, lengths, names, dependencies, citations
-  crash     let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
-  coverage  what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
-  mutants   change the core in small ways, one at a time, and ask whether some test notices
-  help      this text; `cargo xtask <command> --help` says more
+  run         build both guests and the native host, then compare the engines on every story, fixture and scenario
+  serve       build everything and serve the workbench on a local port
+  test        every check and every test, with a table of times and counts
+  tidy        what no compiler checks: file openings, lengths, names, dependencies, citations
+  crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
+  crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
+  coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
+  mutants     change the core in small ways, one at a time, and ask whether some test notices
+  help        this text; `cargo xtask <command> --help` says more
 
 exit code: 0 all went well, 1 something failed, 2 the command line was not understood, 3 a program that measures is not installed";
 
@@ -93,6 +97,20 @@ in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, 
   --uncited      name the statements that nothing cites
 
 exit code: 0 no finding, 1 findings, 2 the command line was not understood";
+
+const CROSSCHECK: &str = "\
+usage: cargo xtask crosscheck [--random N] [--seed N]
+
+Builds everything, finds a browser, makes a Python environment in target/python, and runs `wakeful crosscheck`: all stories, fixtures and
+scenarios in native, wasmtime, pulley, winch, node, chromium and python; then random stories until they have taken N steps in native and
+wasmtime, a tenth of it in native, node and chromium, a fiftieth of it in wasmtime, pulley, winch and python. A story over which engines
+differ is made as small as it can be and written to target/crosscheck. Where Python or its package cannot be had, it says why and leaves that
+engine out. `cargo xtask test` does a small share of it.
+
+  --random N   so many steps; 1000000 without it, which takes a quarter of an hour on two cores
+  --seed N     where the drawing of stories begins; the same seed draws the same stories
+
+exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
 
 const CRASH: &str = "\
 usage: cargo xtask crash [--stories N] [--kills N] [--seed N]
@@ -173,6 +191,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("run", []) => Ok(Command::Run),
         ("test", []) => Ok(Command::Test),
         ("mutants", options) => mutants(options),
+        ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
         ("coverage", []) => Ok(Command::Coverage),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
@@ -194,15 +213,30 @@ fn port_of(text: &str) -> Result<Command, String> {
 
 /// The options of the other program, which are numbers. They are looked at here, before anything is built.
 fn crash(options: &[&str]) -> Result<Command, String> {
+    numbers("crash", &["--stories", "--kills", "--seed"], options)?;
+    Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
+}
+
+fn crosscheck(options: &[&str]) -> Result<Command, String> {
+    let mut random = Random::WHOLE;
+    for (name, number) in numbers("crosscheck", &["--random", "--seed"], options)? {
+        *(if name == "--random" { &mut random.steps } else { &mut random.seed }) = number;
+    }
+    Ok(Command::Crosscheck(random))
+}
+
+/// Options that are numbers, of a command that takes these.
+fn numbers<'a>(command: &str, known: &[&str], options: &[&'a str]) -> Result<Vec<(&'a str, u64)>, String> {
     let mut words = options.iter().flat_map(|option| option.split('='));
+    let mut found = Vec::new();
     while let Some(word) = words.next() {
-        if !["--stories", "--kills", "--seed"].contains(&word) {
-            return Err(format!("`crash` does not take `{word}` here"));
+        if !known.contains(&word) {
+            return Err(format!("`{command}` does not take `{word}` here"));
         }
         let number = words.next().unwrap_or_default();
-        number.parse::<u64>().map_err(|_| format!("`{word}` needs a number, not `{number}`"))?;
+        found.push((word, number.parse().map_err(|_| format!("`{word}` needs a number, not `{number}`"))?));
     }
-    Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
+    Ok(found)
 }
 
 fn mutants(options: &[&str]) -> Result<Command, String> {
@@ -241,6 +275,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "serve" => Some(SERVE),
         "test" => Some(TEST),
         "tidy" => Some(TIDY),
+        "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
         "coverage" => Some(COVERAGE),
         "mutants" => Some(MUTANTS),
@@ -265,11 +300,19 @@ mod tests {
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "tidy", "crash", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "tidy", "crosscheck", "crash", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
         }
+    }
+
+    #[test]
+    fn the_options_of_crosscheck_are_numbers() {
+        assert_eq!(of("crosscheck"), Ok(Command::Crosscheck(Random::WHOLE)));
+        assert_eq!(of("crosscheck --random=5 --seed 7"), Ok(Command::Crosscheck(Random { steps: 5, seed: 7 })));
+        assert!(of("crosscheck --random").is_err_and(|why| why.contains("needs a number")));
+        assert!(of("crosscheck --engines all").is_err_and(|why| why.contains("does not take `--engines`")));
     }
 
     #[test]

@@ -8,11 +8,13 @@ mod call;
 mod command_line;
 mod coverage;
 mod crash;
+mod crosscheck;
 mod guests;
 mod js_tests;
 mod mutants;
 mod native;
 mod paths;
+mod python;
 mod run;
 mod self_contained;
 mod serve;
@@ -50,6 +52,7 @@ fn main() -> ExitCode {
         Command::Test => test::test(&paths),
         Command::Tidy { list } => tidy::tidy(&paths, list),
         Command::Mutants(request) => mutants::mutants(&paths, &request),
+        Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
         Command::Coverage => coverage::coverage(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),

@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crash, guests, js_tests, native,
+    crash, crosscheck, guests, js_tests, native,
     paths::Paths,
     set_up, tidy, tools, web_demo,
 };
@@ -36,7 +36,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 23] = [
+pub(super) const STAGES: [Stage; 24] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -136,6 +136,15 @@ pub(super) const STAGES: [Stage; 23] = [
         work: Work::Tests(|ground| js_tests::call(ground.paths)),
     },
     Stage { name: "workbench packages", does: "npm ci", needs: &["set-up"], work: Work::Check(|ground| web_demo::install(ground.paths)) },
+    Stage {
+        name: "crosscheck",
+        does: "all cases in all engines, and a share of `cargo xtask crosscheck`",
+        needs: &["native", "guests", "browser", "workbench packages"],
+        work: Work::Check(|ground| {
+            let browser = ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
+            crosscheck::share(ground.paths, browser)
+        }),
+    },
     Stage {
         name: "payload types",
         does: "the TypeScript types are what the published schema says",

@@ -1,0 +1,77 @@
+//! `cargo xtask crosscheck`: all cases in all engines, and random stories, as many as each engine is quick.
+
+use std::process::ExitCode;
+
+use crate::{
+    browser::{self, Browser},
+    call::{Call, Failure, exit_code},
+    paths::Paths,
+    python, run,
+    stage::{stage, timed},
+    web_demo,
+};
+
+/// How many random steps there are, and where their drawing begins.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) struct Random {
+    pub(crate) steps: u64,
+    pub(crate) seed: u64,
+}
+
+impl Random {
+    /// All of it: ten minutes on two cores.
+    pub(crate) const WHOLE: Self = Self { steps: 1_000_000, seed: 1 };
+    /// What every test run does.
+    const SHARE: Self = Self { steps: 4_000, seed: 2 };
+}
+
+/// The engines that can always be built; Python is asked for where its environment can be made.
+const ENGINES: [&str; 6] = ["native", "wasmtime", "pulley", "winch", "node", "chromium"];
+
+/// Which engines play random stories together, and the part of the steps that they play.
+const PARTS: [(&str, u64); 3] = [("native,wasmtime", 1), ("native,node,chromium", 10), ("wasmtime,pulley,winch,PYTHON", 50)];
+
+/// Builds everything and compares; the exit code is that of the first comparison that is not well.
+pub(crate) fn crosscheck(paths: &Paths, random: Random) -> Result<ExitCode, Failure> {
+    run::build(paths)?;
+    let browser = stage("browser", "finding a browser and its driver", || browser::find(paths))?;
+    stage("workbench packages", "npm ci, for the driver of the browser", || web_demo::install(paths))?;
+    for call in calls(paths, &browser, random) {
+        let status = call.pass_through()?;
+        if !status.success() {
+            return Ok(exit_code(status));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// A share of it, on what is built.
+pub(crate) fn share(paths: &Paths, browser: &Browser) -> Result<(), Failure> {
+    calls(paths, browser, Random::SHARE).into_iter().try_for_each(|call| {
+        let status = call.pass_through()?;
+        if status.success() { Ok(()) } else { Err(Failure::new(format!("engines differ, or one cannot run ({status})"))) }
+    })
+}
+
+/// The cases, and each part of the random stories.
+fn calls(paths: &Paths, browser: &Browser, random: Random) -> Vec<Call> {
+    let python = match timed("python", "wasmtime's package, in target/python", || python::set_up(paths)).0 {
+        Ok(()) => ",python",
+        Err(failure) => {
+            failure.show();
+            anstream::eprintln!("the engine python is left out");
+            ""
+        }
+    };
+    let call = |engines: &str| {
+        let call = Call::new(paths, "crosscheck", paths.wakeful()).arg("crosscheck").env("CHROME", &browser.chrome);
+        call.arg("--engines").arg(engines.replace(",PYTHON", python))
+    };
+    let cases = call(&(ENGINES.join(",") + ",PYTHON"));
+    let parts = PARTS.map(|(engines, part)| {
+        let steps = (random.steps / part).max(1).to_string();
+        let seed = random.seed.to_string();
+        call(engines).args(["--random", &steps, "--seed", &seed, "--write", "target/crosscheck"])
+    });
+    [cases].into_iter().chain(parts).collect()
+}
