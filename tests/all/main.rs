@@ -2,6 +2,7 @@
 
 mod bad_facts;
 mod conformance;
+mod corpora;
 mod coverage_of_fixtures;
 mod crash;
 mod failing;

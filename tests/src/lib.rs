@@ -1,6 +1,7 @@
 //! Oracles and runners of Wakeful's tests; the tests themselves are in the one binary `all`.
 
 pub mod crash;
+pub mod fuzz;
 pub mod paths;
 pub mod scenario;
 pub mod sequence;

@@ -8,6 +8,12 @@ pub fn root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR")).parent().unwrap_or(Path::new("."))
 }
 
+/// A file or folder of the source tree.
+#[must_use]
+pub fn tree(relative: &str) -> PathBuf {
+    root().join(relative)
+}
+
 /// A file or folder below `tests/`.
 #[must_use]
 pub fn data(relative: &str) -> PathBuf {

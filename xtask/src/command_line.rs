@@ -4,6 +4,7 @@ use std::num::NonZeroU16;
 
 use crate::{
     crosscheck::Random,
+    fuzz,
     mutants::{ROOMS, Request, Shard, Which},
     tidy::Listing,
 };
@@ -23,6 +24,8 @@ pub(crate) enum Command {
     Crash(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
+    /// Let a fuzzer look for bytes that break something.
+    Fuzz(fuzz::Request),
     /// Measure what the tests of the core execute.
     Coverage,
     /// Change the core in small ways, and ask whether the tests notice.
@@ -42,6 +45,7 @@ usage: cargo xtask <command>
   tidy        what no compiler checks: file openings, lengths, names, dependencies, citations
   crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
+  fuzz        let libFuzzer look for bytes over which the decoder, the readers or the guest break down
   coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
   mutants     change the core in small ways, one at a time, and ask whether some test notices
   help        this text; `cargo xtask <command> --help` says more
@@ -127,6 +131,20 @@ A story that fails is made as small as it can be and printed. `cargo xtask test`
 
 exit code: 0 nothing was lost and nothing done twice, 1 something was or a build failed, 2 the command line was not understood";
 
+const FUZZ: &str = "\
+usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
+
+Builds the guests and the targets, and lets libFuzzer try inputs on each of them: facts (the fact decoder, planes and ladder, under the
+invariants), foreign (the reader of fixtures and data folders), ledger (the reader of entries, also of such as only a broken writer could have
+sealed) and exports (what the guest offers, in wasmtime). A panic, a trap, a broken invariant, a limit that is reached or an input that takes
+half a minute is a finding; its input is then in fuzz/artifacts. Needs cargo-fuzz and a nightly compiler.
+Every test run replays what is in fuzz/corpus.
+
+  --seconds N   try each target so long; 600 without it
+  --keep        take into fuzz/corpus what reaches more than what is there
+
+exit code: 0 no finding, 1 a finding or a failed build, 2 the command line was not understood, 3 cargo-fuzz is not installed";
+
 const COVERAGE: &str = "\
 usage: cargo xtask coverage
 
@@ -193,6 +211,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("mutants", options) => mutants(options),
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
+        ("fuzz", options) => fuzz(options),
         ("coverage", []) => Ok(Command::Coverage),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
         ("tidy", ["--uncited"]) => Ok(Command::Tidy { list: Listing::Uncited }),
@@ -223,6 +242,26 @@ fn crosscheck(options: &[&str]) -> Result<Command, String> {
         *(if name == "--random" { &mut random.steps } else { &mut random.seed }) = number;
     }
     Ok(Command::Crosscheck(random))
+}
+
+fn fuzz(options: &[&str]) -> Result<Command, String> {
+    let mut request = fuzz::Request { targets: Vec::new(), seconds: fuzz::SECONDS, keeps: false };
+    let mut words = options.iter().flat_map(|option| option.split('='));
+    while let Some(word) = words.next() {
+        if word == "--seconds" {
+            let number = words.next().unwrap_or_default();
+            request.seconds = number.parse().map_err(|_| format!("`--seconds` needs a number, not `{number}`"))?;
+        } else if word == "--keep" {
+            request.keeps = true;
+        } else {
+            let known = fuzz::TARGETS.into_iter().find(|target| *target == word);
+            request.targets.push(known.ok_or_else(|| format!("`fuzz` knows {}, not `{word}`", fuzz::TARGETS.join(", ")))?);
+        }
+    }
+    if request.targets.is_empty() {
+        request.targets = fuzz::TARGETS.to_vec();
+    }
+    Ok(Command::Fuzz(request))
 }
 
 /// Options that are numbers, of a command that takes these.
@@ -277,6 +316,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "tidy" => Some(TIDY),
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
+        "fuzz" => Some(FUZZ),
         "coverage" => Some(COVERAGE),
         "mutants" => Some(MUTANTS),
         _ => None,
@@ -300,7 +340,7 @@ mod tests {
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "tidy", "crosscheck", "crash", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "tidy", "crosscheck", "crash", "fuzz", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
@@ -313,6 +353,16 @@ mod tests {
         assert_eq!(of("crosscheck --random=5 --seed 7"), Ok(Command::Crosscheck(Random { steps: 5, seed: 7 })));
         assert!(of("crosscheck --random").is_err_and(|why| why.contains("needs a number")));
         assert!(of("crosscheck --engines all").is_err_and(|why| why.contains("does not take `--engines`")));
+    }
+
+    #[test]
+    fn the_targets_of_the_fuzzer_are_known_by_name() {
+        let request =
+            |targets: &[&'static str], seconds, keeps| Ok(Command::Fuzz(fuzz::Request { targets: targets.to_vec(), seconds, keeps }));
+        assert_eq!(of("fuzz"), request(&fuzz::TARGETS, 600, false));
+        assert_eq!(of("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
+        assert!(of("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
+        assert!(of("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
     }
 
     #[test]

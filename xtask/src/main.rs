@@ -9,6 +9,7 @@ mod command_line;
 mod coverage;
 mod crash;
 mod crosscheck;
+mod fuzz;
 mod guests;
 mod js_tests;
 mod mutants;
@@ -54,6 +55,7 @@ fn main() -> ExitCode {
         Command::Mutants(request) => mutants::mutants(&paths, &request),
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
+        Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::Coverage => coverage::coverage(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });

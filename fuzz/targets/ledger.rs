@@ -1,0 +1,5 @@
+//! The target `ledger`; what it does stands in `tests/src/fuzz.rs`.
+
+#![no_main]
+
+libfuzzer_sys::fuzz_target!(|data: &[u8]| wakeful_tests::fuzz::ledger(data));

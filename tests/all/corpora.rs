@@ -1,0 +1,52 @@
+//! The inputs that the fuzzer has kept, each given to its target once more; `cargo xtask fuzz` looks for others.
+
+use std::fs;
+
+use wakeful_tests::{
+    fuzz::{TARGETS, Target},
+    paths,
+};
+
+/// Gives a target all that is kept for it.
+fn replay(name: &str) {
+    let target: Target = TARGETS.iter().find(|(known, _)| *known == name).expect("a target").1;
+    let folder = paths::tree("fuzz/corpus").join(name);
+    let kept = fs::read_dir(&folder).expect("a corpus").map(|file| file.expect("a file").path());
+    let mut kept: Vec<_> = kept.collect();
+    kept.sort();
+    assert!(kept.len() >= 3, "{} inputs in {}", kept.len(), folder.display());
+    for path in kept {
+        // Shown where the test fails.
+        println!("{}", path.display());
+        target(&fs::read(&path).expect("an input"));
+    }
+}
+
+#[test]
+fn facts_that_were_kept_break_nothing() {
+    replay("facts");
+}
+
+#[test]
+fn folders_that_were_kept_break_nothing() {
+    replay("foreign");
+}
+
+#[test]
+fn ledgers_that_were_kept_break_nothing() {
+    replay("ledger");
+}
+
+#[test]
+fn calls_that_were_kept_do_not_end_the_guest() {
+    replay("exports");
+}
+
+#[test]
+fn every_target_of_the_fuzzer_is_replayed() {
+    let source = include_str!("corpora.rs");
+    for (name, _) in TARGETS {
+        assert!(source.contains(&format!("replay(\"{name}\")")), "{name}");
+        assert!(paths::tree("fuzz/targets").join(format!("{name}.rs")).is_file(), "{name} has a target");
+    }
+}
