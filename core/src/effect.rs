@@ -1,14 +1,16 @@
 //! Effects: what the host must do, released only after the batch that asks for it is durable (contract 3.2).
 
-use alloc::vec::Vec;
+use alloc::{string::String, vec::Vec};
 
 use serde::{Deserialize, Serialize};
 
 use crate::{
+    fact::Fact,
     id::{MessageId, RunId},
     plane::{
+        context::RuntimeFailed,
         queue::MessageRecord,
-        turn::{AbortReason, TurnBinding},
+        turn::{AbortReason, TurnAborted, TurnBinding},
     },
 };
 
@@ -42,6 +44,15 @@ pub enum Effect {
     },
     /// The agent was stopped: let go of what is held for it.
     Release,
+}
+
+/// The fact that says what became of an effect that a provider did not carry out: its run failed, or, where it has none, the runtime did.
+#[must_use]
+pub fn failure(run_id: Option<RunId>, error: String) -> Fact {
+    match run_id {
+        Some(run_id) => Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(error) }),
+        None => Fact::RuntimeError(RuntimeFailed { error, message_id: None, run_id: None }),
+    }
 }
 
 /// What a provider needs to start a turn.

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     derive::summary::AgentSummary,
-    effect::{Effect, TurnRequest},
+    effect::{self, Effect, TurnRequest},
     entry::{EntryBytes, Head},
     explain::{Explanation, WhyNot},
     fact::{Answer, Fact},
@@ -23,11 +23,7 @@ use crate::{
     machine::{Machine, OpenError, Options, Proposal, ProposeError},
     opening::{self, Opening},
     past::Past,
-    plane::{
-        context::RuntimeFailed,
-        control::Restarted,
-        turn::{AbortReason, TurnAborted},
-    },
+    plane::{control::Restarted, turn::AbortReason},
     state::State,
     tagged::names,
     time::Timestamp,
@@ -449,12 +445,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         let mut reports = Vec::new();
         for _ in 0..MAX_STEPS {
             let before = self.machine.head();
-            let boundary = if self.machine.state().queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop };
-            let report = self.step(boundary)?;
+            let report = self.step(self.machine.boundary())?;
             if report.head == before {
                 return Ok(reports);
             }
-            let goes_on = report.decision.as_ref().is_none_or(|decision| goes_on(decision.kind));
+            let goes_on = report.decision.as_ref().is_none_or(|decision| decision.kind.goes_on());
             reports.push(report);
             if !goes_on {
                 return Ok(reports);
@@ -568,20 +563,14 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
 
     fn ask_provider(&mut self, effects: &[Effect]) {
         for effect in effects {
-            let aborted = |run_id: &RunId, why: ProviderError| {
-                Fact::TurnAborted(TurnAborted { run_id: run_id.clone(), reason: AbortReason::RuntimeError, error: Some(why.message) })
+            let (done, run_id) = match effect {
+                Effect::StartTurn(request) => (self.provider.start_turn(request), Some(&request.run_id)),
+                Effect::Interject { run_id, message_id } => (self.provider.interject(run_id, message_id), Some(run_id)),
+                Effect::YieldTurn { run_id } => (self.provider.yield_turn(run_id), Some(run_id)),
+                Effect::AbortTurn { run_id, reason } => (self.provider.abort_turn(run_id, *reason), Some(run_id)),
+                Effect::Release => (self.provider.release(), None),
             };
-            let done = match effect {
-                Effect::StartTurn(request) => self.provider.start_turn(request).map_err(|why| aborted(&request.run_id, why)),
-                Effect::Interject { run_id, message_id } => self.provider.interject(run_id, message_id).map_err(|why| aborted(run_id, why)),
-                Effect::YieldTurn { run_id } => self.provider.yield_turn(run_id).map_err(|why| aborted(run_id, why)),
-                Effect::AbortTurn { run_id, reason } => self.provider.abort_turn(run_id, *reason).map_err(|why| aborted(run_id, why)),
-                Effect::Release => self
-                    .provider
-                    .release()
-                    .map_err(|why| Fact::RuntimeError(RuntimeFailed { error: why.message, message_id: None, run_id: None })),
-            };
-            self.unsaid.extend(done.err());
+            self.unsaid.extend(done.err().map(|why| effect::failure(run_id.cloned(), why.message)));
         }
     }
 }
@@ -589,9 +578,4 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
 /// The length at which a log has doubled.
 fn doubled(seq: Seq) -> Seq {
     Seq(seq.0.saturating_mul(2)).max(FIRST_SNAPSHOT)
-}
-
-/// Whether the loop asks again after this decision.
-fn goes_on(kind: DecisionKind) -> bool {
-    matches!(kind, DecisionKind::ReduceMessageOnly | DecisionKind::EmitSystemTick)
 }

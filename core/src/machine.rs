@@ -328,6 +328,12 @@ impl Machine {
         Ok(Some(self.seal(at, draft)))
     }
 
+    /// The boundary at which a loop takes its next step.
+    #[must_use]
+    pub fn boundary(&self) -> Boundary {
+        if self.state.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop }
+    }
+
     /// The batch is durable: applies it and releases its effects. Without an open proposal it does nothing.
     pub fn committed(&mut self) -> Vec<Effect> {
         let Some(open) = self.open.take() else {

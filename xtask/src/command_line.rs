@@ -18,6 +18,8 @@ pub(crate) enum Command {
     Serve { port: Option<NonZeroU16> },
     /// Build and test everything.
     Test,
+    /// Build and pack the npm package.
+    Npm,
     /// Check what no compiler checks; list statements of the contract beside the findings.
     Tidy { list: Listing },
     /// Let processes die, with the options of the program that does it.
@@ -42,6 +44,7 @@ usage: cargo xtask <command>
   run         build both guests and the native host, then compare the engines on every story, fixture and scenario
   serve       build everything and serve the workbench on a local port
   test        every check and every test, with a table of times and counts
+  npm         build and pack the npm package, and say what it weighs
   tidy        what no compiler checks: file openings, lengths, names, dependencies, citations
   crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
@@ -85,6 +88,15 @@ environment:
   WAKEFUL_NO_INSTALL=1  never install a browser (otherwise apt-get does, for root, when none is there)
 
 exit code: 0 nothing failed, 1 something failed, 2 the command line was not understood";
+
+const NPM: &str = "\
+usage: cargo xtask npm
+
+Builds the web module and the npm package over it (npm/), and packs it: target/npm/wakeful-scheduler-VERSION.tgz, whose content is in
+target/npm/package. Prints the sizes of the module, of what carries values into it, and of the tarball. `cargo xtask test` tests it as small
+projects consume it.
+
+exit code: 0 it is packed, 1 a build failed, 2 the command line was not understood";
 
 const TIDY: &str = "\
 usage: cargo xtask tidy [--statements | --uncited]
@@ -208,6 +220,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     match (name, words.as_slice()) {
         ("run", []) => Ok(Command::Run),
         ("test", []) => Ok(Command::Test),
+        ("npm", []) => Ok(Command::Npm),
         ("mutants", options) => mutants(options),
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
@@ -313,6 +326,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "run" => Some(RUN),
         "serve" => Some(SERVE),
         "test" => Some(TEST),
+        "npm" => Some(NPM),
         "tidy" => Some(TIDY),
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
@@ -335,12 +349,13 @@ mod tests {
     fn every_command_is_understood_and_has_a_help() {
         assert_eq!(of("run"), Ok(Command::Run));
         assert_eq!(of("test"), Ok(Command::Test));
+        assert_eq!(of("npm"), Ok(Command::Npm));
         assert_eq!(of("coverage"), Ok(Command::Coverage));
         assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "tidy", "crosscheck", "crash", "fuzz", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "fuzz", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");

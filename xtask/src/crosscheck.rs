@@ -5,10 +5,10 @@ use std::process::ExitCode;
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure, exit_code},
+    packages,
     paths::Paths,
     python, run,
     stage::{stage, timed},
-    web_demo,
 };
 
 /// How many random steps there are, and where their drawing begins.
@@ -35,7 +35,7 @@ const PARTS: [(&str, u64); 3] = [("native,wasmtime", 1), ("native,node,chromium"
 pub(crate) fn crosscheck(paths: &Paths, random: Random) -> Result<ExitCode, Failure> {
     run::build(paths)?;
     let browser = stage("browser", "finding a browser and its driver", || browser::find(paths))?;
-    stage("workbench packages", "npm ci, for the driver of the browser", || web_demo::install(paths))?;
+    stage("workbench packages", "npm ci, for the driver of the browser", || packages::install(paths, &paths.web_demo()))?;
     for call in calls(paths, &browser, random) {
         let status = call.pass_through()?;
         if !status.success() {

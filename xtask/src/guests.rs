@@ -25,6 +25,11 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     componentize(paths, &paths.target(), "wakeful_component", "wakeful")?;
     compile(paths, "oracle", "wakeful-oracle", &paths.target()).build()?;
     componentize(paths, &paths.target(), "wakeful_oracle", "oracle")?;
+    build_web(paths)
+}
+
+/// Builds the web module.
+pub(crate) fn build_web(paths: &Paths) -> Result<(), Failure> {
     compile(paths, "web", "wakeful-web", &paths.target()).build()?;
     Call::new(paths, "bindgen", paths.tools())
         .args(["bindgen", "--target", "web", "--out-name", "wakeful_web", "--out-dir"])

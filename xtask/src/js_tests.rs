@@ -16,7 +16,7 @@ pub(crate) fn call(paths: &Paths) -> Result<Call, Failure> {
 /// The call that fails where payloads.d.ts is not what docs/wakeful.schema.json says; that the schema is what the types say, a native
 /// test checks.
 pub(crate) fn payload_types(paths: &Paths) -> Call {
-    Call::new(paths, "payload-types", "node").args(["wasm/web/js/generate-types.mjs", "--check"])
+    Call::new(paths, "payload-types", "node").args(["npm/generate-types.mjs", "--check"])
 }
 
 fn files(paths: &Paths) -> Result<Vec<PathBuf>, Failure> {

@@ -14,6 +14,8 @@ mod guests;
 mod js_tests;
 mod mutants;
 mod native;
+mod npm;
+mod packages;
 mod paths;
 mod python;
 mod run;
@@ -51,6 +53,7 @@ fn main() -> ExitCode {
         Command::Run => run::run(&paths),
         Command::Serve { port } => serve::serve(&paths, port),
         Command::Test => test::test(&paths),
+        Command::Npm => npm::npm(&paths),
         Command::Tidy { list } => tidy::tidy(&paths, list),
         Command::Mutants(request) => mutants::mutants(&paths, &request),
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),

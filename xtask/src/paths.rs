@@ -51,6 +51,10 @@ impl Paths {
         self.at("web-demo")
     }
 
+    pub(crate) fn npm(&self) -> PathBuf {
+        self.at("npm")
+    }
+
     /// The command line of the native host.
     pub(crate) fn wakeful(&self) -> PathBuf {
         self.target().join("debug").join(program("wakeful"))

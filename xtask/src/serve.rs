@@ -9,6 +9,7 @@ use std::{
 
 use crate::{
     call::{Call, Failure},
+    packages,
     paths::Paths,
     run,
     stage::{bold, stage},
@@ -20,7 +21,7 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
     // A port in use is said before minutes of building, not after.
     let wanted = port.map(|port| free_port(port.get())).transpose()?;
     run::build(paths)?;
-    stage("packages", "installing the workbench's packages", || web_demo::install(paths))?;
+    stage("packages", "installing the workbench's packages", || packages::install(paths, &paths.web_demo()))?;
     stage("traces", "recording the traces of the native engine", || web_demo::bundle(paths))?;
     stage("workbench", "building the workbench", || web_demo::script(paths, "build").build())?;
 

@@ -102,6 +102,12 @@ impl DecisionKind {
     pub fn may_repeat(self) -> bool {
         self.rests_as().is_some() || matches!(self, Self::Noop | Self::Stop)
     }
+
+    /// Whether a loop takes another step after this decision.
+    #[must_use]
+    pub fn goes_on(self) -> bool {
+        matches!(self, Self::ReduceMessageOnly | Self::EmitSystemTick)
+    }
 }
 
 names! {

@@ -5,7 +5,7 @@ import test from "node:test";
 import { fileURLToPath } from "node:url";
 
 import { loadGuest } from "./engine.mjs";
-import { MemoryLedger } from "./memory-ledger.mjs";
+import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
 const guest = await loadGuest(process.env.WAKEFUL_GUEST ?? fileURLToPath(new URL("../../../target/guest/web", import.meta.url)));
 const options = { agent_id: "a" };

@@ -9,7 +9,7 @@ import { fileURLToPath } from "node:url";
 
 import { answer } from "./answer.mjs";
 import { loadGuest } from "./engine.mjs";
-import { LedgerConflict, MemoryLedger } from "./memory-ledger.mjs";
+import { LedgerConflict, MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 import { trace } from "./play.mjs";
 
 const root = new URL("../../../", import.meta.url);

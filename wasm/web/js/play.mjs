@@ -1,7 +1,7 @@
 // Plays a story or replays a fixture with the guest and builds the trace text by which engines are compared. The text is joined from the
 // core's own texts and never parsed and rewritten: JavaScript would change numbers.
 
-import { MemoryLedger } from "./memory-ledger.mjs";
+import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
 /** The instant at which every fixture is replayed: 2026-01-01T00:00:00Z. */
 const FIXTURE_NOW = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;

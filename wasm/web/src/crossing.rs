@@ -1,31 +1,42 @@
-//! Values that cross between JavaScript and the core, each in the cheapest way that keeps them whole.
+//! Values that cross between JavaScript and the core: as JSON text, since that is exact, quick, and runs into no code of the other side.
 
 use serde::{Serialize, de::DeserializeOwned};
 use wakeful_core::{
-    host::{ErrorCode, ErrorReport},
+    host::{ErrorCode, ErrorPlace, ErrorReport},
     json,
     time::Timestamp,
 };
 use wasm_bindgen::JsValue;
 
-use crate::error::thrown;
+use crate::error::{thrown, words};
 
-/// A value without free JSON, as a plain object: maps are objects, an absent value is null, as in JSON.
+/// A value of the core as an object: an absent value is null or left away, as in JSON.
 pub(crate) fn object<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
-    Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
-}
-
-/// A value that can hold free JSON, as an object. Free JSON is text inside, which no serde serializer but serde_json's can write.
-pub(crate) fn parsed<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
     js_sys::JSON::parse(&json::write(value))
 }
 
 /// Reads an argument; `what` names it in the error.
-pub(crate) fn read<T: DeserializeOwned>(what: &str, value: JsValue) -> Result<T, JsValue> {
-    serde_wasm_bindgen::from_value(value).map_err(|why| {
-        let message = format!("malformed {what}: {why}");
-        thrown(&ErrorReport { code: ErrorCode::Malformed, message, place: None })
+pub(crate) fn read<T: DeserializeOwned>(what: &str, value: &JsValue) -> Result<T, JsValue> {
+    let text = text(value).map_err(|why| malformed(what, &why, None))?;
+    json::read(&text).map_err(|why| {
+        let place = ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
+        malformed(what, &why.to_string(), Some(place))
     })
+}
+
+fn malformed(what: &str, why: &str, place: Option<ErrorPlace>) -> JsValue {
+    thrown(&ErrorReport { code: ErrorCode::Malformed, message: format!("malformed {what}: {why}"), place })
+}
+
+/// The JSON text of whatever JavaScript gives; what runs while it is written (getters, `toJSON`) may throw.
+pub(crate) fn text(value: &JsValue) -> Result<String, String> {
+    let text = js_sys::JSON::stringify(value).map_err(|thrown| words(&thrown))?;
+    JsValue::from(text).as_string().ok_or_else(|| format!("{} is no JSON", words(value)))
+}
+
+/// A fact: JSON text as it is, or an object that says the same.
+pub(crate) fn fact(value: &JsValue) -> Result<String, JsValue> {
+    value.as_string().map_or_else(|| text(value).map_err(|why| malformed("fact", &why, None)), Ok)
 }
 
 /// An instant, as JavaScript gives it: nanoseconds since the epoch.

@@ -1,27 +1,24 @@
 //! Errors: a JavaScript `Error` with the code, the place and the exact text of the core's report.
 
+use serde::Serialize;
 use wakeful_core::{
-    host::{ErrorReport, SchedulerError},
+    host::{ErrorPlace, ErrorReport, SchedulerError},
     json,
 };
-use wasm_bindgen::{JsCast, JsValue};
+use wasm_bindgen::JsValue;
 
 use crate::crossing::object;
 
+/// The code of an error of the host itself, for which the core has no code since it asks no such thing: `HostErrorCode` in TypeScript.
+#[derive(Serialize)]
+struct HostReport<'a> {
+    code: &'static str,
+    message: &'a str,
+}
+
 /// The report as an `Error` with `name`, `code`, `place` (where there is one) and `reportText`.
 pub(crate) fn thrown(report: &ErrorReport) -> JsValue {
-    let error = js_sys::Error::new(&report.message);
-    error.set_name("WakefulError");
-    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that `object` cannot write.
-    let set = |name: &str, value: Result<JsValue, JsValue>| {
-        value.and_then(|value| js_sys::Reflect::set(&error, &name.into(), &value)).ok();
-    };
-    set("code", object(&report.code));
-    if let Some(place) = &report.place {
-        set("place", object(place));
-    }
-    set("reportText", Ok(json::write(report).into()));
-    error.into()
+    made(&report.message, object(&report.code), report.place.as_ref(), json::write(report))
 }
 
 /// Any error of the core, thrown.
@@ -29,10 +26,31 @@ pub(crate) fn failure(why: impl Into<SchedulerError>) -> JsValue {
     thrown(&why.into().report())
 }
 
-/// What a host threw, in words.
-pub(crate) fn words(value: &JsValue) -> String {
-    if let Some(error) = value.dyn_ref::<js_sys::Error>() {
-        return String::from(error.message());
+/// The error of a host whose clock, or whose own shape, cannot be used.
+pub(crate) fn host_failed(message: &str) -> JsValue {
+    let report = HostReport { code: "host_failed", message };
+    made(message, Ok(report.code.into()), None, json::write(&report))
+}
+
+fn made(message: &str, code: Result<JsValue, JsValue>, place: Option<&ErrorPlace>, text: String) -> JsValue {
+    let error = js_sys::Error::new(message);
+    error.set_name("WakefulError");
+    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that `object` cannot write.
+    let set = |name: &str, value: Result<JsValue, JsValue>| {
+        value.and_then(|value| js_sys::Reflect::set(&error, &name.into(), &value)).ok();
+    };
+    set("code", code);
+    if let Some(place) = place {
+        set("place", object(place));
     }
-    value.as_string().unwrap_or_else(|| format!("{value:?}"))
+    set("reportText", Ok(text.into()));
+    error.into()
+}
+
+/// What a host threw, in words. It may be anything, so nothing is asked of it that could throw again unseen.
+pub(crate) fn words(value: &JsValue) -> String {
+    let message = js_sys::Reflect::get(value, &"message".into()).ok().and_then(|message| message.as_string());
+    message
+        .or_else(|| value.as_string())
+        .unwrap_or_else(|| format!("a value of type `{}`, without a message", value.js_typeof().as_string().unwrap_or_default()))
 }

@@ -3,18 +3,19 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    effect::TurnRequest,
+    effect::{self, TurnRequest},
     entry::{EntryBytes, Head},
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
+    json,
     plane::turn::AbortReason,
     time::Timestamp,
 };
-use wasm_bindgen::{JsCast, JsValue, prelude::wasm_bindgen};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{object, parsed},
-    error::words,
+    crossing::{object, text},
+    error::{failure, host_failed, words},
 };
 
 #[wasm_bindgen]
@@ -67,7 +68,8 @@ extern "C" {
 impl JsHost {
     /// The three parts of the host, in the order in which the core takes them.
     pub(crate) fn parts(&self) -> Result<(JsLedger, JsClock, JsProvider), JsValue> {
-        Ok((self.ledger()?, self.clock()?, self.provider()?))
+        let parts = || Ok((self.ledger()?, self.clock()?, self.provider()?));
+        parts().map_err(|thrown: JsValue| host_failed(&format!("a host needs `ledger`, `clock` and `provider`: {}", words(&thrown))))
     }
 }
 
@@ -81,8 +83,7 @@ impl Ledger for JsLedger {
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         // A ledger position is far below 2^53, so a number carries it whole.
         let page = self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
-        let lines = strings(page).ok_or_else(|| failed("`ledger.read` must return an array of strings, the stored lines"))?;
-        Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
+        lines(&page, limit)
     }
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
@@ -114,9 +115,23 @@ fn has(object: &JsValue, method: &str) -> bool {
     js_sys::Reflect::get(object, &method.into()).is_ok_and(|method| method.is_function())
 }
 
-/// An array of strings and of nothing else.
-fn strings(value: JsValue) -> Option<Vec<String>> {
-    value.dyn_into::<js_sys::Array>().ok()?.iter().map(|text| text.as_string()).collect()
+/// The lines of a page, whatever a ledger gave in its place.
+pub(crate) fn lines(page: &JsValue, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+    let not_lines = |why: String| LedgerError::Failed {
+        message: format!("`ledger.read` must return an array of at most {limit} strings, the stored lines: {why}"),
+    };
+    let lines: Vec<String> = text(page).and_then(|page| json::read(&page).map_err(|why| why.to_string())).map_err(not_lines)?;
+    if lines.len() > limit as usize {
+        return Err(not_lines(format!("it has {}", lines.len())));
+    }
+    Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
+}
+
+/// The error of a ledger's call that threw, or whose promise was rejected: code "conflict" or "ledger_failed".
+#[wasm_bindgen(js_name = ledgerFailure, unchecked_return_type = "WakefulError")]
+#[must_use]
+pub fn ledger_failure(#[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue) -> JsValue {
+    failure(ledger_error(&thrown))
 }
 
 /// A ledger says that another writer was first with an `Error` whose `code` is "conflict" and whose `found` is where it ends.
@@ -131,10 +146,9 @@ fn ledger_error(thrown: &JsValue) -> LedgerError {
 
 /// A call that must be done when it returns cannot give a promise; one that does would fail unseen.
 fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
-    if answer.is_instance_of::<js_sys::Promise>() {
-        return Err(
-            format!("`{call}` returned a promise, but this loop needs it done at once: use `Machine` for asynchronous storage").into()
-        );
+    let then = js_sys::Reflect::get(&answer, &"then".into());
+    if then.is_ok_and(|then| then.is_function()) {
+        return Err(format!("`{call}` returned a promise, but this loop needs it done at once: use `AsyncScheduler`").into());
     }
     Ok(())
 }
@@ -142,12 +156,22 @@ fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
 impl JsClock {
     /// The reading, where the clock gives one.
     fn reading(&self) -> Result<Timestamp, JsValue> {
-        let reading = self.read_now()?;
-        let nanos = i64::try_from(reading).map_err(|_| {
-            JsValue::from(js_sys::TypeError::new("`clock.now` must return a bigint: nanoseconds since the epoch, within 64 bits"))
-        })?;
-        Ok(Timestamp::from_nanos(nanos))
+        let reading = self.read_now().map_err(|thrown| host_failed(&format!("the clock failed: {}", words(&thrown))))?;
+        i64::try_from(reading).map(Timestamp::from_nanos).map_err(|_| {
+            host_failed(
+                "`clock.now` must return a bigint: nanoseconds since the epoch, within 64 bits, as `BigInt(Date.now()) * 1_000_000n`",
+            )
+        })
     }
+}
+
+/// Reads a host's clock: nanoseconds since the epoch.
+///
+/// # Errors
+/// Throws a `WakefulError` where the clock throws, or says no bigint, or one beyond 64 bits.
+#[wasm_bindgen(js_name = readClock)]
+pub fn read_clock(clock: &JsClock) -> Result<i64, JsValue> {
+    clock.reading().map(Timestamp::as_nanos)
 }
 
 /// The clock as the core sees it: read once per call from outside, so that a clock that throws does so before anything changes.
@@ -185,7 +209,7 @@ impl Clock for CallClock {
 
 impl Provider for JsProvider {
     fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        done("provider.startTurn", parsed(request).and_then(|request| self.start(&request)))
+        done("provider.startTurn", object(request).and_then(|request| self.start(&request)))
     }
 
     fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
@@ -206,13 +230,21 @@ impl Provider for JsProvider {
         }
         let active: js_sys::Array = active.iter().map(|task| JsValue::from_str(task.as_str())).collect();
         let alive = self.which_alive(&active).map_err(|thrown| ProviderError { message: words(&thrown) })?;
-        let alive = strings(alive).ok_or_else(|| ProviderError { message: "`provider.alive` must return an array of task ids".into() })?;
-        Ok(alive.into_iter().map(TaskId::from).collect())
+        text(&alive)
+            .and_then(|alive| json::read(&alive).map_err(|why| why.to_string()))
+            .map_err(|why| ProviderError { message: format!("`provider.alive` must return an array of task ids: {why}") })
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {
         done("provider.release", self.let_go())
     }
+}
+
+/// The fact, as JSON text, that says what became of an effect whose provider threw this.
+#[wasm_bindgen(js_name = providerFailure)]
+#[must_use]
+pub fn provider_failure(run_id: Option<String>, #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue) -> String {
+    json::write(&effect::failure(run_id.map(RunId::from), words(&thrown)))
 }
 
 /// A provider call starts work and returns; it gives no promise, since its failure would come too late to be seen.

@@ -12,8 +12,9 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{instant, object, parsed, read},
+    crossing::{fact, instant, object, read},
     error::failure,
+    host::lines,
 };
 
 /// A proposal as JavaScript sees it.
@@ -24,6 +25,7 @@ struct Proposal<'a> {
     head: Head,
     answer: &'a Answer,
     decision: Option<&'a Decision>,
+    goes_on: bool,
 }
 
 impl Proposal<'_> {
@@ -34,6 +36,7 @@ impl Proposal<'_> {
             head: proposal.head,
             answer: &proposal.answer,
             decision: proposal.decision.as_ref(),
+            goes_on: proposal.decision.as_ref().is_none_or(|decision| decision.kind.goes_on()),
         })
     }
 }
@@ -53,7 +56,7 @@ impl Machine {
     /// Throws a `WakefulError` where the options cannot be read.
     #[wasm_bindgen(constructor)]
     pub fn new(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue) -> Result<Self, JsValue> {
-        let options: Options = read("options", options)?;
+        let options: Options = read("options", &options)?;
         Ok(Self { inner: machine::Machine::new(options) })
     }
 
@@ -63,6 +66,20 @@ impl Machine {
     /// Throws a `WakefulError` where it is damaged or out of order, of a newer format, or another agent's.
     pub fn load(&mut self, line: String) -> Result<(), JsValue> {
         self.inner.load(&EntryBytes::from_stored(line)).map_err(failure)
+    }
+
+    /// Applies a page of stored lines as a ledger's `read` gave it, each verified, and says how many there were.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where it is no page of at most `limit` lines, and as `load`.
+    #[wasm_bindgen(js_name = loadPage)]
+    pub fn load_page(&mut self, #[wasm_bindgen(unchecked_param_type = "unknown")] page: JsValue, limit: u32) -> Result<u32, JsValue> {
+        let mut loaded = 0;
+        for line in lines(&page, limit).map_err(failure)? {
+            self.inner.load(&line).map_err(failure)?;
+            loaded += 1;
+        }
+        Ok(loaded)
     }
 
     /// Proposes the entry with which every ledger begins; undefined where the ledger has it.
@@ -75,13 +92,17 @@ impl Machine {
         proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
     }
 
-    /// Proposes what follows from a fact in JSON text.
+    /// Proposes what follows from a fact: JSON text, which is kept as it is, or an object that says the same.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the text is too long or malformed, the ledger was not begun, or a proposal is open.
+    /// Throws a `WakefulError` where it is too long or malformed, the ledger was not begun, or a proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal")]
-    pub fn propose(&mut self, fact: &str, now: i64) -> Result<JsValue, JsValue> {
-        Proposal::crossed(&self.inner.propose_json(fact, instant(now)).map_err(failure)?)
+    pub fn propose(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Fact | string", js_name = "fact")] given: JsValue,
+        now: i64,
+    ) -> Result<JsValue, JsValue> {
+        Proposal::crossed(&self.inner.propose_json(&fact(&given)?, instant(now)).map_err(failure)?)
     }
 
     /// Proposes a whole fixture folder (path to text), as an observer sees it.
@@ -90,7 +111,7 @@ impl Machine {
     /// Throws a `WakefulError` where the folder cannot be read, the ledger holds more than its first entry, or a proposal is open.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Proposal")]
     pub fn import_folder(&mut self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue, now: i64) -> Result<JsValue, JsValue> {
-        let folder: Folder = read("folder", files)?;
+        let folder: Folder = read("folder", &files)?;
         let import = Import::of_folder(&folder, instant(now)).map_err(failure)?;
         Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
     }
@@ -101,9 +122,25 @@ impl Machine {
     /// Throws a `WakefulError` where no driver has taken the ledger over, or a proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal | undefined")]
     pub fn step(&mut self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
+        let boundary: Boundary = read("boundary", &boundary)?;
         let proposal = self.inner.step(boundary, instant(now)).map_err(failure)?;
         proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
+    }
+
+    /// The active tasks: after a restart those that still run are named in `runtime_restarted`, the others become interrupted.
+    #[wasm_bindgen(js_name = activeTasks)]
+    #[must_use]
+    pub fn active_tasks(&self) -> Vec<String> {
+        self.inner.state().tasks.active.keys().map(ToString::to_string).collect()
+    }
+
+    /// The boundary at which a loop takes its next step.
+    ///
+    /// # Errors
+    /// Throws where it cannot cross, which is a defect.
+    #[wasm_bindgen(unchecked_return_type = "Boundary")]
+    pub fn boundary(&self) -> Result<JsValue, JsValue> {
+        object(&self.inner.boundary())
     }
 
     /// The batch is durable: applies it and gives its effects. Without an open proposal it does nothing.
@@ -112,7 +149,7 @@ impl Machine {
     /// Throws where the effects cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "Effect[]")]
     pub fn committed(&mut self) -> Result<JsValue, JsValue> {
-        parsed(&self.inner.committed())
+        object(&self.inner.committed())
     }
 
     /// As `committed`, with the effects as the core's exact text.
@@ -138,7 +175,7 @@ impl Machine {
     /// Throws where the effects cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "Effect[]")]
     pub fn found(&mut self) -> Result<JsValue, JsValue> {
-        parsed(&self.inner.found())
+        object(&self.inner.found())
     }
 
     /// Explains what would be decided now. Appends nothing.
@@ -147,8 +184,8 @@ impl Machine {
     /// Throws a `WakefulError` where the boundary has no such name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
-        parsed(&self.inner.explain(boundary, instant(now)))
+        let boundary: Boundary = read("boundary", &boundary)?;
+        object(&self.inner.explain(boundary, instant(now)))
     }
 
     /// As `explain`, with the explanation as the core's exact text.
@@ -157,7 +194,7 @@ impl Machine {
     /// As `explain`.
     #[wasm_bindgen(js_name = explainText)]
     pub fn explain_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<String, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
+        let boundary: Boundary = read("boundary", &boundary)?;
         Ok(json::write(&self.inner.explain(boundary, instant(now))))
     }
 
@@ -174,7 +211,7 @@ impl Machine {
     /// Throws where the state cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "State")]
     pub fn state(&self) -> Result<JsValue, JsValue> {
-        parsed(self.inner.state())
+        object(self.inner.state())
     }
 
     /// As `state`, as the core's exact text.

@@ -122,7 +122,7 @@ impl Player {
     /// Throws a `WakefulError` where this is not what a provider gets.
     #[wasm_bindgen(js_name = startTurn)]
     pub fn start_turn(&mut self, #[wasm_bindgen(unchecked_param_type = "TurnRequest")] request: JsValue) -> Result<(), JsValue> {
-        let request: Request = read("turn request", request)?;
+        let request: Request = read("turn request", &request)?;
         self.inner.start_turn(&request.into());
         Ok(())
     }

@@ -13,7 +13,7 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{object, parsed, read},
+    crossing::{fact, object, read},
     error::{failure, thrown},
     host::{CallClock, JsHost, JsLedger, JsProvider},
 };
@@ -51,7 +51,7 @@ impl Scheduler {
         host: &JsHost,
         how: fn(Options, JsLedger, CallClock, JsProvider) -> Result<Loop, SchedulerError>,
     ) -> Result<Self, JsValue> {
-        let options: Options = read("options", options)?;
+        let options: Options = read("options", &options)?;
         let (ledger, clock, provider) = host.parts()?;
         let clock = CallClock::over(clock)?;
         let inner = how(options, ledger, clock.shared(), provider).map_err(failure)?;
@@ -74,23 +74,16 @@ impl Scheduler {
         self.call()?.at(Seq(seq as u64)).map_err(failure)
     }
 
-    /// Reads what other writers appended since, and gives how many entries that were. Call it after a `conflict`, then say the same again.
+    /// Takes a fact: JSON text, which is kept as it is, or an object that says the same.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the ledger cannot be read, is damaged, or is of another history.
-    #[wasm_bindgen(js_name = catchUp)]
-    pub fn catch_up(&self) -> Result<f64, JsValue> {
-        // A count of entries is far below 2^53, so a number carries it whole.
-        Ok(self.call()?.catch_up().map_err(failure)? as f64)
-    }
-
-    /// Takes a fact in JSON text.
-    ///
-    /// # Errors
-    /// Throws a `WakefulError` where the text is malformed or too long, or the ledger fails; nothing has changed then.
+    /// Throws a `WakefulError` where it is malformed or too long, or the ledger fails; nothing has changed then.
     #[wasm_bindgen(unchecked_return_type = "Receipt")]
-    pub fn propose(&self, fact: &str) -> Result<JsValue, JsValue> {
-        parsed(&self.call()?.propose(fact).map_err(failure)?)
+    pub fn propose(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Fact | string", js_name = "fact")] given: JsValue,
+    ) -> Result<JsValue, JsValue> {
+        object(&self.call()?.propose(&fact(&given)?).map_err(failure)?)
     }
 
     /// As `propose`, with the receipt as the core's exact text.
@@ -98,8 +91,22 @@ impl Scheduler {
     /// # Errors
     /// As `propose`.
     #[wasm_bindgen(js_name = proposeText)]
-    pub fn propose_text(&self, fact: &str) -> Result<String, JsValue> {
-        Ok(json::write(&self.call()?.propose(fact).map_err(failure)?))
+    pub fn propose_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Fact | string", js_name = "fact")] given: JsValue,
+    ) -> Result<String, JsValue> {
+        Ok(json::write(&self.call()?.propose(&fact(&given)?).map_err(failure)?))
+    }
+
+    /// Reads what others appended since, and says how many entries that were. Call it after an error with the code "conflict", then say the
+    /// same again. Effects of an own batch that was stored though its append had failed are carried out.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where the ledger cannot be read, is damaged, or is not the history that was seen here.
+    #[wasm_bindgen(js_name = catchUp)]
+    pub fn catch_up(&self) -> Result<f64, JsValue> {
+        // As far as memory goes a count is far below 2^53.
+        Ok(self.call()?.catch_up().map_err(failure)? as f64)
     }
 
     /// Takes one step at a boundary.
@@ -108,8 +115,8 @@ impl Scheduler {
     /// Throws a `WakefulError` where the ledger is observed only, or fails; nothing has changed then.
     #[wasm_bindgen(unchecked_return_type = "StepReport")]
     pub fn step(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
-        parsed(&self.call()?.step(boundary).map_err(failure)?)
+        let boundary: Boundary = read("boundary", &boundary)?;
+        object(&self.call()?.step(boundary).map_err(failure)?)
     }
 
     /// As `step`, with the report as the core's exact text.
@@ -118,7 +125,7 @@ impl Scheduler {
     /// As `step`.
     #[wasm_bindgen(js_name = stepText)]
     pub fn step_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<String, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
+        let boundary: Boundary = read("boundary", &boundary)?;
         Ok(json::write(&self.call()?.step(boundary).map_err(failure)?))
     }
 
@@ -128,7 +135,7 @@ impl Scheduler {
     /// As `step`; code `restless` where it does not come to rest.
     #[wasm_bindgen(js_name = runUntilRest, unchecked_return_type = "StepReport[]")]
     pub fn run_until_rest(&self) -> Result<JsValue, JsValue> {
-        parsed(&self.call()?.run_until_rest().map_err(failure)?)
+        object(&self.call()?.run_until_rest().map_err(failure)?)
     }
 
     /// As `runUntilRest`, with the reports as the core's exact text.
@@ -146,7 +153,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where the folder cannot be read, the ledger is not fresh, or it fails.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Head")]
     pub fn import_folder(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
-        let folder: Folder = read("folder", files)?;
+        let folder: Folder = read("folder", &files)?;
         object(&self.call()?.import(&folder).map_err(failure)?)
     }
 
@@ -156,7 +163,7 @@ impl Scheduler {
     /// As `importFolder`.
     #[wasm_bindgen(js_name = importFolderText)]
     pub fn import_folder_text(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
-        let folder: Folder = read("folder", files)?;
+        let folder: Folder = read("folder", &files)?;
         Ok(json::write(&self.call()?.import(&folder).map_err(failure)?))
     }
 
@@ -166,8 +173,8 @@ impl Scheduler {
     /// As `importFolder`.
     #[wasm_bindgen(unchecked_return_type = "Replay")]
     pub fn replay(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
-        let folder: Folder = read("folder", files)?;
-        parsed(&self.call()?.replay(&folder).map_err(failure)?)
+        let folder: Folder = read("folder", &files)?;
+        object(&self.call()?.replay(&folder).map_err(failure)?)
     }
 
     /// As `replay`, with the answer as the core's exact text.
@@ -176,7 +183,7 @@ impl Scheduler {
     /// As `importFolder`.
     #[wasm_bindgen(js_name = replayText)]
     pub fn replay_text(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
-        let folder: Folder = read("folder", files)?;
+        let folder: Folder = read("folder", &files)?;
         Ok(json::write(&self.call()?.replay(&folder).map_err(failure)?))
     }
 
@@ -186,8 +193,8 @@ impl Scheduler {
     /// Throws a `WakefulError` where the boundary has no such name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
-        parsed(&self.call()?.explain(boundary))
+        let boundary: Boundary = read("boundary", &boundary)?;
+        object(&self.call()?.explain(boundary))
     }
 
     /// As `explain`, with the explanation as the core's exact text.
@@ -196,7 +203,7 @@ impl Scheduler {
     /// As `explain`.
     #[wasm_bindgen(js_name = explainText)]
     pub fn explain_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<String, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
+        let boundary: Boundary = read("boundary", &boundary)?;
         Ok(json::write(&self.call()?.explain(boundary)))
     }
 
@@ -206,9 +213,9 @@ impl Scheduler {
     /// Throws a `WakefulError` where the boundary has no such name, there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = explainAt, unchecked_return_type = "Explanation")]
     pub fn explain_at(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, seq: f64) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
+        let boundary: Boundary = read("boundary", &boundary)?;
         let then = self.at(seq)?;
-        parsed(&then.explain(boundary, then.state().at))
+        object(&then.explain(boundary, then.state().at))
     }
 
     /// As `explainAt`, with the explanation as the core's exact text.
@@ -221,7 +228,7 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         seq: f64,
     ) -> Result<String, JsValue> {
-        let boundary: Boundary = read("boundary", boundary)?;
+        let boundary: Boundary = read("boundary", &boundary)?;
         let then = self.at(seq)?;
         Ok(json::write(&then.explain(boundary, then.state().at)))
     }
@@ -236,8 +243,8 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
     ) -> Result<JsValue, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
-        parsed(&self.call()?.why_not(boundary, asked))
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
+        object(&self.call()?.why_not(boundary, asked))
     }
 
     /// As `whyNot`, as the core's exact text.
@@ -250,7 +257,7 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
     ) -> Result<String, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
         Ok(json::write(&self.call()?.why_not(boundary, asked)))
     }
 
@@ -265,9 +272,9 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
         seq: f64,
     ) -> Result<JsValue, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
         let then = self.at(seq)?;
-        parsed(&then.why_not(boundary, asked, then.state().at))
+        object(&then.why_not(boundary, asked, then.state().at))
     }
 
     /// As `whyNotAt`, as the core's exact text.
@@ -281,7 +288,7 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
         seq: f64,
     ) -> Result<String, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", boundary)?, read("decision", decision)?);
+        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
         let then = self.at(seq)?;
         Ok(json::write(&then.why_not(boundary, asked, then.state().at)))
     }
@@ -292,7 +299,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "AgentSummary")]
     pub fn summary(&self) -> Result<JsValue, JsValue> {
-        parsed(&self.call()?.summary())
+        object(&self.call()?.summary())
     }
 
     /// As `summary`, as the core's exact text.
@@ -318,7 +325,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = stateAt, unchecked_return_type = "State")]
     pub fn state_at(&self, seq: f64) -> Result<JsValue, JsValue> {
-        parsed(self.at(seq)?.state())
+        object(self.at(seq)?.state())
     }
 
     /// As `stateAt`, as the core's exact text.
@@ -333,7 +340,7 @@ impl Scheduler {
     /// The earliest instant at which a step would find something new, in nanoseconds since the epoch.
     ///
     /// # Errors
-    /// Throws what the clock throws.
+    /// Throws a `WakefulError` where the clock fails.
     #[wasm_bindgen(js_name = nextWake)]
     pub fn next_wake(&self) -> Result<Option<i64>, JsValue> {
         Ok(self.call()?.next_wake().map(|at| at.as_nanos()))
@@ -354,7 +361,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "State")]
     pub fn state(&self) -> Result<JsValue, JsValue> {
-        parsed(self.call()?.state())
+        object(self.call()?.state())
     }
 
     /// As `state`, as the core's exact text.

@@ -1,15 +1,20 @@
 //! What the generated TypeScript declarations say beside the classes: the host's interfaces, and where the payloads' types come from.
 //!
-//! The payloads' types are generated from the core's JSON Schema into `js/payloads.d.ts`, which a package puts beside these declarations.
+//! The payloads' types are generated from the core's JSON Schema into `npm/src/payloads.d.ts`; the package puts them beside these declarations.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
 #[wasm_bindgen(typescript_custom_section)]
 const TYPES: &'static str = r#"
 import type {
-  AbortReason, AgentSummary, Answer, Boundary, Decision, DecisionKind, Effect, ErrorCode, ErrorPlace, Explanation, Head, Options, Receipt, Replay,
+  AbortReason, AgentSummary, Boundary, Decision, DecisionKind, Effect, ErrorCode, ErrorPlace, Explanation, Fact, Head, Options, Receipt, Replay,
   StepReport, TurnRequest, WhyNot,
 } from "./payloads.js";
+
+type Without<T, Keys extends string> = T extends unknown ? Omit<T, Keys> : never;
+
+/** What becomes of a fact: accepted, or ignored with the reason. */
+export type Answer = Without<Receipt, "head" | "effects">;
 
 /** Any JSON value. */
 export type Json = null | boolean | number | string | Json[] | { [key: string]: Json };
@@ -20,10 +25,13 @@ export type State = { [key: string]: Json };
 /** The texts of a fixture folder, by path relative to it, with `/` between names. */
 export type Folder = Record<string, string>;
 
+/** The code of an error of the host itself: its clock failed, or it lacks a part. */
+export type HostErrorCode = "host_failed";
+
 /** What is thrown: an `Error` with a code to branch on. */
 export interface WakefulError extends Error {
   name: "WakefulError";
-  code: ErrorCode;
+  code: ErrorCode | HostErrorCode;
   place?: ErrorPlace;
   /** The report as the core's exact JSON text. */
   reportText: string;
@@ -78,6 +86,8 @@ export interface Proposal {
   head: Head;
   answer: Answer;
   decision: Decision | null;
+  /** Whether a loop takes another step after it. */
+  goes_on: boolean;
 }
 
 /** What the host of a story does next; `text` is the command as the core's exact JSON text, `fact` the exact text of a fact to propose. */

@@ -2,7 +2,7 @@
 import assert from "node:assert/strict";
 import test from "node:test";
 
-import type { Decision, Explanation } from "../../../wasm/web/js/payloads.js";
+import type { Decision, Explanation } from "../../../npm/src/payloads.js";
 import { clockTime, sentence, type Told } from "./sentence.ts";
 
 const NOW = "2026-05-27T09:10:00Z";

@@ -1,5 +1,5 @@
 // The sentence at the top: where the agent stands and what it would do next, computed from decision, status, posture and obligations.
-import type { AgentStatus, Explanation } from "@shell/payloads.js";
+import type { AgentStatus, Explanation } from "@package/payloads.js";
 
 /** What the sentence is made from. */
 export type Told = Pick<Explanation, "status" | "decision" | "posture" | "obligations" | "next_wake">;

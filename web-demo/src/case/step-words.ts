@@ -1,5 +1,5 @@
 // One line about a step: what the host did, and what came of it.
-import type { Effect } from "@shell/payloads.js";
+import type { Effect } from "@package/payloads.js";
 
 import type { Outcome, Step } from "./trace.ts";
 

@@ -1,5 +1,5 @@
 // A played case as the page holds it: the trace, parsed for looking at, with the state after each step.
-import type { Decision, Effect, ErrorReport, Explanation, Expected, Head } from "@shell/payloads.js";
+import type { Decision, Effect, ErrorReport, Explanation, Expected, Head } from "@package/payloads.js";
 import type { State } from "@guest/wakeful_web.js";
 
 /** One stored entry. */

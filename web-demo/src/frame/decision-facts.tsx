@@ -1,5 +1,5 @@
 // The decision: what, why, by which rule, and what speaks for it.
-import type { Decision } from "@shell/payloads.js";
+import type { Decision } from "@package/payloads.js";
 
 import { SeqLinks } from "../parts/seq-link.tsx";
 

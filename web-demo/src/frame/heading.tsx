@@ -1,6 +1,6 @@
 // The top of the page: which case this is, the sentence, and whether the guest did what the native core did.
 import { useContext } from "react";
-import type { Explanation } from "@shell/payloads.js";
+import type { Explanation } from "@package/payloads.js";
 
 import { sentence } from "../case/sentence.ts";
 import type { Verdict } from "../case/trace.ts";

@@ -1,6 +1,6 @@
 // The ladder: every rule in order, what it says, and what it said here.
 import { useEffect, useRef } from "react";
-import type { RuleTrace, Spent } from "@shell/payloads.js";
+import type { RuleTrace, Spent } from "@package/payloads.js";
 
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";

@@ -1,6 +1,6 @@
 // The state: closure, posture, obligations, next wake, projection, and the raw state as a tree.
 import { useState, type ReactNode } from "react";
-import type { Explanation } from "@shell/payloads.js";
+import type { Explanation } from "@package/payloads.js";
 import type { State } from "@guest/wakeful_web.js";
 
 import { clockTime } from "../case/sentence.ts";

@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crash, crosscheck, guests, js_tests, native,
+    crash, crosscheck, guests, js_tests, native, npm, packages,
     paths::Paths,
     set_up, tidy, tools, web_demo,
 };
@@ -36,7 +36,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 24] = [
+pub(super) const STAGES: [Stage; 27] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -135,7 +135,18 @@ pub(super) const STAGES: [Stage; 24] = [
         needs: &["set-up", "guests"],
         work: Work::Tests(|ground| js_tests::call(ground.paths)),
     },
-    Stage { name: "workbench packages", does: "npm ci", needs: &["set-up"], work: Work::Check(|ground| web_demo::install(ground.paths)) },
+    Stage {
+        name: "workbench packages",
+        does: "npm ci",
+        needs: &["set-up"],
+        work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.web_demo())),
+    },
+    Stage {
+        name: "npm packages",
+        does: "npm ci",
+        needs: &["set-up"],
+        work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.npm())),
+    },
     Stage {
         name: "crosscheck",
         does: "all cases in all engines, and a share of `cargo xtask crosscheck`",
@@ -148,8 +159,20 @@ pub(super) const STAGES: [Stage; 24] = [
     Stage {
         name: "payload types",
         does: "the TypeScript types are what the published schema says",
-        needs: &["workbench packages"],
+        needs: &["npm packages"],
         work: Work::Check(|ground| js_tests::payload_types(ground.paths).build()),
+    },
+    Stage {
+        name: "npm package",
+        does: "compiled and packed",
+        needs: &["npm packages", "guests"],
+        work: Work::Check(|ground| npm::build(ground.paths).map(|weight| anstream::eprint!("{weight}"))),
+    },
+    Stage {
+        name: "npm tests",
+        does: "the tarball, in Node, in bundlers, in workerd and in a browser",
+        needs: &["npm package", "browser"],
+        work: Work::Tests(|ground| Ok(with_browser(ground, npm::script(ground.paths, "test")))),
     },
     Stage {
         name: "workbench types",

@@ -10,7 +10,7 @@ const NOW: i64 = 1_779_872_400_000_000_000;
 
 /// A host in memory over the ledger that the package ships.
 fn host() -> JsValue {
-    let ledger = include_str!("../../js/memory-ledger.mjs").replace("export ", "");
+    let ledger = include_str!("../../../../npm/src/ledger/memory.mjs").replace("export ", "");
     let body = format!("{ledger}\n{}", include_str!("host.js"));
     Function::new_with_args("nowNanos", &body).call1(&JsValue::UNDEFINED, &NOW.into()).expect("the host's text runs")
 }
@@ -51,7 +51,7 @@ fn play(host: &JsValue, scheduler: &Scheduler, player: &mut Player) -> u32 {
         let command = player.next(scheduler.next_wake().expect("a clock")).expect("a command");
         match text(&at(&command, "do")).as_str() {
             "done" => return commands,
-            "propose" => drop(scheduler.propose(&text(&at(&command, "fact"))).expect("a fact of the story")),
+            "propose" => drop(scheduler.propose(at(&command, "fact")).expect("a fact of the story")),
             "run" => drop(scheduler.run_until_rest().expect("a rest")),
             "set_clock" => drop(Reflect::set(host, &"at".into(), &player.now().into()).expect("a property")),
             other => panic!("unknown command {other}"),
@@ -99,12 +99,12 @@ fn the_outbox_reaches_the_same_head_as_the_loop() {
     let mut machine = Machine::new(options()).expect("options");
     machine.begin(NOW).expect("nothing is open");
     machine.committed().expect("effects");
-    machine.propose(r#"{"fact":"runtime_restarted"}"#, NOW).expect("a fact");
+    machine.propose(r#"{"fact":"runtime_restarted"}"#.into(), NOW).expect("a fact");
     machine.committed().expect("effects");
     let wait = r#"{"fact":"timer_created","timer_id":"t","duration_ms":1000}"#;
     for fact in [message("m1"), wait.into(), message("m1")] {
-        scheduler.propose(&fact).expect("a fact");
-        machine.propose(&fact, NOW).expect("a fact");
+        scheduler.propose(fact.as_str().into()).expect("a fact");
+        machine.propose(fact.as_str().into(), NOW).expect("a fact");
         machine.committed().expect("effects");
     }
     scheduler.step("run_loop".into()).expect("a step");
@@ -122,12 +122,12 @@ fn a_rejected_proposal_leaves_the_outbox_as_it_was() {
     machine.begin(NOW).expect("nothing is open");
     machine.committed().expect("effects");
     let head = machine.head_text();
-    machine.propose(&message("m1"), NOW).expect("a fact");
-    let busy = machine.propose(&message("m2"), NOW).expect_err("a proposal is open");
+    machine.propose(message("m1").into(), NOW).expect("a fact");
+    let busy = machine.propose(message("m2").into(), NOW).expect_err("a proposal is open");
     assert_eq!(text(&at(&busy, "code")), "wrong_state");
     machine.rejected();
     assert_eq!(machine.head_text(), head);
-    assert!(machine.propose(&message("m2"), NOW).is_ok(), "the next one is taken");
+    assert!(machine.propose(message("m2").into(), NOW).is_ok(), "the next one is taken");
 }
 
 #[wasm_bindgen_test]
@@ -136,7 +136,7 @@ fn a_batch_that_was_stored_without_an_answer_is_found_when_it_is_loaded() {
     machine.begin(NOW).expect("nothing is open");
     machine.committed().expect("effects");
     for fact in [r#"{"fact":"runtime_restarted"}"#.to_owned(), message("m1")] {
-        machine.propose(&fact, NOW).expect("a fact");
+        machine.propose(fact.as_str().into(), NOW).expect("a fact");
         machine.committed().expect("effects");
     }
     let step = machine.step("run_loop".into(), NOW).expect("nothing is open");
@@ -153,7 +153,7 @@ fn a_malformed_fact_throws_its_place_and_changes_nothing() {
     let host = host();
     let scheduler = drive(&host);
     let before = (lines(&host), scheduler.head_text().expect("a head"));
-    let error = scheduler.propose("{\"fact\":\"timer_created\",\n \"timer_id\":7}").expect_err("an id is text");
+    let error = scheduler.propose("{\"fact\":\"timer_created\",\n \"timer_id\":7}".into()).expect_err("an id is text");
     assert!(error.is_instance_of::<js_sys::Error>());
     assert_eq!(text(&at(&error, "name")), "WakefulError");
     assert_eq!(text(&at(&error, "code")), "malformed");
@@ -169,9 +169,9 @@ fn a_second_writer_gets_a_conflict_and_changes_nothing() {
     let host = host();
     let late = drive(&host);
     let first = drive(&host);
-    first.propose(&message("m1")).expect("a fact");
+    first.propose(message("m1").into()).expect("a fact");
     let before = (lines(&host), late.head_text().expect("a head"));
-    let error = late.propose(&message("m2")).expect_err("the ledger has moved on");
+    let error = late.propose(message("m2").into()).expect_err("the ledger has moved on");
     assert_eq!(text(&at(&error, "code")), "conflict");
     assert_eq!((lines(&host), late.head_text().expect("a head")), before);
 }
@@ -182,13 +182,13 @@ fn a_ledger_that_fails_is_told_apart_from_a_conflict() {
     let scheduler = drive(&host);
     let broken = Function::new_no_args("throw new Error('the disk is full')");
     Reflect::set(&at(&host, "ledger"), &"append".into(), &broken).expect("a property");
-    let error = scheduler.propose(&message("m1")).expect_err("the ledger fails");
+    let error = scheduler.propose(message("m1").into()).expect_err("the ledger fails");
     assert_eq!(text(&at(&error, "code")), "ledger_failed");
     assert!(text(&at(&error, "message")).contains("the disk is full"));
     let asynchronous = Function::new_no_args("return Promise.resolve()");
     Reflect::set(&at(&host, "ledger"), &"append".into(), &asynchronous).expect("a property");
-    let error = scheduler.propose(&message("m1")).expect_err("a promise is not durable");
-    assert!(text(&at(&error, "message")).contains("use `Machine`"));
+    let error = scheduler.propose(message("m1").into()).expect_err("a promise is not durable");
+    assert!(text(&at(&error, "message")).contains("use `AsyncScheduler`"));
 }
 
 #[wasm_bindgen_test]
@@ -197,7 +197,7 @@ fn a_provider_that_throws_fails_its_turn_and_no_more() {
     let scheduler = drive(&host);
     let broken = Function::new_no_args("throw new Error('no model answers')");
     Reflect::set(&at(&host, "provider"), &"startTurn".into(), &broken).expect("a property");
-    scheduler.propose(&message("m1")).expect("a fact");
+    scheduler.propose(message("m1").into()).expect("a fact");
     scheduler.run_until_rest().expect("a rest");
     let entries = at(&host, "lines.lines").unchecked_into::<Array>();
     let kept = |words: &str| entries.iter().any(|line| text(&line).contains(words));
@@ -210,7 +210,7 @@ fn a_clock_that_fails_is_seen_before_anything_changes() {
     let scheduler = drive(&host);
     let before = lines(&host);
     Reflect::set(&host, &"at".into(), &1.5.into()).expect("a property");
-    let error = scheduler.propose(&message("m1")).expect_err("a number is no bigint");
+    let error = scheduler.propose(message("m1").into()).expect_err("a number is no bigint");
     assert!(text(&at(&error, "message")).contains("bigint"));
     assert_eq!(lines(&host), before);
 }

@@ -1,23 +1,37 @@
-// A ledger in memory: the smallest one that keeps the contract of `Ledger`.
+// A ledger in memory: the smallest one that keeps the contract of `Ledger`. It is JavaScript, so that it runs without being built.
 
-/** Where a batch is expected after an entry that is not the newest. */
+/**
+ * What every ledger throws where a batch is expected after an entry that is not its newest: another writer was first.
+ */
 export class LedgerConflict extends Error {
+  /** By this a scheduler knows it. */
+  code = /** @type {const} */ ("conflict");
+
   /** @param {number} found the position where the ledger ends */
   constructor(found) {
     super(`the ledger ends at entry ${found}`);
-    this.code = "conflict";
     this.found = found;
   }
 }
 
-/** Keeps the lines of one agent. */
+/**
+ * Keeps the lines of one agent as long as the program runs.
+ *
+ * @implements {Ledger}
+ */
 export class MemoryLedger {
-  /** @type {string[]} */
+  /**
+   * What is stored, oldest first.
+   *
+   * @type {string[]}
+   */
   lines = [];
   #chain = "0".repeat(64);
 
   /**
-   * @param {{ seq: number, chain: string }} expected
+   * Stores a batch after the entry `expected`, all or nothing.
+   *
+   * @param {Head} expected
    * @param {string[]} batch
    */
   append(expected, batch) {
@@ -34,6 +48,8 @@ export class MemoryLedger {
   }
 
   /**
+   * Up to `limit` lines after the position `after`, in order.
+   *
    * @param {number} after
    * @param {number} limit
    * @returns {string[]}
@@ -42,3 +58,8 @@ export class MemoryLedger {
     return this.lines.slice(after, after + limit);
   }
 }
+
+/**
+ * @typedef {import("../guest/wakeful_web.js").Ledger} Ledger
+ * @typedef {import("../payloads.js").Head} Head
+ */

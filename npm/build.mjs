@@ -1,0 +1,77 @@
+// Builds the package into target/npm: stages the guest, compiles the sources, packs the tarball, and prints what a user downloads.
+//
+//   node npm/build.mjs        needs the web guest (target/guest/web) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
+import { execFileSync } from "node:child_process";
+import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
+
+const here = new URL("./", import.meta.url);
+const root = new URL("../", here);
+const guest = new URL("target/guest/web/", root);
+const stage = new URL("target/npm/stage/guest/", root);
+const made = new URL("target/npm/package/", root);
+
+/** The guest's declarations for users: the start of the guest is `slim`'s, and Rust's words for errors become TSDoc's. */
+function declarations(text) {
+  const start = text.indexOf("export type InitInput");
+  if (start < 0) {
+    throw new Error("wasm-bindgen's declarations changed: `InitInput` is not there any more");
+  }
+  const own = `/** Starts the guest; nothing else may be used before. */
+export default function init(input: { module_or_path: unknown }): Promise<unknown>;
+
+/** Starts the guest at once; nothing else may be used before. */
+export function initSync(input: { module: unknown }): unknown;
+`;
+  return (text.slice(0, start) + own)
+    .replaceAll(/# Errors\n( +\* |\s*\* )/g, "@throws ")
+    .replaceAll('from "./payloads.js"', 'from "../payloads.js"');
+}
+
+async function stageGuest() {
+  await rm(new URL("target/npm/", root), { recursive: true, force: true });
+  await mkdir(stage, { recursive: true });
+  await mkdir(new URL("dist/guest/", made), { recursive: true });
+  const types = declarations(await readFile(new URL("wakeful_web.d.ts", guest), "utf8"));
+  const code = await readFile(new URL("wakeful_web.js", guest), "utf8");
+  for (const folder of [stage, new URL("dist/guest/", made)]) {
+    await writeFile(new URL("wakeful_web.d.ts", folder), types);
+    await writeFile(new URL("wakeful_web.js", folder), code);
+  }
+  // Without it the compiler takes the staged declarations for CommonJS.
+  await writeFile(new URL("package.json", stage), '{"type":"module"}\n');
+  await cp(new URL("wakeful_web_bg.wasm", guest), new URL("core.wasm", made));
+}
+
+function compile() {
+  execFileSync(process.execPath, [fileURLToPath(new URL("node_modules/typescript/bin/tsc", here)), "-p", fileURLToPath(here)], {
+    stdio: "inherit",
+  });
+}
+
+async function pack() {
+  const { devDependencies: _, scripts: __, ...published } = JSON.parse(await readFile(new URL("package.json", here), "utf8"));
+  await writeFile(new URL("package.json", made), `${JSON.stringify(published, null, 2)}\n`);
+  // The compiler leaves declarations alone that are not its own.
+  await cp(new URL("src/payloads.d.ts", here), new URL("dist/payloads.d.ts", made));
+  await cp(new URL("README.md", here), new URL("README.md", made));
+  await cp(new URL("LICENSE", root), new URL("LICENSE", made));
+  const [packed] = JSON.parse(execFileSync("npm", ["pack", "--json", "--pack-destination", ".."], { cwd: made, encoding: "utf8" }));
+  return packed;
+}
+
+async function sizes(packed) {
+  const wasm = await readFile(new URL("core.wasm", made));
+  const glue = await readFile(new URL("dist/guest/wakeful_web.js", made));
+  const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
+  const line = (name, bytes) => console.log(`${name.padEnd(12)} ${kilobytes(bytes.length)}, gzipped ${kilobytes(gzipSync(bytes, { level: 9 }).length)}`);
+  line("core.wasm", wasm);
+  line("its glue", glue);
+  const { size } = await stat(new URL(`target/npm/${packed.filename}`, root));
+  console.log(`${"the tarball".padEnd(12)} ${kilobytes(size)}, ${packed.entryCount} files: target/npm/${packed.filename}`);
+}
+
+await stageGuest();
+compile();
+await sizes(await pack());

@@ -1,0 +1,23 @@
+/**
+ * All that the package gives, without starting the guest: the entries do that, each in the way of its platform.
+ *
+ * @packageDocumentation
+ */
+export type { AsyncHost, AsyncLedger, AsyncProvider } from "./async-host.js";
+export { AsyncScheduler } from "./async-scheduler.js";
+export { WakefulError, type WakefulErrorCode } from "./error.js";
+export {
+  agentOf,
+  type Clock,
+  type Folder,
+  type Host,
+  type Json,
+  type Ledger,
+  Machine,
+  type Proposal,
+  type Provider,
+  Scheduler,
+  type State,
+} from "./guest/wakeful_web.js";
+export { LedgerConflict, MemoryLedger } from "./ledger/memory.mjs";
+export type * from "./payloads.js";

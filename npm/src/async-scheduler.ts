@@ -1,0 +1,343 @@
+/** The loop for hosts whose storage answers later (IndexedDB, HTTP, a database): the outbox `Machine`, and no rule of its own. */
+import type { AsyncHost, AsyncProvider } from "./async-host.js";
+import { WakefulError } from "./error.js";
+import { type Folder, ledgerFailure, Machine, type Proposal, providerFailure, readClock, type State } from "./guest/wakeful_web.js";
+import type { Boundary, Effect, Explanation, Fact, Head, Options, Receipt, StepReport } from "./payloads.js";
+
+/** How many lines are read at once. */
+const PAGE = 1024;
+
+/** More steps than this without rest are a defect, not a workload. */
+const MAX_STEPS = 100_000;
+
+/**
+ * The scheduler of one agent over a host whose storage is asynchronous. It behaves as `Scheduler` does. One call runs at a time; the others
+ * queue up in the order in which they were made. The clock is read once for each call.
+ */
+export class AsyncScheduler {
+  readonly #machine: Machine;
+  readonly #host: AsyncHost;
+  /** Fulfilled when the newest call has ended. */
+  #newest: Promise<unknown> = Promise.resolve();
+  /** Facts, in order: what the provider did not do, and the ledger has not taken yet. */
+  readonly #unsaid: string[] = [];
+  #closed = false;
+
+  private constructor(machine: Machine, host: AsyncHost) {
+    this.#machine = machine;
+    this.#host = host;
+  }
+
+  /**
+   * Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing is started.
+   *
+   * @throws A `WakefulError` where the ledger cannot be read, or is damaged, newer, or another agent's.
+   */
+  static observe(options: Options, host: AsyncHost): Promise<AsyncScheduler> {
+    return AsyncScheduler.#open(options, host, async () => {});
+  }
+
+  /**
+   * Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
+   *
+   * @throws As `observe`, and where the provider cannot say which tasks are alive.
+   */
+  static drive(options: Options, host: AsyncHost): Promise<AsyncScheduler> {
+    return AsyncScheduler.#open(options, host, (scheduler, now) => scheduler.#takeOver(now));
+  }
+
+  static async #open(
+    options: Options,
+    host: AsyncHost,
+    takeOver: (scheduler: AsyncScheduler, now: bigint) => Promise<void>,
+  ): Promise<AsyncScheduler> {
+    const scheduler = new AsyncScheduler(new Machine(options), host);
+    try {
+      await scheduler.#call(async (now) => {
+        await scheduler.#loadTail();
+        const proposal = scheduler.#machine.begin(now);
+        if (proposal !== undefined) {
+          await scheduler.#commit(proposal);
+        }
+        await takeOver(scheduler, now);
+      });
+      return scheduler;
+    } catch (error) {
+      await scheduler.close();
+      throw error;
+    }
+  }
+
+  async #takeOver(now: bigint): Promise<void> {
+    const alive_task_ids = await this.#alive();
+    await this.#receive(this.#machine.propose({ fact: "runtime_restarted", alive_task_ids }, now), now);
+  }
+
+  async #alive(): Promise<string[]> {
+    const provider = this.#host.provider;
+    const active = this.#machine.activeTasks();
+    if (provider.alive === undefined || active.length === 0) {
+      return [];
+    }
+    try {
+      return await provider.alive(active);
+    } catch (thrown) {
+      throw new WakefulError("provider_failed", "the provider did not say which tasks are alive: open the ledger again", { cause: thrown });
+    }
+  }
+
+  /**
+   * Reads what others appended since, and says how many entries that were. Call it after an error with the code "conflict", then say the
+   * same again. Effects of an own batch that was stored though its append had failed are carried out.
+   *
+   * @throws A `WakefulError` where the ledger cannot be read, is damaged, or is not the history that was seen here.
+   */
+  catchUp(): Promise<number> {
+    return this.#call(() => this.#catchUp());
+  }
+
+  /**
+   * Takes a fact: JSON text, which is kept as it is, or an object that says the same.
+   *
+   * @throws A `WakefulError` where it is malformed or too long, or the ledger fails; nothing has changed then.
+   */
+  propose(fact: Fact | string): Promise<Receipt> {
+    return this.#call(async (now) => {
+      await this.#sayUnsaid(now);
+      return this.#receive(this.#machine.propose(fact, now), now);
+    });
+  }
+
+  /**
+   * Takes one step at a boundary.
+   *
+   * @throws A `WakefulError` where the ledger is observed only, or fails; nothing has changed then.
+   */
+  step(boundary: Boundary): Promise<StepReport> {
+    return this.#call(async (now) => (await this.#step(boundary, now)).report);
+  }
+
+  /**
+   * Steps until there is nothing more to do: a rest, a stop, or an open run.
+   *
+   * @throws As `step`; code "restless" where it does not come to rest.
+   */
+  runUntilRest(): Promise<StepReport[]> {
+    return this.#call(async (now) => {
+      const reports: StepReport[] = [];
+      for (let steps = 0; steps < MAX_STEPS; steps += 1) {
+        const before = this.#machine.headText();
+        const { report, goesOn } = await this.#step(this.#machine.boundary(), now);
+        if (this.#machine.headText() === before) {
+          return reports;
+        }
+        reports.push(report);
+        if (!goesOn) {
+          return reports;
+        }
+      }
+      throw new WakefulError("restless", `no rest after ${MAX_STEPS} steps: this is a defect, keep the ledger`);
+    });
+  }
+
+  /**
+   * Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
+   *
+   * @throws A `WakefulError` where the folder cannot be read, the ledger is not fresh, or it fails.
+   */
+  importFolder(files: Folder): Promise<Head> {
+    return this.#call(async (now) => {
+      await this.#commit(this.#machine.importFolder(files, now));
+      return this.#machine.head();
+    });
+  }
+
+  /**
+   * Explains what would be decided at a boundary. Appends nothing.
+   *
+   * @throws A `WakefulError` where the boundary has no such name.
+   */
+  explain(boundary: Boundary): Promise<Explanation> {
+    return this.#call((now) => this.#machine.explain(boundary, now));
+  }
+
+  /** As `explain`, with the explanation as the core's exact text. */
+  explainText(boundary: Boundary): Promise<string> {
+    return this.#call((now) => this.#machine.explainText(boundary, now));
+  }
+
+  /**
+   * The earliest instant at which a step would find something new, in nanoseconds since the epoch: set one alarm for it, and ask again after
+   * every call. It is now where the ledger has not taken yet what the provider did not do.
+   */
+  nextWake(): Promise<bigint | undefined> {
+    return this.#call((now) => (this.#unsaid.length === 0 ? this.#machine.nextWake(now) : now));
+  }
+
+  /** The state up to the last committed entry. */
+  state(): Promise<State> {
+    return this.#call(() => this.#machine.state());
+  }
+
+  /** As `state`, as the core's exact text. */
+  stateText(): Promise<string> {
+    return this.#call(() => this.#machine.stateText());
+  }
+
+  /** The head of the last committed entry. */
+  head(): Promise<Head> {
+    return this.#call(() => this.#machine.head());
+  }
+
+  /** As `head`, as the core's exact text. */
+  headText(): Promise<string> {
+    return this.#call(() => this.#machine.headText());
+  }
+
+  /** Ends it after the calls that were made; every later one is refused. The ledger and the provider stay as they are. */
+  async close(): Promise<void> {
+    if (!this.#closed) {
+      this.#closed = true;
+      await this.#newest;
+      this.#machine.free();
+    }
+  }
+
+  /** Runs a call after those before it, at one reading of the clock. */
+  #call<T>(work: (now: bigint) => T | Promise<T>): Promise<T> {
+    if (this.#closed) {
+      return Promise.reject(new WakefulError("wrong_state", "the scheduler is closed: open the ledger again"));
+    }
+    const call = this.#newest.then(() => work(readClock(this.#host.clock)));
+    this.#newest = call.catch(() => {});
+    return call;
+  }
+
+  async #step(boundary: Boundary, now: bigint): Promise<{ report: StepReport; goesOn: boolean }> {
+    await this.#sayUnsaid(now);
+    const proposal = this.#machine.step(boundary, now);
+    if (proposal === undefined) {
+      return { report: { decision: null, head: this.#machine.head(), effects: [] }, goesOn: true };
+    }
+    const effects = await this.#commit(proposal);
+    await this.#carryOut(effects, now);
+    return { report: { decision: proposal.decision, head: this.#machine.head(), effects }, goesOn: proposal.goes_on };
+  }
+
+  async #receive(proposal: Proposal, now: bigint): Promise<Receipt> {
+    const effects = await this.#commit(proposal);
+    await this.#carryOut(effects, now);
+    return { ...proposal.answer, head: this.#machine.head(), effects };
+  }
+
+  /** Appends a batch; its effects, once it is durable. */
+  async #commit(proposal: Proposal): Promise<Effect[]> {
+    try {
+      await this.#host.ledger.append(proposal.expected, proposal.batch);
+    } catch (thrown) {
+      const failure = ledgerFailure(thrown);
+      if (failure.code === "conflict") {
+        this.#machine.rejected();
+      } else {
+        this.#machine.unacknowledged();
+      }
+      throw failure;
+    }
+    return this.#machine.committed();
+  }
+
+  async #loadTail(): Promise<number> {
+    for (let loaded = 0; ; ) {
+      const page = await this.#read();
+      const lines = this.#machine.loadPage(page, PAGE);
+      if (lines === 0) {
+        return loaded;
+      }
+      loaded += lines;
+    }
+  }
+
+  async #read(): Promise<unknown> {
+    try {
+      return await this.#host.ledger.read(this.#machine.head().seq, PAGE);
+    } catch (thrown) {
+      throw ledgerFailure(thrown);
+    }
+  }
+
+  async #catchUp(): Promise<number> {
+    const loaded = await this.#loadTail();
+    this.#askProvider(this.#machine.found());
+    return loaded;
+  }
+
+  /** Carries effects out. The batch is durable by then, so a ledger that does not take a failure of the provider fails the next call. */
+  async #carryOut(effects: Effect[], now: bigint): Promise<void> {
+    this.#askProvider(effects);
+    try {
+      await this.#sayUnsaid(now);
+    } catch {
+      // It comes again with the next call, which says the same first.
+    }
+  }
+
+  /** Says what the provider did not do. Another writer may have been first. */
+  async #sayUnsaid(now: bigint): Promise<void> {
+    for (let fact = this.#unsaid[0]; fact !== undefined; fact = this.#unsaid[0]) {
+      const proposal = this.#machine.propose(fact, now);
+      try {
+        const effects = await this.#commit(proposal);
+        this.#unsaid.shift();
+        this.#askProvider(effects);
+      } catch (error) {
+        const isConflict = error instanceof WakefulError && error.code === "conflict";
+        if (!isConflict || (await this.#catchUp()) === 0) {
+          throw error;
+        }
+      }
+    }
+  }
+
+  #askProvider(effects: Effect[]): void {
+    for (const effect of effects) {
+      const runId = "run_id" in effect ? effect.run_id : undefined;
+      try {
+        const answer = ask(this.#host.provider, effect);
+        if (answer !== undefined) {
+          Promise.resolve(answer).catch((thrown: unknown) => this.#failedLater(providerFailure(runId, thrown)));
+        }
+      } catch (thrown) {
+        this.#unsaid.push(providerFailure(runId, thrown));
+      }
+    }
+  }
+
+  async #failedLater(fact: string): Promise<void> {
+    this.#unsaid.push(fact);
+    try {
+      await this.#call((now) => this.#sayUnsaid(now));
+    } catch {
+      // As in `carryOut`: `nextWake` is now. Who opens the ledger after this scheduler was closed finds the run open, and interrupts it.
+    }
+    if (!this.#closed) {
+      this.#host.changed?.();
+    }
+  }
+}
+
+function ask(provider: AsyncProvider, effect: Effect): void | Promise<void> {
+  switch (effect.effect) {
+    case "start_turn": {
+      const { effect: _, ...request } = effect;
+      return provider.startTurn(request);
+    }
+    case "interject":
+      return provider.interject(effect.run_id, effect.message_id);
+    case "yield_turn":
+      return provider.yieldTurn(effect.run_id);
+    case "abort_turn":
+      return provider.abortTurn(effect.run_id, effect.reason);
+    case "release":
+      return provider.release();
+  }
+}

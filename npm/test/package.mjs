@@ -1,0 +1,50 @@
+// The packed tarball as a project has it: a folder below target/npm/consumers in which npm has installed it, and programs run there.
+import { execFile } from "node:child_process";
+import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { fileURLToPath } from "node:url";
+import { promisify } from "node:util";
+
+const run = promisify(execFile);
+
+/** The root of the tree. */
+export const root = new URL("../../", import.meta.url);
+
+/** The packed tarball. */
+export async function tarball() {
+  const made = new URL("target/npm/", root);
+  const names = (await readdir(made).catch(() => [])).filter((name) => name.endsWith(".tgz"));
+  if (names.length !== 1) {
+    throw new Error(`target/npm has ${names.length} tarballs: build the package with \`cargo xtask npm\``);
+  }
+  return fileURLToPath(new URL(names[0], made));
+}
+
+/** A fresh project: the files of a folder of the tree, or these texts by name, and the package from its tarball beside them. */
+export async function project(name, files) {
+  const folder = new URL(`target/npm/consumers/${name}/`, root);
+  await rm(folder, { recursive: true, force: true });
+  await mkdir(folder, { recursive: true });
+  if (typeof files === "string") {
+    await cp(new URL(`${files}/`, root), folder, { recursive: true, filter: (path) => !path.includes("node_modules") });
+  } else {
+    await writeFile(new URL("package.json", folder), '{"private":true,"type":"module"}\n');
+    for (const [path, text] of Object.entries(files)) {
+      await writeFile(new URL(path, folder), text);
+    }
+  }
+  // The package needs no other, so npm asks no registry.
+  await run("npm", ["install", "--no-save", "--offline", "--no-audit", "--no-fund", "--omit=dev", await tarball()], { cwd: folder });
+  return folder;
+}
+
+/** Runs Node in a project, and gives what it prints. */
+export async function node(folder, ...args) {
+  const { stdout } = await run(process.execPath, args, { cwd: folder });
+  return stdout;
+}
+
+/** Runs a program of npm/node_modules in a project, and gives what it prints. */
+export async function tool(folder, name, ...args) {
+  const { stdout } = await run(fileURLToPath(new URL(`npm/node_modules/.bin/${name}`, root)), args, { cwd: folder });
+  return stdout;
+}

@@ -1,0 +1,25 @@
+//! The npm packages of a folder: installed as its lock says.
+
+use std::{fs, path::Path};
+
+use crate::{
+    call::{Call, Failure},
+    paths::Paths,
+};
+
+/// Installs the packages of a folder unless they are newer than its lock.
+pub(crate) fn install(paths: &Paths, folder: &Path) -> Result<(), Failure> {
+    let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
+    let lock = time("package-lock.json")
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.join("package-lock.json").display())))?;
+    // npm writes this file last, so that an installation that was interrupted is done again.
+    if time("node_modules/.package-lock.json").is_ok_and(|installed| installed >= lock) {
+        return Ok(());
+    }
+    npm(paths, "npm-ci", folder).args(["ci", "--no-audit", "--no-fund"]).build()
+}
+
+/// A call of npm in a folder.
+pub(crate) fn npm(paths: &Paths, log: &str, folder: &Path) -> Call {
+    Call::new(paths, log, "npm").folder(folder)
+}
