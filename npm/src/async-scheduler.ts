@@ -28,6 +28,16 @@ export class AsyncScheduler {
     this.#host = host;
   }
 
+  /** The parts of a host, looked for once. */
+  static #parts(host: AsyncHost): AsyncHost {
+    try {
+      const { ledger, clock, provider, changed } = host;
+      return { ledger, clock, provider, ...(changed === undefined ? {} : { changed: () => changed.call(host) }) };
+    } catch (thrown) {
+      throw new WakefulError("host_failed", "a host needs `ledger`, `clock` and `provider`: looking for them threw", { cause: thrown });
+    }
+  }
+
   /**
    * Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing is started.
    *
@@ -51,7 +61,7 @@ export class AsyncScheduler {
     host: AsyncHost,
     takeOver: (scheduler: AsyncScheduler, now: bigint) => Promise<void>,
   ): Promise<AsyncScheduler> {
-    const scheduler = new AsyncScheduler(new Machine(options), host);
+    const scheduler = new AsyncScheduler(new Machine(options), AsyncScheduler.#parts(host));
     try {
       await scheduler.#call(async (now) => {
         await scheduler.#loadTail();

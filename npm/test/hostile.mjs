@@ -1,0 +1,343 @@
+// Hosts that do what no host should, in Node and in the browser: each gets a `WakefulError` with a code and a sentence, the ledger stays
+// whole, and the scheduler goes on. A case changes a part of a sound host, calls, and puts the part back.
+
+const START = 1_779_872_400_000_000_000n;
+
+const message = (id) => ({
+  fact: "message_queued",
+  message: { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", body: { type: "text", text: "look" } },
+});
+
+function check(holds, what) {
+  if (!holds) {
+    throw new Error(what);
+  }
+}
+
+/** A getter of every property, an index of every array, throws. */
+const trap = (target) =>
+  new Proxy(target, {
+    get() {
+      throw new Error("do not look");
+    },
+  });
+
+const revoked = () => {
+  const { proxy, revoke } = Proxy.revocable([], {});
+  revoke();
+  return proxy;
+};
+
+const throws = (what) => () => {
+  throw what;
+};
+
+/** What a host may throw: none of it is an ordinary error. */
+const odd = {
+  undefined: undefined,
+  null: null,
+  "a string": "the disk is full",
+  "a number": 7,
+  "a symbol": Symbol("why"),
+  "a bigint": 7n,
+  "a function": () => {},
+  "a frozen object": Object.freeze({ code: "conflict", found: "seven" }),
+  "a frozen error": Object.freeze(new Error("the disk is full")),
+  "an error whose message is a number": Object.assign(new Error(), { message: 7 }),
+  "an error with a message that throws": Object.defineProperty(new Error(), "message", { get: throws(new Error("again")) }),
+  "a trap": trap({}),
+  "a revoked proxy": revoked(),
+  "an object without prototype": Object.create(null),
+  "a conflict nowhere": { code: "conflict", found: Number.NaN },
+  "a conflict below zero": { code: "conflict", found: -1 },
+  "an endless string": "x".repeat(1_000_000),
+};
+
+/** What a ledger may give in place of a page. */
+const pages = (whole) => ({
+  undefined: undefined,
+  null: null,
+  "a number": 7,
+  "a string": whole[0],
+  "an object": {},
+  "an object that has a length": { length: 0 },
+  "lines that are numbers": [7],
+  "lines that are holes": new Array(3),
+  "a line that is no entry": ["{}"],
+  "a line that is cut": [whole[0].slice(0, -1)],
+  "half a surrogate": ["\ud800"],
+  "lines in another order": [...whole].reverse(),
+  "a line that is missing": whole.slice(1),
+  "the same line twice": [whole[0], whole[0]],
+  "another agent's line": [whole[0].replace('"agent_id":"a"', '"agent_id":"b"')],
+  "more lines than were asked for": Array.from({ length: 5000 }, () => whole[0]),
+  "a huge line": ["x".repeat(5_000_000)],
+  "a trap": trap([]),
+  "an array whose lines throw": Object.defineProperty([1], 0, { get: throws(new Error("do not look")) }),
+  "a revoked proxy": revoked(),
+  "an endless circle": Object.assign([], { toJSON: throws(undefined) }),
+});
+
+/** What a clock may say. */
+const readings = {
+  "a number": Date.now(),
+  undefined: undefined,
+  "a string": "2026-05-27T09:00:00Z",
+  "a date": new Date(0),
+  "beyond 64 bits": 2n ** 63n,
+  "far below zero": -(2n ** 64n),
+  "a promise": Promise.resolve(START),
+};
+
+/** What options may be. */
+const options = {
+  undefined: undefined,
+  null: null,
+  "a number": 7,
+  "without agent": {},
+  "an agent that is a number": { agent_id: 7 },
+  "an unknown edition": { agent_id: "a", edition: "1999" },
+  "a policy of zeros": { agent_id: "a", policy: { lane_burst: 0 } },
+  "a trap": trap({}),
+  "a circle": (() => {
+    const circle = { agent_id: "a" };
+    return Object.assign(circle, { circle });
+  })(),
+  "a bigint": { agent_id: 7n },
+};
+
+/** The host, whose parts can be changed. */
+function soundHost({ MemoryLedger }) {
+  const lines = new MemoryLedger();
+  return {
+    lines,
+    ledger: { append: (expected, batch) => lines.append(expected, batch), read: (after, limit) => lines.read(after, limit) },
+    clock: { now: () => START },
+    provider: { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} },
+  };
+}
+
+/** All cases for one loop, `Scheduler` or `AsyncScheduler`: pairs of a name and a test. */
+export function cases(wakeful, name) {
+  const { MemoryLedger, Scheduler, WakefulError } = wakeful;
+  const loop = wakeful[name];
+  const all = [];
+
+  async function refused(codes, attempt, says = /./) {
+    let thrown;
+    try {
+      await attempt();
+    } catch (error) {
+      check(error instanceof WakefulError, `no WakefulError but ${Object.prototype.toString.call(error)}`);
+      thrown = error;
+    }
+    check(thrown !== undefined, "nothing was thrown");
+    check(codes.includes(thrown.code), `the code is ${thrown.code}: ${thrown.message}`);
+    check(says.test(thrown.message) && thrown.message.length > 10, `the message is ${thrown.message}`);
+    return thrown;
+  }
+
+  /** The ledger is what an untouched scheduler would have written, and both the scheduler and a new one go on with it. */
+  async function sound(scheduler, host, id) {
+    await scheduler.catchUp();
+    check((await scheduler.propose(message(id))).answer === "accepted", "the next call works");
+    const head = await scheduler.headText();
+    const again = Scheduler.observe({ agent_id: "a" }, { ...soundHost(wakeful), ledger: host.lines });
+    check(again.headText() === head && again.stateText() === (await scheduler.stateText()), "the ledger is whole");
+    again.free();
+  }
+
+  /** A case over an open scheduler: what `change` makes of the host is undone before the scheduler is asked to go on. */
+  function over(what, attempt) {
+    all.push([
+      `${name}: ${what}`,
+      async () => {
+        const host = soundHost(wakeful);
+        const scheduler = await loop.drive({ agent_id: "a" }, host);
+        await scheduler.propose(message("m1"));
+        const parts = { ledger: { ...host.ledger }, clock: { ...host.clock }, provider: { ...host.provider } };
+        const restore = () => Object.keys(parts).forEach((part) => Object.assign(host[part], parts[part]));
+        await attempt(scheduler, host, restore);
+        restore();
+        await sound(scheduler, host, "last");
+        await (scheduler.close?.() ?? scheduler.free());
+      },
+    ]);
+  }
+
+  /** Opens over a ledger of these lines and the changed host. */
+  const opens = (what, codes, change, says) =>
+    all.push([
+      `${name}: ${what}`,
+      async () => {
+        const host = soundHost(wakeful);
+        const first = await loop.drive({ agent_id: "a" }, host);
+        await first.propose(message("m1"));
+        const before = [...host.lines.lines];
+        const { given, lent } = { given: { agent_id: "a" }, lent: host, ...change(host, before) };
+        await refused(codes, async () => loop.drive(given, lent), says);
+        check(JSON.stringify(host.lines.lines) === JSON.stringify(before), "nothing was written");
+      },
+    ]);
+
+  for (const [what, thrown] of Object.entries(odd)) {
+    over(`append throws ${what}`, async (scheduler, host) => {
+      const state = await scheduler.stateText();
+      host.ledger.append = throws(thrown);
+      await refused(["ledger_failed"], () => scheduler.propose(message("m2")));
+      check((await scheduler.stateText()) === state, "the state is as before");
+    });
+    over(`the clock throws ${what}`, async (scheduler, host) => {
+      host.clock.now = throws(thrown);
+      await refused(["host_failed"], () => scheduler.propose(message("m2")), /the clock failed/);
+      await refused(["host_failed"], () => scheduler.nextWake());
+    });
+    over(`the provider throws ${what}`, async (scheduler, host) => {
+      host.provider.startTurn = throws(thrown);
+      await scheduler.runUntilRest();
+      check(host.lines.lines.some((line) => line.includes('"kind":"aborted"')), "its turn is aborted");
+    });
+    opens(`read throws ${what}`, ["ledger_failed"], (host) => {
+      host.ledger.read = throws(thrown);
+    });
+  }
+  over("a huge message of what was thrown is kept whole", async (scheduler, host) => {
+    host.ledger.append = throws(odd["an endless string"]);
+    const thrown = await refused(["ledger_failed"], () => scheduler.propose(message("m2")));
+    check(thrown.message.length > 1_000_000, "it is all there");
+  });
+
+  for (const what of Object.keys(pages([""]))) {
+    opens(`read gives ${what}`, ["ledger_failed", "cannot_open"], (host, lines) => {
+      host.ledger.read = () => pages(lines)[what];
+    });
+    over(`read gives ${what} to catchUp`, async (scheduler, host) => {
+      const lines = [...host.lines.lines];
+      host.ledger.read = () => pages(lines)[what];
+      await refused(["ledger_failed", "cannot_open"], () => scheduler.catchUp());
+    });
+  }
+
+  for (const [what, reading] of Object.entries(readings)) {
+    over(`the clock says ${what}`, async (scheduler, host) => {
+      host.clock.now = () => reading;
+      await refused(["host_failed"], () => scheduler.propose(message("m2")), /bigint: nanoseconds/);
+    });
+  }
+  over("a clock that runs backwards, and below zero, changes nothing", async (scheduler, host) => {
+    for (const now of [START - 3_600_000_000_000n, -5n, -(2n ** 63n)]) {
+      host.clock.now = () => now;
+      await scheduler.propose(message(`at ${now}`));
+    }
+    const times = host.lines.lines.map((line) => JSON.parse(line).at);
+    check(times.every((at) => at === times[0]), "time stands still");
+  });
+
+  for (const [what, given] of Object.entries(options)) {
+    opens(`options: ${what}`, ["malformed"], () => ({ given }), /malformed options/);
+  }
+  for (const what of ["ledger", "clock", "provider"]) {
+    opens(`a host whose ${what} throws when it is looked for`, ["host_failed"], (host) => ({
+      lent: Object.defineProperty({ ...host }, what, { get: throws(undefined) }),
+    }));
+  }
+  opens("a host without ledger", ["ledger_failed", "host_failed"], ({ ledger: _, ...lent }) => ({ lent }));
+  opens("a host without clock", ["host_failed"], ({ clock: _, ...lent }) => ({ lent }));
+  opens("no host", ["host_failed"], () => ({ lent: null }));
+
+  for (const [what, fact] of Object.entries({
+    undefined: undefined,
+    null: null,
+    "a number": 7,
+    "no JSON": "{",
+    "an unknown fact": { fact: "nothing_happened" },
+    "a bigint": { fact: "timer_created", timer_id: "t", duration_ms: 7n },
+    "a trap": trap({}),
+    "a huge text": `{"fact":"${"x".repeat(3_000_000)}"}`,
+    "deep brackets": "[".repeat(100_000),
+  })) {
+    over(`a fact that is ${what}`, async (scheduler, host) => {
+      const before = host.lines.lines.length;
+      await refused(["malformed", "too_large"], () => scheduler.propose(fact));
+      check(host.lines.lines.length === before, "nothing was written");
+    });
+  }
+
+  over("an append that stores and changes what it was given", async (scheduler, host, restore) => {
+    host.ledger.append = (expected, batch) => {
+      host.lines.append(expected, [...batch]);
+      batch.length = 0;
+      expected.seq = 99;
+    };
+    await scheduler.propose(message("m2"));
+    restore();
+    check((await scheduler.head()).seq === host.lines.lines.length, "the head is the ledger's");
+  });
+
+  if (name === "Scheduler") {
+    for (const [what, promise] of Object.entries({ promise: () => Promise.resolve(), thenable: () => ({ then() {} }) })) {
+      over(`append gives a ${what}`, async (scheduler, host) => {
+        host.ledger.append = promise;
+        await refused(["ledger_failed"], () => scheduler.propose(message("m2")), /use `AsyncScheduler`/);
+      });
+      opens(`read gives a ${what}`, ["ledger_failed"], (host) => {
+        host.ledger.read = promise;
+      });
+      over(`the provider gives a ${what}`, async (scheduler, host) => {
+        host.provider.startTurn = promise;
+        await scheduler.runUntilRest();
+        check(host.lines.lines.some((line) => line.includes("returned a promise")), "its turn fails with the reason");
+      });
+    }
+    over("the provider calls the scheduler while it is called", async (scheduler, host) => {
+      const codes = [];
+      host.provider.startTurn = () => {
+        for (const again of [() => scheduler.propose(message("m2")), () => scheduler.head(), () => scheduler.nextWake()]) {
+          try {
+            again();
+          } catch (error) {
+            codes.push(error.code);
+          }
+        }
+      };
+      await scheduler.runUntilRest();
+      check(codes.join() === "wrong_state,wrong_state,wrong_state", `the codes are ${codes}`);
+    });
+    over("the ledger and the clock call the scheduler while they are called", async (scheduler, host) => {
+      host.ledger.append = () => scheduler.propose(message("m3"));
+      await refused(["ledger_failed"], () => scheduler.propose(message("m2")), /inside a call/);
+      host.clock.now = () => scheduler.nextWake();
+      await refused(["host_failed"], () => scheduler.nextWake(), /inside a call/);
+    });
+  } else {
+    for (const [what, thrown] of Object.entries(odd)) {
+      over(`append is rejected with ${what}`, async (scheduler, host) => {
+        host.ledger.append = () => Promise.reject(thrown);
+        await refused(["ledger_failed"], () => scheduler.propose(message("m2")));
+      });
+      over(`the provider's promise is rejected with ${what}`, async (scheduler, host) => {
+        host.provider.startTurn = () => Promise.reject(thrown);
+        await scheduler.runUntilRest();
+        await new Promise((resolve) => setTimeout(resolve, 0));
+        await scheduler.head();
+        check(host.lines.lines.some((line) => line.includes('"kind":"aborted"')), "its turn is aborted");
+      });
+    }
+    over("the provider calls the scheduler while it is called, and the calls queue up", async (scheduler, host) => {
+      const answers = [];
+      host.provider.startTurn = () => {
+        answers.push(scheduler.propose(message("m2")), scheduler.propose(message("m3")));
+      };
+      await scheduler.runUntilRest();
+      check((await Promise.all(answers)).every(({ answer }) => answer === "accepted"), "both are taken");
+    });
+    over("a provider whose thenable throws", async (scheduler, host) => {
+      host.provider.startTurn = () => Object.defineProperty({}, "then", { get: throws("do not look") });
+      await scheduler.runUntilRest();
+      await scheduler.head();
+      await scheduler.head();
+      check(host.lines.lines.some((line) => line.includes('"kind":"aborted"')), "its turn is aborted");
+    });
+  }
+  return all;
+}
