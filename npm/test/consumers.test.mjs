@@ -1,8 +1,10 @@
 // Small projects that consume the packed tarball: each comes to the same decision.
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
 
-import { node, project } from "./package.mjs";
+import { openBrowser } from "./browser.mjs";
+import { node, project, script, tarball } from "./package.mjs";
 
 /** What a project does with what it imported: an operator writes, and a turn is started. */
 const STORY = `
@@ -50,4 +52,123 @@ console.log(said);`,
   for (const way of ways) {
     assert.equal((await node(folder, "main.mjs", way)).slice(0, SAID.length), SAID, way);
   }
+});
+
+test("esbuild bundles the slim entry with the guest as a file, and the bundle runs in Node", async () => {
+  const folder = await project("esbuild", {
+    "package.json": JSON.stringify({
+      private: true,
+      type: "module",
+      scripts: { build: "esbuild main.js --bundle --format=esm --platform=neutral --loader:.wasm=file --outdir=dist" },
+    }),
+    "main.js": `
+import { init, MemoryLedger, Scheduler } from "@wakeful/scheduler/slim";
+import core from "@wakeful/scheduler/core.wasm";
+await init(globalThis.readGuest(new URL(core, import.meta.url)));
+${STORY}
+console.log(said);`,
+    // Node fetches no files, so it lends the bytes that a page would fetch.
+    "run.mjs": `
+import { readFileSync } from "node:fs";
+globalThis.readGuest = readFileSync;
+await import("./dist/main.js");`,
+  });
+  await script(folder, "build");
+  assert.equal((await node(folder, "run.mjs")).slice(0, SAID.length), SAID);
+});
+
+test("Vite builds a page over the package as it is, and over the slim entry; both run in a browser", async () => {
+  const page = (entry) => `<!doctype html><link rel="icon" href="data:,"><p></p><script type="module" src="${entry}"></script>`;
+  const show = `document.querySelector("p").textContent = said;`;
+  const folder = await project("vite", {
+    "package.json": JSON.stringify({ private: true, type: "module", scripts: { build: "vite build" } }),
+    "vite.config.js": `export default { base: "./", build: { target: "es2023", rolldownOptions: { input: ["index.html", "slim.html"] } } };`,
+    "index.html": page("main.js"),
+    "slim.html": page("slim.js"),
+    "main.js": `import { MemoryLedger, Scheduler } from "@wakeful/scheduler";${STORY}${show}`,
+    "slim.js": `import { init, MemoryLedger, Scheduler } from "@wakeful/scheduler/slim";
+import core from "@wakeful/scheduler/core.wasm?url";
+await init(core);
+${STORY}${show}`,
+  });
+  await script(folder, "build");
+  const browser = await openBrowser({ built: new URL("dist/", folder) });
+  try {
+    for (const path of ["built/", "built/slim.html"]) {
+      const tab = await browser.tab(path);
+      await tab.waitForFunction(() => document.querySelector("p").textContent !== "");
+      assert.equal((await tab.textContent("p")).slice(0, SAID.length), SAID, path);
+    }
+    assert.deepEqual(browser.troubles, []);
+  } finally {
+    await browser.close();
+  }
+  const assets = await readdir(new URL("dist/assets/", folder));
+  assert.equal(assets.filter((name) => name.endsWith(".wasm")).length, 1, "the guest is one file, and in no script");
+});
+
+test("TypeScript sees the types in every way of resolving, and no `any`", async () => {
+  const main = `
+import { type AsyncHost, AsyncScheduler, type Fact, type Host, MemoryLedger, type Receipt, Scheduler, WakefulError } from "@wakeful/scheduler";
+import { init } from "@wakeful/scheduler/slim";
+import { LogLedger, type SyncFile } from "@wakeful/scheduler/log";
+
+declare const host: Host;
+declare const slow: AsyncHost;
+declare const file: SyncFile;
+const fact: Fact = { fact: "timer_created", timer_id: "t", duration_ms: 1000 };
+const receipt: Receipt = Scheduler.drive({ agent_id: "a" }, { ...host, ledger: new MemoryLedger() }).propose(fact);
+const later: Promise<Receipt> = (await AsyncScheduler.drive({ agent_id: "a" }, { ...slow, ledger: new LogLedger(file) })).propose(fact);
+await init(new Uint8Array());
+// @ts-expect-error: there is no such fact.
+Scheduler.drive({ agent_id: "a" }, host).propose({ fact: "nothing_happened" });
+// @ts-expect-error: a scheduler needs no number but a name.
+Scheduler.drive({ agent_id: 7 }, host);
+// @ts-expect-error: a clock says a bigint.
+const wrong: Host = { ...host, clock: { now: () => 7 } };
+type IsAny<T> = 0 extends 1 & T ? true : false;
+const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>] = [false, false, false];
+export { later, none, wrong };
+`;
+  const options = { strict: true, noEmit: true, target: "ES2023", lib: ["ES2023", "DOM", "ESNext.Disposable"], types: [], skipLibCheck: false };
+  const config = (module, moduleResolution) => JSON.stringify({ compilerOptions: { ...options, module, moduleResolution }, files: ["main.ts"] });
+  const folder = await project("typescript", {
+    "package.json": JSON.stringify({
+      private: true,
+      type: "module",
+      scripts: { node: "tsc -p node.json", bundler: "tsc -p bundler.json" },
+    }),
+    "main.ts": main,
+    "node.json": config("NodeNext", "NodeNext"),
+    "bundler.json": config("ESNext", "Bundler"),
+  });
+  for (const resolution of ["node", "bundler"]) {
+    assert.equal(await script(folder, resolution), "", resolution);
+  }
+  const types = new URL("node_modules/@wakeful/scheduler/dist/", folder);
+  const files = (await readdir(types, { recursive: true })).filter((name) => /\.d\.m?ts$/.test(name));
+  assert.ok(files.length > 10);
+  for (const name of files) {
+    const code = (await readFile(new URL(name, types), "utf8")).replaceAll(/\/\*[^]*?\*\/|\/\/.*|"[^"]*"/g, "");
+    assert.doesNotMatch(code, /\bany\b/, name);
+  }
+});
+
+test("publint and arethetypeswrong find nothing in the tarball", async () => {
+  const folder = await project("lint", {
+    "package.json": JSON.stringify({
+      private: true,
+      type: "module",
+      scripts: {
+        publint: `publint run ${JSON.stringify(await tarball())} --strict`,
+        attw: `attw ${JSON.stringify(await tarball())} --profile esm-only --exclude-entrypoints core.wasm --no-emoji --no-color`,
+      },
+    }),
+  });
+  assert.match(await script(folder, "publint"), /All good!/);
+  const found = await script(folder, "attw");
+  for (const entry of ["scheduler", "scheduler/slim", "scheduler/log", "scheduler/opfs", "scheduler/indexeddb"]) {
+    assert.ok(found.includes(`"@wakeful/${entry}"`), `${entry} was looked at: ${found}`);
+  }
+  assert.match(found, /OK \(ESM\)/);
 });

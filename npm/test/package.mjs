@@ -1,6 +1,7 @@
 // The packed tarball as a project has it: a folder below target/npm/consumers in which npm has installed it, and programs run there.
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
 
@@ -25,10 +26,9 @@ export async function project(name, files) {
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   if (typeof files === "string") {
-    await cp(new URL(`${files}/`, root), folder, { recursive: true, filter: (path) => !path.includes("node_modules") });
+    await cp(new URL(`${files}/`, root), folder, { recursive: true, filter: (path) => !/node_modules|dist|objects/.test(path.slice(fileURLToPath(root).length)) });
   } else {
-    await writeFile(new URL("package.json", folder), '{"private":true,"type":"module"}\n');
-    for (const [path, text] of Object.entries(files)) {
+    for (const [path, text] of Object.entries({ "package.json": '{"private":true,"type":"module"}\n', ...files })) {
       await writeFile(new URL(path, folder), text);
     }
   }
@@ -43,8 +43,10 @@ export async function node(folder, ...args) {
   return stdout;
 }
 
-/** Runs a program of npm/node_modules in a project, and gives what it prints. */
-export async function tool(folder, name, ...args) {
-  const { stdout } = await run(fileURLToPath(new URL(`npm/node_modules/.bin/${name}`, root)), args, { cwd: folder });
-  return stdout;
+/** Runs a script of a project's package.json with the programs of npm/node_modules, and gives what it prints. */
+export async function script(folder, name) {
+  const programs = fileURLToPath(new URL("npm/node_modules/.bin", root));
+  const PATH = [programs, process.env.PATH].join(delimiter);
+  const { stdout, stderr } = await run("npm", ["run", "--silent", name], { cwd: folder, env: { ...process.env, PATH } });
+  return stdout + stderr;
 }

@@ -1,0 +1,13 @@
+// The page: sends what the operator says to the worker, and shows what it tells.
+const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" });
+
+worker.addEventListener("message", ({ data }) => {
+  const line = document.createElement("li");
+  line.textContent = data;
+  document.querySelector("ol").append(line);
+});
+
+document.querySelector("form").addEventListener("submit", (event) => {
+  event.preventDefault();
+  worker.postMessage(new FormData(event.target).get("text"));
+});

@@ -1,0 +1,52 @@
+// The snippets of npm/README.md run, and print what the page says they print.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import test from "node:test";
+
+import { openBrowser } from "./browser.mjs";
+import { node, project, root, script } from "./package.mjs";
+
+const page = await readFile(new URL("npm/README.md", root), "utf8");
+
+/** The fenced blocks by what stands behind their fence. */
+const blocks = Object.fromEntries([...page.matchAll(/^```(.+)\n([^]*?)^```$/gm)].map(([, kind, text]) => [kind, text]));
+
+test("every snippet has its test", () => {
+  assert.deepEqual(Object.keys(blocks), ["js", "text", "js worker", "js page", "js slim"]);
+});
+
+test("the first snippet prints what is said below it", async () => {
+  const folder = await project("readme-node", { "main.mjs": blocks.js });
+  assert.equal(await node(folder, "main.mjs"), blocks.text);
+});
+
+test("the snippets for a worker, for a page and for the slim entry run, built by Vite", async () => {
+  const html = (text) => `<!doctype html><link rel="icon" href="data:,"><body><script type="module">${text}</script>`;
+  const shown = "document.body.textContent";
+  const folder = await project("readme-browser", {
+    "package.json": JSON.stringify({ private: true, type: "module", scripts: { build: "vite build" } }),
+    "vite.config.js": `export default {
+      base: "./", worker: { format: "es" }, build: { target: "es2023", rolldownOptions: { input: ["worker.html", "page.html", "slim.html"] } },
+    };`,
+    "worker.js": blocks["js worker"],
+    "worker.html": html(
+      `const worker = new Worker(new URL("./worker.js", import.meta.url), { type: "module" }); worker.onmessage = ({ data }) => (${shown} = data);`,
+    ),
+    "page.js": blocks["js page"],
+    "page.html": html(`import "./page.js";`),
+    "slim.js": `${blocks["js slim"].replace("core.wasm\";", "core.wasm?url\";")}${shown} = new MemoryLedger().lines.length + typeof Scheduler.drive;`,
+    "slim.html": html(`import "./slim.js";`),
+  });
+  await script(folder, "build");
+  const browser = await openBrowser({ built: new URL("dist/", folder) });
+  try {
+    for (const [name, says] of [["worker", "2"], ["page", "WaitForTimer"], ["slim", "0function"]]) {
+      const tab = await browser.tab(`built/${name}.html`);
+      await tab.waitForFunction(() => document.body.textContent.trim() !== "");
+      assert.equal(await tab.textContent("body"), says, name);
+    }
+    assert.deepEqual(browser.troubles, []);
+  } finally {
+    await browser.close();
+  }
+});
