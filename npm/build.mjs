@@ -1,6 +1,6 @@
 // Builds the package into target/npm: stages the guest, compiles the sources, packs the tarball, and prints what a user downloads.
 //
-//   node npm/build.mjs        needs the web guest (target/guest/web) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
+//   node npm/build.mjs        needs the web guest (target/guest/npm) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -8,7 +8,7 @@ import { gzipSync } from "node:zlib";
 
 const here = new URL("./", import.meta.url);
 const root = new URL("../", here);
-const guest = new URL("target/guest/web/", root);
+const guest = new URL("target/guest/npm/", root);
 const stage = new URL("target/npm/stage/guest/", root);
 const made = new URL("target/npm/package/", root);
 

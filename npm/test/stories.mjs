@@ -9,8 +9,10 @@ const dist = new URL("target/npm/package/dist/", root);
 /** The package as Node loads it. */
 export const wakeful = await import(new URL("node.js", dist).href);
 
-/** The player of stories, which the package does not export. */
-const { Player } = await import(new URL("guest/wakeful_web.js", dist).href);
+/** The player of stories, which is not in the package: it only says what a host does, so it can be another module's. */
+const player = new URL("target/guest/web/", root);
+const { Player, initSync } = await import(new URL("wakeful_web.js", player).href);
+initSync({ module: await readFile(new URL("wakeful_web_bg.wasm", player)) });
 
 const folder = new URL("tests/fixtures/stories/", root);
 const names = (await readdir(folder)).filter((name) => name.endsWith(".json"));

@@ -28,13 +28,26 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     build_web(paths)
 }
 
-/// Builds the web module.
-pub(crate) fn build_web(paths: &Paths) -> Result<(), Failure> {
-    compile(paths, "web", "wakeful-web", &paths.target()).build()?;
-    Call::new(paths, "bindgen", paths.tools())
+/// Builds the web module with the player of stories, for the cross-check and the workbench.
+fn build_web(paths: &Paths) -> Result<(), Failure> {
+    bind(paths, "web", &["--features", "story"])
+}
+
+/// Builds the web module of the npm package.
+pub(crate) fn build_package(paths: &Paths) -> Result<(), Failure> {
+    bind(paths, "npm", &[])
+}
+
+/// Compiles the web module and makes of it what JavaScript loads, in this folder of the guests.
+fn bind(paths: &Paths, folder: &str, features: &[&str]) -> Result<(), Failure> {
+    Call::cargo(paths, &format!("{folder}-module"), "build")
+        .args(["-p", "wakeful-web", "--target", TARGET, "--profile", "web"])
+        .args(features)
+        .build()?;
+    Call::new(paths, &format!("{folder}-bindgen"), paths.tools())
         .args(["bindgen", "--target", "web", "--out-name", "wakeful_web", "--out-dir"])
-        .arg(paths.guest().join("web"))
-        .arg(module(&paths.target(), "wakeful_web"))
+        .arg(paths.guest().join(folder))
+        .arg(paths.target().join(TARGET).join("web/wakeful_web.wasm"))
         .build()
 }
 

@@ -1,7 +1,7 @@
 //! The Wakeful scheduler for browsers, Node and bundlers: a thin shell that carries values between JavaScript and the core.
 //!
 //! [`Scheduler`] is the short loop over a JavaScript host with synchronous storage, [`Machine`] the outbox for hosts whose storage
-//! answers later, and [`Player`] plays a story. Facts come in as JSON text, or as objects. What the core's own text must decide (comparisons, storage)
+//! answers later, and, with the feature `story`, `Player` plays a story. Facts come in as JSON text, or as objects. What the core's own text must decide (comparisons, storage)
 //! goes out as that text, by the methods whose name ends in `Text`; their namesakes give the same value as an object.
 
 mod crossing;
@@ -9,6 +9,7 @@ mod error;
 mod folder;
 mod host;
 mod machine;
+#[cfg(feature = "story")]
 mod player;
 mod scheduler;
 mod types;
@@ -16,6 +17,7 @@ mod types;
 pub use folder::agent_of;
 pub use host::{JsClock, JsHost, JsLedger, JsProvider, ledger_failure, provider_failure, read_clock};
 pub use machine::Machine;
+#[cfg(feature = "story")]
 pub use player::Player;
 pub use scheduler::Scheduler;
 

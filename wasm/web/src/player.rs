@@ -15,6 +15,12 @@ use crate::{
     error::thrown,
 };
 
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &'static str = r#"
+/** What the host of a story does next; `text` is the command as the core's exact JSON text, `fact` the exact text of a fact to propose. */
+export type Command = { text: string } & ({ do: "propose"; fact: string } | { do: "run" } | { do: "set_clock" } | { do: "done" });
+"#;
+
 /// What a story looks at in the request that a provider got.
 #[derive(Deserialize)]
 struct Request {

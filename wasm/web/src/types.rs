@@ -89,7 +89,4 @@ export interface Proposal {
   /** Whether a loop takes another step after it. */
   goes_on: boolean;
 }
-
-/** What the host of a story does next; `text` is the command as the core's exact JSON text, `fact` the exact text of a fact to propose. */
-export type Command = { text: string } & ({ do: "propose"; fact: string } | { do: "run" } | { do: "set_clock" } | { do: "done" });
 "#;
