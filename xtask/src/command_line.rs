@@ -123,7 +123,7 @@ wasmtime, a tenth of it in native, node and chromium, a fiftieth of it in wasmti
 differ is made as small as it can be and written to target/crosscheck. Where Python or its package cannot be had, it says why and leaves that
 engine out. `cargo xtask test` does a small share of it.
 
-  --random N   so many steps; 1000000 without it, which takes a quarter of an hour on two cores
+  --random N   so many steps; 1000000 without it, which takes ten minutes on two cores
   --seed N     where the drawing of stories begins; the same seed draws the same stories
 
 exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
