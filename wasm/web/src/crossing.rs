@@ -1,4 +1,5 @@
-//! Values that cross between JavaScript and the core: as JSON text, since that is exact, quick, and runs into no code of the other side.
+//! Values that cross between JavaScript and the core: as JSON text, since that is exact, quick, and runs into no code of the other side;
+//! small plain ones go out as objects at once.
 
 use serde::{Serialize, de::DeserializeOwned};
 use wakeful_core::{
@@ -13,6 +14,11 @@ use crate::error::{thrown, words};
 /// A value of the core as an object: an absent value is null or left away, as in JSON.
 pub(crate) fn object<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
     js_sys::JSON::parse(&json::write(value))
+}
+
+/// A small value without free JSON, such as a head, as an object: no text is written and parsed for it.
+pub(crate) fn plain<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
+    Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }
 
 /// Reads an argument; `what` names it in the error.

@@ -7,7 +7,7 @@ use wakeful_core::{
 };
 use wasm_bindgen::JsValue;
 
-use crate::crossing::object;
+use crate::crossing::plain;
 
 /// The code of an error of the host itself, for which the core has no code since it asks no such thing: `HostErrorCode` in TypeScript.
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct HostReport<'a> {
 
 /// The report as an `Error` with `name`, `code`, `place` (where there is one) and `reportText`.
 pub(crate) fn thrown(report: &ErrorReport) -> JsValue {
-    made(&report.message, object(&report.code), report.place.as_ref(), json::write(report))
+    made(&report.message, plain(&report.code), report.place.as_ref(), json::write(report))
 }
 
 /// Any error of the core, thrown.
@@ -35,13 +35,13 @@ pub(crate) fn host_failed(message: &str) -> JsValue {
 fn made(message: &str, code: Result<JsValue, JsValue>, place: Option<&ErrorPlace>, text: String) -> JsValue {
     let error = js_sys::Error::new(message);
     error.set_name("WakefulError");
-    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that `object` cannot write.
+    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that `plain` cannot write.
     let set = |name: &str, value: Result<JsValue, JsValue>| {
         value.and_then(|value| js_sys::Reflect::set(&error, &name.into(), &value)).ok();
     };
     set("code", code);
     if let Some(place) = place {
-        set("place", object(place));
+        set("place", plain(place));
     }
     set("reportText", Ok(text.into()));
     error.into()

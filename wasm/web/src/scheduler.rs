@@ -13,7 +13,7 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, object, read},
+    crossing::{fact, object, plain, read},
     error::{failure, thrown},
     host::{CallClock, JsHost, JsLedger, JsProvider},
 };
@@ -154,7 +154,7 @@ impl Scheduler {
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Head")]
     pub fn import_folder(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
         let folder: Folder = read("folder", &files)?;
-        object(&self.call()?.import(&folder).map_err(failure)?)
+        plain(&self.call()?.import(&folder).map_err(failure)?)
     }
 
     /// As `importFolder`, with the head as the core's exact text.
@@ -379,7 +379,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "Head")]
     pub fn head(&self) -> Result<JsValue, JsValue> {
-        object(&self.call()?.state().head)
+        plain(&self.call()?.state().head)
     }
 
     /// As `head`, as the core's exact text.
