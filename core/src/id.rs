@@ -1,6 +1,7 @@
 //! Identifiers: one newtype per kind of thing, so that none can be passed for another.
 //!
-//! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer than [`MAX_BYTES`] is malformed.
+//! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer than [`MAX_BYTES`] is malformed, and that of an
+//! agent if it is longer than [`MAX_AGENT_BYTES`].
 //! Ids that the core makes come from the agent id and a `seq` (contract 1.2).
 
 use alloc::{
@@ -13,6 +14,9 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;
+
+/// The longest id of an agent, in bytes of UTF-8: the ids that the core makes of it must be ids too.
+pub const MAX_AGENT_BYTES: usize = 200;
 
 /// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -40,7 +44,7 @@ impl fmt::Display for Seq {
 }
 
 macro_rules! ids {
-    ($($(#[$doc:meta])* $name:ident;)*) => {
+    ($($(#[$doc:meta])* $name:ident <= $most:ident;)*) => {
         /// The names of the types of ids.
         pub(crate) const KINDS: &[&str] = &[$(stringify!($name)),*];
 
@@ -78,7 +82,7 @@ macro_rules! ids {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                within_limit(String::deserialize(deserializer)?).map(Self)
+                within(String::deserialize(deserializer)?, $most).map(Self)
             }
         }
         )*
@@ -87,25 +91,25 @@ macro_rules! ids {
 
 ids! {
     /// An agent: the owner of one ledger.
-    AgentId;
+    AgentId <= MAX_AGENT_BYTES;
     /// A message of the queue.
-    MessageId;
+    MessageId <= MAX_BYTES;
     /// One execution of a turn.
-    RunId;
+    RunId <= MAX_BYTES;
     /// A background task.
-    TaskId;
+    TaskId <= MAX_BYTES;
     /// A work item.
-    WorkItemId;
+    WorkItemId <= MAX_BYTES;
     /// A waiting intent: a wait for something external.
-    WaitingIntentId;
+    WaitingIntentId <= MAX_BYTES;
     /// A wait condition, as `WaitFor` records it.
-    WaitConditionId;
+    WaitConditionId <= MAX_BYTES;
     /// A timer.
-    TimerId;
+    TimerId <= MAX_BYTES;
     /// A work item handed to another agent.
-    DelegationId;
+    DelegationId <= MAX_BYTES;
     /// An external trigger: what a callback is delivered to.
-    ExternalTriggerId;
+    ExternalTriggerId <= MAX_BYTES;
 }
 
 impl RunId {
@@ -124,9 +128,9 @@ impl MessageId {
     }
 }
 
-fn within_limit<E: serde::de::Error>(text: String) -> Result<String, E> {
-    if text.len() > MAX_BYTES {
-        return Err(E::custom(format_args!("id is {} bytes long, the limit is {MAX_BYTES}", text.len())));
+fn within<E: serde::de::Error>(text: String, most: usize) -> Result<String, E> {
+    if text.len() > most {
+        return Err(E::custom(format_args!("id is {} bytes long, the limit is {most}", text.len())));
     }
     Ok(text)
 }

@@ -10,7 +10,6 @@
 //! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing or a rest. Extra calls are safe.
 
 use alloc::{string::String, vec::Vec};
-use core::num::NonZeroU64;
 
 use serde::{Deserialize, Serialize};
 
@@ -22,7 +21,7 @@ use crate::{
     explain::{self, Explanation, WhyNot},
     fact::{Answer, Fact},
     foreign::Import,
-    id::{AgentId, Seq},
+    id::{AgentId, MAX_AGENT_BYTES, Seq},
     json::{self, JsonError},
     ladder::{self, Boundary, Decision, DecisionKind, Edition, View},
     plane::control::{ControlRecord, FORMAT, Genesis, Policy},
@@ -58,7 +57,7 @@ pub enum ProposeError {
     /// The fact, or something in it, is too long.
     #[error("{what} is {bytes} bytes long, the limit `{what}_bytes` is {limit}")]
     TooLarge {
-        /// What is: `fact`, `id` or `body`.
+        /// What is: `fact`, `id`, `agent_id` or `body`.
         what: &'static str,
         /// How long it is.
         bytes: u64,
@@ -248,12 +247,13 @@ impl Machine {
     /// Proposes the entry with which every ledger begins; none where the ledger has it.
     ///
     /// # Errors
-    /// Where a proposal is open.
+    /// Where a proposal is open, or the agent's id is too long.
     pub fn begin(&mut self, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
         self.not_busy()?;
         if self.state.head != Head::START {
             return Ok(None);
         }
+        within("agent_id", self.options.agent_id.as_str().len(), MAX_AGENT_BYTES as u64)?;
         let genesis = Genesis {
             agent_id: self.options.agent_id.clone(),
             format: FORMAT,
@@ -269,7 +269,7 @@ impl Machine {
     /// # Errors
     /// Where the text is too long or malformed, the ledger was not begun, or a proposal is open.
     pub fn propose_json(&mut self, text: &str, now: Timestamp) -> Result<Proposal, ProposeError> {
-        within("fact", text.len(), self.state.control.policy.fact_bytes)?;
+        within("fact", text.len(), self.state.control.policy.fact_bytes.get())?;
         self.propose(Fact::decode(text)?, now)
     }
 
@@ -280,8 +280,8 @@ impl Machine {
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         let policy = &self.state.control.policy;
-        within("id", fact.new_id().map_or(0, str::len), policy.id_bytes)?;
-        within("body", fact.body().map_or(0, |body| body.as_text().len()), policy.body_bytes)?;
+        within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
+        within("body", fact.body().map_or(0, |body| body.as_text().len()), policy.body_bytes.get())?;
         let outcome = fact.transition(&self.state, at);
         let draft = Draft { answer: outcome.answer, effects: outcome.effects, ..Draft::of(outcome.records) };
         Ok(self.seal(at, draft))
@@ -412,8 +412,8 @@ impl Machine {
     }
 }
 
-fn within(what: &'static str, bytes: usize, limit: NonZeroU64) -> Result<(), ProposeError> {
-    let (bytes, limit) = (bytes as u64, limit.get());
+fn within(what: &'static str, bytes: usize, limit: u64) -> Result<(), ProposeError> {
+    let bytes = bytes as u64;
     if bytes > limit { Err(ProposeError::TooLarge { what, bytes, limit }) } else { Ok(()) }
 }
 

@@ -1,9 +1,10 @@
 //! The outbox machine: nothing changes before the batch is durable (contract 3.2, I21).
 
-use wakeful::ledger::MemoryLedger;
+use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     entry::{EntryBytes, Head},
-    host::Ledger,
+    host::{Ledger, Scheduler},
+    id::{MAX_AGENT_BYTES, Seq},
     ladder::Boundary,
     machine::{Machine, OpenError, Options, ProposeError},
     time::Timestamp,
@@ -138,4 +139,43 @@ fn another_agents_ledger_and_a_newer_one_are_refused() {
     let newer = EntryBytes::from_stored(format!(r#"{body},"chain":"{chain}"}}"#));
     let why = Machine::new(Options::new("default".into())).load(&newer).expect_err("newer");
     assert_eq!(why, OpenError::NewerFormat { found: 2, supported: 1 });
+}
+
+/// A ledger that nobody can read again is worse than none.
+#[test]
+fn the_longest_id_of_an_agent_gives_a_ledger_that_can_be_read_and_a_longer_one_none() {
+    let longest = "x".repeat(MAX_AGENT_BYTES);
+    let mut ledger = MemoryLedger::default();
+    let mut agent =
+        Scheduler::drive(Options::new(longest.as_str().into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("it begins");
+    agent.propose(PROMPT).expect("it is recorded");
+    agent.run_until_rest().expect("a turn is started");
+    assert!(agent.state().turns.run.is_some(), "its run has an id that is made of the agent's");
+    let mut machine = Machine::new(Options::new(longest.as_str().into()));
+    for entry in ledger.read(Seq(0), 100).expect("a page") {
+        machine.load(&entry).expect("it can be read again");
+    }
+    assert_eq!(machine.state(), agent.state());
+    let mut longer = Machine::new(Options::new(format!("{longest}x").into()));
+    assert_eq!(longer.begin(NOW), Err(ProposeError::TooLarge { what: "agent_id", bytes: 201, limit: 200 }));
+}
+
+#[test]
+fn what_a_message_of_the_runtime_carries_is_read_again_or_not_taken_over() {
+    let (mut machine, mut ledger) = driven();
+    let long = "x".repeat(300);
+    for (task, item) in [(long.as_str(), "w"), ("t", long.as_str())] {
+        let fact = format!(
+            r#"{{"fact":"message_queued","message":{{"id":"{}","kind":"task_status","origin":{{"kind":"task","task_id":"t"}},"trust":"trusted_system","body":{{"type":"text","text":"on"}},"metadata":{{"task_id":"{task}","task_kind":"command_task","task_status":"running","work_item_id":"{item}"}}}}}}"#,
+            task.len()
+        );
+        let proposal = machine.propose_json(&fact, NOW).expect("a proposal");
+        ledger.append(&proposal.expected, &proposal.batch).expect("appends");
+        machine.committed();
+    }
+    let mut again = Machine::new(Options::new("default".into()));
+    for entry in ledger.read(Seq(0), 100).expect("a page") {
+        again.load(&entry).expect("it can be read again");
+    }
+    assert_eq!(again.state().tasks.active.len(), 1, "the task with an id; its item is none");
 }

@@ -4,7 +4,6 @@ use alloc::string::String;
 
 use super::record::{TaskKind, TaskRecord, TaskStatus};
 use crate::{
-    id::{TaskId, WorkItemId},
     json::JsonError,
     plane::queue::{MessageKind, MessageRecord},
     time::Timestamp,
@@ -35,20 +34,20 @@ impl TaskRecord {
     pub fn of_message(message: &MessageRecord, at: Timestamp) -> Result<Self, TaskPayloadError> {
         let text = |key: &str| message.noted(key)?.read::<String>().ok();
         let said = |key: &str| message.noted(key).filter(|raw| raw.as_str() != "null");
-        let id = text("task_id").ok_or(TaskPayloadError::NoTaskId)?;
+        let id = message.noted("task_id").and_then(|raw| raw.read().ok()).ok_or(TaskPayloadError::NoTaskId)?;
         let kind = text("task_kind").ok_or(TaskPayloadError::NoTaskKind)?;
         let known = message.noted("task_kind").and_then(|raw| raw.read::<TaskKind>().ok());
         let kind = known.ok_or(TaskPayloadError::UnknownKind(kind))?;
         let recovery = said("task_recovery").map(|raw| raw.read()).transpose().map_err(TaskPayloadError::Recovery)?;
         Ok(Self {
-            id: TaskId::from(id),
+            id,
             agent_id: message.agent_id.clone(),
             kind,
             status: status(message),
             created_at: at,
             updated_at: at,
             parent_message_id: Some(message.id.clone()),
-            work_item_id: text("work_item_id").map(WorkItemId::from).or_else(|| message.work_item_id.clone()),
+            work_item_id: message.noted("work_item_id").and_then(|raw| raw.read().ok()).or_else(|| message.work_item_id.clone()),
             summary: Some(text("task_summary").unwrap_or_else(|| message.body.as_text().into())),
             detail: said("task_detail"),
             recovery,

@@ -103,7 +103,8 @@ pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, 
     ended.map(Record::Task).chain(queue::admission(tick, at)).collect()
 }
 
-/// The task whose end this message tells, if it tells one.
+/// The task whose end this message tells, if it tells one: the one that it carries (as [`TaskRecord::of_message`] reads it), else the one that
+/// it is addressed by.
 pub(crate) fn task_of(message: &MessageRecord) -> Option<TaskId> {
     if message.kind != MessageKind::TaskResult {
         return None;
@@ -113,5 +114,5 @@ pub(crate) fn task_of(message: &MessageRecord) -> Option<TaskId> {
         _ => None,
     };
     let noted = || message.noted("task_id").and_then(|raw| raw.read().ok());
-    message.task_id.clone().or(by_origin).or_else(noted)
+    noted().or_else(|| message.task_id.clone()).or(by_origin)
 }
