@@ -1,7 +1,7 @@
 //! Identifiers: one newtype per kind of thing, so that none can be passed for another.
 //!
 //! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer than [`MAX_BYTES`] is malformed, and that of an
-//! agent if it is longer than [`MAX_AGENT_BYTES`].
+//! agent or a waiting intent if it is longer than [`MAX_STEM_BYTES`].
 //! Ids that the core makes come from the agent id and a `seq` (contract 1.2).
 
 use alloc::{
@@ -15,8 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize};
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;
 
-/// The longest id of an agent, in bytes of UTF-8: the ids that the core makes of it must be ids too.
-pub const MAX_AGENT_BYTES: usize = 200;
+/// The longest id of an agent or of a waiting intent, in bytes of UTF-8: the core makes other ids of these, which must be ids too.
+pub const MAX_STEM_BYTES: usize = 200;
 
 /// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract 3.1).
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
@@ -91,7 +91,7 @@ macro_rules! ids {
 
 ids! {
     /// An agent: the owner of one ledger.
-    AgentId <= MAX_AGENT_BYTES;
+    AgentId <= MAX_STEM_BYTES;
     /// A message of the queue.
     MessageId <= MAX_BYTES;
     /// One execution of a turn.
@@ -101,7 +101,7 @@ ids! {
     /// A work item.
     WorkItemId <= MAX_BYTES;
     /// A waiting intent: a wait for something external.
-    WaitingIntentId <= MAX_BYTES;
+    WaitingIntentId <= MAX_STEM_BYTES;
     /// A wait condition, as `WaitFor` records it.
     WaitConditionId <= MAX_BYTES;
     /// A timer.

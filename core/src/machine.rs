@@ -21,7 +21,7 @@ use crate::{
     explain::{self, Explanation, WhyNot},
     fact::{Answer, Fact},
     foreign::Import,
-    id::{AgentId, MAX_AGENT_BYTES, Seq},
+    id::{AgentId, MAX_STEM_BYTES, Seq},
     json::{self, JsonError},
     ladder::{self, Boundary, Decision, DecisionKind, Edition, View},
     plane::control::{ControlRecord, FORMAT, Genesis, Policy},
@@ -253,7 +253,7 @@ impl Machine {
         if self.state.head != Head::START {
             return Ok(None);
         }
-        within("agent_id", self.options.agent_id.as_str().len(), MAX_AGENT_BYTES as u64)?;
+        within("agent_id", self.options.agent_id.as_str().len(), MAX_STEM_BYTES as u64)?;
         let genesis = Genesis {
             agent_id: self.options.agent_id.clone(),
             format: FORMAT,

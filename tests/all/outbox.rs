@@ -3,8 +3,9 @@
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     entry::{EntryBytes, Head},
+    fact::Answer,
     host::{Ledger, Scheduler},
-    id::{MAX_AGENT_BYTES, Seq},
+    id::{MAX_STEM_BYTES, Seq},
     ladder::Boundary,
     machine::{Machine, OpenError, Options, ProposeError},
     time::Timestamp,
@@ -143,11 +144,16 @@ fn another_agents_ledger_and_a_newer_one_are_refused() {
 
 /// A ledger that nobody can read again is worse than none.
 #[test]
-fn the_longest_id_of_an_agent_gives_a_ledger_that_can_be_read_and_a_longer_one_none() {
-    let longest = "x".repeat(MAX_AGENT_BYTES);
+fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_longer_ones_none() {
+    let longest = "x".repeat(MAX_STEM_BYTES);
     let mut ledger = MemoryLedger::default();
     let mut agent =
         Scheduler::drive(Options::new(longest.as_str().into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("it begins");
+    let intent = format!(
+        r#"{{"fact":"waiting_intent_created","waiting_intent_id":"{longest}","scope":"agent","description":"mail","source":"inbox","delivery_mode":"wake_hint","external_trigger_id":"e"}}"#
+    );
+    let receipt = agent.propose(&intent).expect("it is recorded");
+    assert_eq!(receipt.answer, Answer::Accepted, "its mirror has an id that is made of the intent's");
     agent.propose(PROMPT).expect("it is recorded");
     agent.run_until_rest().expect("a turn is started");
     assert!(agent.state().turns.run.is_some(), "its run has an id that is made of the agent's");
@@ -157,6 +163,7 @@ fn the_longest_id_of_an_agent_gives_a_ledger_that_can_be_read_and_a_longer_one_n
     }
     assert_eq!(machine.state(), agent.state());
     let mut longer = Machine::new(Options::new(format!("{longest}x").into()));
+    assert!(agent.propose(&intent.replace(&longest, &format!("{longest}x"))).is_err(), "a longer intent is none");
     assert_eq!(longer.begin(NOW), Err(ProposeError::TooLarge { what: "agent_id", bytes: 201, limit: 200 }));
 }
 

@@ -12,7 +12,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::{
     entry::{Class, EventRecord, Record},
-    id::{AgentId, ExternalTriggerId, MAX_BYTES, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
+    id::{AgentId, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
     json::{self, JsonError, RawJson},
     plane::{
         context::{BriefKind, BriefRecord, ToolExecutionRecord, ToolExecutionStatus},
@@ -124,17 +124,11 @@ struct WaitingIntent {
     work_item_id: Option<WorkItemId>,
 }
 
-/// The trigger of an intent, which the short form leaves out; where such a name would be no id, that of the intent itself.
-fn trigger_of(intent: &WaitingIntentId) -> ExternalTriggerId {
-    let named = format!("trigger-{intent}");
-    if named.len() > MAX_BYTES { intent.as_str().into() } else { named.into() }
-}
-
 impl WaitingIntent {
     fn record(self, filled: Filled<'_>) -> WaitingIntentRecord {
         WaitingIntentRecord {
             description: format!("fixture waiting intent {}", self.id),
-            external_trigger_id: trigger_of(&self.id),
+            external_trigger_id: format!("trigger-{}", self.id).into(),
             id: self.id,
             agent_id: filled.agent_id.clone(),
             scope: self.scope,
