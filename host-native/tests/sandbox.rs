@@ -89,6 +89,20 @@ fn a_guest_with_a_foreign_import_is_refused_by_its_name() {
 }
 
 #[test]
+fn a_guest_of_another_version_of_the_world_is_refused_by_its_version() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    for version in ["0.1.1", "0.2.0", "1.0.0"] {
+        let text = format!(r#"(component (import "wakeful:scheduler/clock@{version}" (instance)))"#);
+        fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
+        let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+        assert_eq!(ran.code, 2);
+        let said = format!("guest speaks version {version} of `wakeful:scheduler`, this program version 0.1.0");
+        assert!(ran.err.contains(&said), "{}", ran.err);
+    }
+}
+
+#[test]
 fn a_guest_that_is_no_scheduler_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
@@ -128,4 +142,20 @@ fn the_guest_is_found_by_the_environment() {
     let (code, out, err) = elsewhere(&[("WAKEFUL_GUEST", arg(&guest))]);
     assert_eq!(code, 0, "{err}");
     assert!(out.contains("101 cases, 0 differ"), "{out}");
+}
+
+#[test]
+fn fuel_is_printed_step_by_step_and_is_the_same_on_every_run() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let printed = || wakeful(["trace", "--fuel", "--engine", "wasmtime", "--guest", &arg(&guest("wakeful.component.wasm")), &story]);
+    let first = printed();
+    assert_eq!(first.code, 0, "{}", first.err);
+    let fuels: Vec<u64> = first.out.lines().filter_map(|line| line.split_whitespace().last()?.parse().ok()).collect();
+    let total = first.out.lines().find_map(|line| line.strip_suffix(" in all")).and_then(|total| total.parse().ok());
+    assert!(fuels.len() > 10 && fuels.iter().all(|fuel| *fuel > 0), "{}", first.out);
+    assert_eq!(total, Some(fuels.iter().sum::<u64>()));
+    assert_eq!(printed().out, first.out);
+    let native = wakeful(["trace", "--fuel", &story]);
+    assert_eq!((native.code, native.out.as_str()), (2, ""));
+    assert!(native.err.contains("the engine native counts no fuel"), "{}", native.err);
 }

@@ -116,6 +116,12 @@ enum CliError {
     /// An engine cannot be started.
     #[error(transparent)]
     Engine(#[from] TraceError),
+    /// Fuel was asked of an engine that counts none.
+    #[error("the engine {engine} counts no fuel that others count alike; take --engine wasmtime or pulley")]
+    NoFuel {
+        /// The engine.
+        engine: &'static str,
+    },
     /// There is nothing to play.
     #[error("name the cases to play; without a name those of the source tree are played, and this is not in it")]
     NoCases,

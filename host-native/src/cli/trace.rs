@@ -6,11 +6,18 @@ use clap::Args;
 use serde::Serialize;
 use wakeful_core::foreign::Folder;
 
-use super::{Cases, CliError, Verdict, engines::EngineArg};
+use super::{
+    Cases, CliError, Verdict,
+    engines::EngineArg,
+    style::{self, STRONG, painted},
+};
 use crate::{
     case::{self, Case, CaseKind},
     trace::{Trace, TraceError},
 };
+
+/// So much of a step's command is shown, in characters.
+const SHOWN: usize = 60;
 
 #[derive(Args)]
 pub(super) struct TraceArgs {
@@ -21,6 +28,9 @@ pub(super) struct TraceArgs {
     /// Write the cases with their traces to this file, as the workbench reads them
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
+    /// Print a table of the fuel that each step used instead of the traces; for engines that count it
+    #[arg(long, conflicts_with = "bundle")]
+    fuel: bool,
 }
 
 #[derive(Serialize)]
@@ -57,7 +67,9 @@ impl TraceArgs {
         let mut bundled = Vec::new();
         for case in &cases {
             let trace = tracer.trace(case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
-            if self.bundle.is_none() {
+            if self.fuel {
+                print_fuel(&trace, tracer.name())?;
+            } else if self.bundle.is_none() {
                 say!("{}", text(&trace)?);
             }
             bundled.push(Bundled::new(case, trace));
@@ -68,6 +80,21 @@ impl TraceArgs {
         }
         Ok(Verdict::Well)
     }
+}
+
+/// The fuel of each step: of its call, and of the explanation after it. It is the same on every run and every machine.
+fn print_fuel(trace: &Trace, engine: &'static str) -> Result<(), CliError> {
+    let mut table = style::table(&["step", "entries", "fuel"]);
+    let mut before = 0;
+    for step in &trace.steps {
+        let spent = step.fuel_spent.ok_or(CliError::NoFuel { engine })?;
+        table.add_row([step.command.get().chars().take(SHOWN).collect(), step.entries.len().to_string(), (spent - before).to_string()]);
+        before = spent;
+    }
+    say!("{}", painted(STRONG, &trace.case));
+    style::print(&table);
+    say!("{before} in all\n");
+    Ok(())
 }
 
 fn text<T: Serialize>(value: &T) -> Result<String, CliError> {

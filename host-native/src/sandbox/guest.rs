@@ -9,6 +9,9 @@ use super::{
     runtime::{Compiler, Runtime},
 };
 
+/// The version of the world that this host speaks: the folder of `wasm/wit` that it is made from.
+pub const WORLD_VERSION: &str = "0.1.0";
+
 /// All that the guest may import.
 pub const IMPORTS: [&str; 3] = ["wakeful:scheduler/clock@0.1.0", "wakeful:scheduler/ledger@0.1.0", "wakeful:scheduler/provider@0.1.0"];
 
@@ -30,6 +33,12 @@ pub enum GuestError {
         name: String,
         /// Why.
         why: String,
+    },
+    /// The component was made for another version of the world.
+    #[error("guest speaks version {found} of `wakeful:scheduler`, this program version {WORLD_VERSION}: take both from one release")]
+    OtherVersion {
+        /// Its version.
+        found: String,
     },
     /// The component asks for more than a scheduler needs.
     #[error("guest imports `{import}`, but a scheduler gets nothing besides its ledger, clock and provider (version 0.1.0)")]
@@ -129,7 +138,10 @@ impl Guest {
     pub(super) fn checked(runtime: Runtime, component: Component) -> Result<Self, GuestError> {
         let guest = Self { runtime, component };
         match guest.imports().into_iter().find(|import| !IMPORTS.contains(&import.as_str())) {
-            Some(import) => Err(GuestError::ForeignImport { import }),
+            Some(import) => Err(match import.strip_prefix("wakeful:scheduler/").and_then(|name| name.split_once('@')) {
+                Some((_, found)) if found != WORLD_VERSION => GuestError::OtherVersion { found: found.to_owned() },
+                _ => GuestError::ForeignImport { import },
+            }),
             None => Ok(guest),
         }
     }

@@ -14,7 +14,7 @@ mod runtime;
 
 pub use find::{NoGuest, find};
 pub(crate) use find::{built, file};
-pub use guest::{Guest, GuestError, IMPORTS};
+pub use guest::{Guest, GuestError, IMPORTS, WORLD_VERSION};
 pub use imports::Calls;
 pub use instance::{Plugin, Sandbox};
 pub use limits::{Breach, Limit, Limits, Pool};
