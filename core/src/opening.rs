@@ -10,7 +10,7 @@ use crate::{
 };
 
 /// How many entries are read at once.
-const PAGE: u32 = 1024;
+pub(crate) const PAGE: u32 = 1024;
 
 /// How a ledger was opened, for hosts that show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

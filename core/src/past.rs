@@ -9,11 +9,9 @@ use crate::{
     host::{Ledger, SchedulerError},
     id::Seq,
     machine::{Machine, Options},
+    opening::PAGE,
     state::State,
 };
-
-/// How many entries are read at once.
-const PAGE: u64 = 1024;
 
 /// The coarsest grain of a log that is shorter than its square.
 const GRAIN: u64 = 256;
@@ -45,7 +43,7 @@ impl Past {
         self.kept.retain(|seq, _| is_kept(*seq));
         while machine.head().seq < asked {
             let reached = machine.head().seq;
-            let wanted = (asked.0 - reached.0).min(PAGE) as u32;
+            let wanted = (asked.0 - reached.0).min(u64::from(PAGE)) as u32;
             let page = ledger.read(reached, wanted)?;
             if page.is_empty() {
                 return Err(SchedulerError::NoSuchEntry { asked, ends: reached });

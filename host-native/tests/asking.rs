@@ -25,7 +25,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use crate::program::product;
+use crate::program::{product, prompt};
 
 fn start() -> VirtualClock {
     VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"))
@@ -62,19 +62,13 @@ impl Ledger for Keeping {
     }
 }
 
-fn prompt(number: usize) -> String {
-    format!(
-        r#"{{"fact":"message_queued","message":{{"id":"m{number}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"hello"}}}}}}"#
-    )
-}
-
 /// Says some things to an engine that drives.
 fn talk(engine: &mut dyn Engine, messages: usize) -> Result<(), EngineError> {
     engine.open(&Options::new("a".into()), Mode::Drive)?;
     engine.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"see"}"#)?;
     engine.propose(r#"{"fact":"timer_created","timer_id":"t","duration_ms":3600000}"#)?;
     for number in 0..messages {
-        engine.propose(&prompt(number))?;
+        engine.propose(&prompt(&format!("m{number}")))?;
     }
     engine.run_until_rest().map(drop)
 }
@@ -148,6 +142,17 @@ fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
     ledger.snapshot.borrow_mut().take();
     let why = open().open(&Options::new("a".into()), Mode::Observe).expect_err("the log alone is not whole");
     assert!(why.to_string().contains("the first entries are lost"), "{why}");
+}
+
+/// A snapshot that is too long to cross is not kept, and that is all: else each batch of an agent whose state has grown would end its instance.
+#[test]
+fn a_state_that_is_too_long_to_cross_costs_no_instance() {
+    let ledger = Keeping::default();
+    let limits = Limits { payload_bytes: 20_000, ..Limits::default() };
+    let mut agent = Sandbox::new(&product(), ledger.clone(), start(), Elsewhere, limits).expect("an instance");
+    talk(&mut agent, FIRST_SNAPSHOT.0 as usize).expect("it is recorded");
+    assert!(ledger.log.len() > 2 * FIRST_SNAPSHOT.0 as usize, "two snapshots were due");
+    assert_eq!((ledger.snapshot.borrow().as_ref(), agent.calls().snapshot), (None, 1), "one was looked for, and none kept");
 }
 
 /// Says that a task is alive, or that it does not know.

@@ -20,7 +20,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use crate::program::product;
+use crate::program::{product, prompt};
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
@@ -165,12 +165,6 @@ impl Clock for Leaping {
         self.readings.set(readings + 1);
         Timestamp::from_nanos((self.reading)(readings))
     }
-}
-
-fn prompt(id: &str) -> String {
-    format!(
-        r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"hello"}}}}}}"#
-    )
 }
 
 /// An agent's ledger, and its snapshot.

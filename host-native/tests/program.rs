@@ -48,3 +48,10 @@ pub(crate) fn guest(name: &str) -> PathBuf {
     assert!(path.is_file(), "`{name}` is not built: `cargo xtask test` builds the guests before the tests");
     path
 }
+
+/// A prompt of the operator, as a fact.
+pub(crate) fn prompt(id: &str) -> String {
+    format!(
+        r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"hello {id}"}}}}}}"#
+    )
+}

@@ -11,7 +11,8 @@ const PAGE = 1024;
 const MAX_STEPS = 100_000;
 
 /**
- * The scheduler of one agent over a host whose storage is asynchronous. It behaves as `Scheduler` does. One call runs at a time; the others
+ * The scheduler of one agent over a host whose storage is asynchronous. It behaves as `Scheduler` does, but keeps no snapshots and has no calls
+ * of the past (`stateAt`, `explainAt`), `whyNot`, `summary` or `replay`. One call runs at a time; the others
  * queue up in the order in which they were made. The clock is read once for each call.
  */
 export class AsyncScheduler {

@@ -4,9 +4,9 @@ import type { ErrorCode, ErrorPlace } from "./payloads.js";
 
 /**
  * What kind of error it is. Beside the core's codes: "host_failed", where the clock or the host itself cannot be used; "in_use", where
- * another tab or worker holds the ledger; "provider_failed", where the provider did not say which tasks are alive.
+ * another tab or worker holds the ledger.
  */
-export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use" | "provider_failed";
+export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use";
 
 /** What the package throws. What the guest throws is one too: `instanceof` looks at the name and the code. */
 export class WakefulError extends Error {

@@ -39,6 +39,7 @@ fn ledgers_that_were_kept_break_nothing() {
 
 #[test]
 fn calls_that_were_kept_do_not_end_the_guest() {
+    assert!(paths::guest("wakeful.component.wasm").is_file(), "the target loads it");
     replay("exports");
 }
 

@@ -120,8 +120,8 @@ usage: cargo xtask crosscheck [--random N] [--seed N]
 Builds everything, finds a browser, makes a Python environment in target/python, and runs `wakeful crosscheck`: all stories, fixtures and
 scenarios in native, wasmtime, pulley, winch, node, chromium and python; then random stories until they have taken N steps in native and
 wasmtime, a tenth of it in native, node and chromium, a fiftieth of it in wasmtime, pulley, winch and python. A story over which engines
-differ is made as small as it can be and written to target/crosscheck. Where Python or its package cannot be had, it says why and leaves that
-engine out. `cargo xtask test` does a small share of it.
+differ is made as small as it can be and written to target/crosscheck. Where Python or its package cannot be had, the engine says why, and the
+exit code is 3. `cargo xtask test` does a small share of it.
 
   --random N   so many steps; 1000000 without it, which takes ten minutes on two cores
   --seed N     where the drawing of stories begins; the same seed draws the same stories

@@ -28,6 +28,29 @@ pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
     fs::write(&made_for, wanted).map_err(|why| Failure::new(format!("cannot write {}: {why}", made_for.display())))
 }
 
+/// Runs the example twice over one ledger: the second process goes on where the first one was.
+pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
+    set_up(paths)?;
+    let ledger = paths.target().join("python-example.ledger");
+    if ledger.exists() {
+        fs::remove_file(&ledger).map_err(|why| Failure::new(format!("cannot remove {}: {why}", ledger.display())))?;
+    }
+    for turn in ["turn 1", "turn 2"] {
+        let call = Call::new(paths, "python-example", program(&paths.target().join("python"))).arg(paths.at("examples/python/agent.py"));
+        let printed = call.arg(paths.guest().join("wakeful.component.wasm")).arg(&ledger).arg("check the build").answer()?;
+        // The second process replays what the first one was interrupted in, and begins with the same message.
+        let expected = [
+            "turn started for: check the build".to_owned(),
+            "StartModelTurn (OperatorPrompt)".to_owned(),
+            format!("Working: {turn} runs on"),
+        ];
+        if let Some(missing) = expected.iter().find(|line| !printed.contains(line.as_str())) {
+            return Err(Failure { what: format!("examples/python does not print `{missing}`"), printed });
+        }
+    }
+    Ok(())
+}
+
 fn program(folder: &std::path::Path) -> PathBuf {
     folder.join(if cfg!(windows) { "Scripts/python.exe" } else { "bin/python" })
 }

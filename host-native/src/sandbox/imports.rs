@@ -128,7 +128,10 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
 
     fn store_snapshot(&mut self, head: ledger::Head, snapshot: String) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
         self.meter.host_call()?;
-        self.meter.payload(snapshot.len())?;
+        // As in loading: nothing is lost but time, so a state that has grown too long ends no instance.
+        if let Err(breach) = self.meter.payload(snapshot.len()) {
+            return Ok(Err(ledger::LedgerError::Failed(format!("the snapshot would reach {breach}"))));
+        }
         self.calls.snapshot += 1;
         let answer = head_of(&head).and_then(|head| self.ledger.store_snapshot(&head, &|| snapshot.clone()).map_err(ledger_error));
         self.meter.host_returned()?;

@@ -16,6 +16,8 @@ use wakeful_core::{
     time::Timestamp,
 };
 
+use crate::program::prompt;
+
 /// The time of every test.
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
@@ -30,13 +32,6 @@ pub(crate) fn observed<L: Ledger>(id: &str, ledger: L) -> Agent<L> {
 /// The ledger of an agent in a file.
 pub(crate) fn ledger(file: &SqliteFile, id: &str) -> SqliteLedger {
     file.ledger(&AgentId::from(id))
-}
-
-/// A fact: the operator says `id`.
-pub(crate) fn prompt(id: &str) -> String {
-    format!(
-        r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":"{id}"}}}}}}"#
-    )
 }
 
 /// A file with one agent `a` to whom the operator said `messages` things.

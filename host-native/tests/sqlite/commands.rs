@@ -17,8 +17,8 @@ use wakeful_core::{
     story::{self, Story},
 };
 
-use super::agent::{entries, file_with, ledger, observed, prompt};
-use crate::program::{Ran, arg, source, wakeful};
+use super::agent::{entries, file_with, ledger, observed};
+use crate::program::{Ran, arg, prompt, source, wakeful};
 
 /// The heartbeat of `tests/fixtures/stories`, played into a file.
 pub(crate) fn heartbeat(path: &Path) -> SqliteFile {
@@ -255,7 +255,7 @@ fn log_follows_a_writer_and_ends_well_at_an_interrupt() {
     for number in 0..5 {
         agent.propose(&prompt(&format!("later-{number}"))).expect("it is recorded");
         let line = next();
-        assert!(line.contains(&format!("message     operator prompt `later-{number}`: later-{number}")), "{line}");
+        assert!(line.contains(&format!("message     operator prompt `later-{number}`: hello later-{number}")), "{line}");
         assert!(next().contains(&format!("queue       `later-{number}` queued")));
     }
     let told = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().expect("a shell runs");

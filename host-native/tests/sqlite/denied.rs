@@ -14,9 +14,10 @@ use wakeful::ledger::SqliteFile;
 use wakeful_core::host::Ledger;
 
 use super::{
-    agent::{entries, file_with, folded, ledger, observed, prompt},
+    agent::{entries, file_with, folded, ledger, observed},
     child::{self, Role},
 };
+use crate::program::prompt;
 
 fn permit(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode is set");
@@ -99,5 +100,5 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
 
 /// A fact that no file of 100 blocks holds.
 fn long() -> String {
-    prompt("long").replace(r#""text":"long""#, &format!(r#""text":"{}""#, "word ".repeat(50_000)))
+    prompt("long").replace(r#""text":"hello long""#, &format!(r#""text":"{}""#, "word ".repeat(50_000)))
 }

@@ -14,7 +14,7 @@ use super::{
     agent::{NOW, file_with, ledger, observed},
     commands::heartbeat,
 };
-use crate::program::{Ran, arg, wakeful};
+use crate::program::{Ran, arg, prompt, wakeful};
 
 fn doctor(path: &Path) -> Ran {
     wakeful(["doctor", &arg(path)])
@@ -63,7 +63,7 @@ fn a_snapshot_is_held_against_the_log() {
     let other = folder.path().join("other.sqlite");
     let strange = SqliteFile::open(&other).expect("it opens");
     let mut agent = observed("a", ledger(&strange, "a"));
-    (0..150).for_each(|number| assert!(agent.propose(&super::agent::prompt(&format!("other{number}"))).is_ok()));
+    (0..150).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
     let connection = Connection::open(&path).expect("it opens");
     connection.execute("ATTACH ?1 AS other", [other.display().to_string()]).expect("it is attached");
     connection.execute("UPDATE main.snapshots SET text = (SELECT text FROM other.snapshots)", []).expect("it is replaced");

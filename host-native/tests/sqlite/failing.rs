@@ -17,7 +17,8 @@ use wakeful_core::{
     snapshot::SnapshotIgnored,
 };
 
-use super::agent::{Agent, NOW, file_with, folded, ledger, prompt};
+use super::agent::{Agent, NOW, file_with, folded, ledger};
+use crate::program::prompt;
 
 /// A ledger of which one call fails.
 struct Failing {

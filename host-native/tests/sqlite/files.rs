@@ -9,7 +9,8 @@ use wakeful_core::{
     id::Seq,
 };
 
-use super::agent::{entries, file_with, folded, ledger, observed, prompt};
+use super::agent::{entries, file_with, folded, ledger, observed};
+use crate::program::prompt;
 
 /// The message of a file that cannot be opened, with its path taken out.
 fn refused(path: &Path, opened: Result<SqliteFile, SqliteError>) -> String {

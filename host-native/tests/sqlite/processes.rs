@@ -18,9 +18,10 @@ use wakeful_core::{
 };
 
 use super::{
-    agent::{Agent, folded, ledger, observed, prompt},
+    agent::{Agent, folded, ledger, observed},
     child::{self, Role},
 };
+use crate::program::prompt;
 
 /// Says one thing, however often another writer is first; how often that was.
 fn insist(agent: &mut Agent<SqliteLedger>, id: &str) -> usize {

@@ -13,7 +13,8 @@ use wakeful_core::{
     state::State,
 };
 
-use super::agent::{NOW, entries, file_with, folded, ledger, observed, prompt};
+use super::agent::{NOW, entries, file_with, folded, ledger, observed};
+use crate::program::prompt;
 
 /// Where the snapshots of agent `a` stand.
 fn stored(path: &Path) -> Vec<i64> {

@@ -7,7 +7,8 @@ use wakeful_core::{
     id::{AgentId, Seq},
 };
 
-use super::agent::{entries, file_with, folded, ledger, observed, prompt};
+use super::agent::{entries, file_with, folded, ledger, observed};
+use crate::program::prompt;
 
 #[test]
 fn what_was_appended_is_there_after_a_reopening_byte_for_byte() {

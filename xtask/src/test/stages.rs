@@ -5,7 +5,7 @@ use crate::{
     call::{Call, Failure},
     crash, crosscheck, guests, js_tests, native, npm, packages,
     paths::Paths,
-    set_up, tidy, tools, web_demo,
+    python, set_up, tidy, tools, web_demo,
 };
 
 /// What stages share.
@@ -36,7 +36,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 27] = [
+pub(super) const STAGES: [Stage; 28] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -146,6 +146,12 @@ pub(super) const STAGES: [Stage; 27] = [
         does: "npm ci",
         needs: &["set-up"],
         work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.npm())),
+    },
+    Stage {
+        name: "python example",
+        does: "examples/python, two processes over one ledger",
+        needs: &["guests"],
+        work: Work::Check(|ground| python::example(ground.paths)),
     },
     Stage {
         name: "crosscheck",
