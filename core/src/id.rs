@@ -10,7 +10,7 @@ use alloc::{
 };
 use core::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize};
+use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
 
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;
@@ -82,7 +82,7 @@ macro_rules! ids {
 
         impl<'de> Deserialize<'de> for $name {
             fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                within(String::deserialize(deserializer)?, $most).map(Self)
+                text(deserializer, $most).map(Self)
             }
         }
         )*
@@ -128,9 +128,12 @@ impl MessageId {
     }
 }
 
-fn within<E: serde::de::Error>(text: String, most: usize) -> Result<String, E> {
+/// The text of an id.
+#[inline(never)]
+fn text<'de, D: Deserializer<'de>>(deserializer: D, most: usize) -> Result<String, D::Error> {
+    let text = String::deserialize(deserializer)?;
     if text.len() > most {
-        return Err(E::custom(format_args!("id is {} bytes long, the limit is {most}", text.len())));
+        return Err(D::Error::custom(format_args!("id is {} bytes long, the limit is {most}", text.len())));
     }
     Ok(text)
 }

@@ -4,7 +4,12 @@
 //! numbers go through a representation that depends on cargo features. So reading is done here, by one table per vocabulary.
 
 use alloc::{format, string::String};
-use core::fmt::{self, Write as _};
+use core::fmt;
+
+use serde::{
+    Deserializer,
+    de::{Error as _, Visitor},
+};
 
 /// Declares a vocabulary: an enum of newtype variants, written with its tag first and read by [`decode`](#method.decode).
 macro_rules! vocabulary {
@@ -43,19 +48,14 @@ macro_rules! vocabulary {
                     #[serde(rename = $tag)]
                     name: Name,
                 }
-                struct Name(&'static str);
+                struct Name(usize);
                 impl<'de> serde::Deserialize<'de> for Name {
                     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        let given = alloc::string::String::deserialize(deserializer)?;
-                        $Name::NAMES
-                            .iter()
-                            .find(|known| **known == given)
-                            .map(|known| Self(known))
-                            .ok_or_else(|| serde::de::Error::unknown_variant(&given, $Name::NAMES))
+                        $crate::tagged::read_name(deserializer, $Name::NAMES, &[]).map(Self)
                     }
                 }
                 let tagged: Tagged = $crate::json::read(text)?;
-                match tagged.name.0 {
+                match $Name::NAMES[tagged.name.0] {
                     $( $wire => $crate::json::read::<$Payload>(text).map(Self::$Variant), )*
                     // INVARIANT: `Name` yields nothing but the names above.
                     other => unreachable!("`{other}` is in NAMES without a decoder"),
@@ -76,38 +76,119 @@ macro_rules! read_through {
     };
 }
 
-/// Declares a closed set of names: unit variants in snake case on the wire, PascalCase in the reference runtime's evidence strings.
+/// Declares a closed set of names: unit variants, on the wire in snake case or as `= "..."` says, and read from what stands after `|` too.
 macro_rules! names {
-    ($( $(#[$meta:meta])* pub enum $Name:ident { $( $(#[$doc:meta])* $Variant:ident ),* $(,)? } )*) => {$(
+    ($(
+        $(#[$meta:meta])*
+        $vis:vis enum $Name:ident { $( $(#[$doc:meta])* $Variant:ident $(= $wire:literal)? $(| $also:literal)* ),* $(,)? }
+    )*) => {$(
         $(#[$meta])*
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash, serde::Serialize, serde::Deserialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(rename_all = "snake_case")]
-        pub enum $Name { $( $(#[$doc])* $Variant, )* }
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(rename_all = "snake_case"))]
+        $vis enum $Name { $( $(#[$doc])* $(#[cfg_attr(feature = "schema", schemars(rename = $wire))])? $Variant, )* }
 
         impl $Name {
             /// All of them, in the order in which they are declared.
-            pub const ALL: &'static [Self] = &[$(Self::$Variant),*];
+            $vis const ALL: &'static [Self] = &[$(Self::$Variant),*];
+
+            /// Their names on the wire, in the same order.
+            $vis const NAMES: &'static [&'static str] = &[$($crate::tagged::wire!($Variant $($wire)?)),*];
+
+            /// The name on the wire.
+            #[must_use]
+            $vis const fn as_str(self) -> &'static str {
+                Self::NAMES[self as usize]
+            }
         }
 
         impl core::fmt::Display for $Name {
             /// The name on the wire.
             fn fmt(&self, f: &mut core::fmt::Formatter<'_>) -> core::fmt::Result {
-                $crate::tagged::snake_case(&alloc::format!("{self:?}"), f)
+                f.write_str(self.as_str())
+            }
+        }
+
+        impl serde::Serialize for $Name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                serializer.serialize_str(self.as_str())
+            }
+        }
+
+        impl<'de> serde::Deserialize<'de> for $Name {
+            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                let also: &[(&str, usize)] = &[$($(($also, Self::$Variant as usize),)*)*];
+                $crate::tagged::read_name(deserializer, Self::NAMES, also).map(|index| Self::ALL[index])
             }
         }
     )*};
 }
 
-/// Writes a PascalCase name in snake case, as serde's `rename_all` does.
-pub(crate) fn snake_case(name: &str, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-    for (at, c) in name.char_indices() {
-        if c.is_ascii_uppercase() && at > 0 {
-            f.write_char('_')?;
+/// The name of a variant on the wire: the given one, or its own in snake case.
+macro_rules! wire {
+    ($Variant:ident) => {{
+        const NAME: &str = stringify!($Variant);
+        const TEXT: [u8; $crate::tagged::snake_case_length(NAME)] = $crate::tagged::snake_case(NAME);
+        match core::str::from_utf8(&TEXT) {
+            Ok(text) => text,
+            Err(_) => panic!("a name is ASCII"),
         }
-        f.write_char(c.to_ascii_lowercase())?;
+    }};
+    ($Variant:ident $wire:literal) => {
+        $wire
+    };
+}
+
+/// How long a PascalCase name is in snake case.
+pub(crate) const fn snake_case_length(name: &str) -> usize {
+    let bytes = name.as_bytes();
+    let mut length = bytes.len();
+    let mut at = 1;
+    while at < bytes.len() {
+        length += bytes[at].is_ascii_uppercase() as usize;
+        at += 1;
     }
-    Ok(())
+    length
+}
+
+/// A PascalCase name in snake case, as serde's `rename_all` makes it.
+pub(crate) const fn snake_case<const LENGTH: usize>(name: &str) -> [u8; LENGTH] {
+    let bytes = name.as_bytes();
+    let mut out = [b'_'; LENGTH];
+    let (mut from, mut to) = (0, 0);
+    while from < bytes.len() {
+        if from > 0 && bytes[from].is_ascii_uppercase() {
+            to += 1;
+        }
+        out[to] = bytes[from].to_ascii_lowercase();
+        (from, to) = (from + 1, to + 1);
+    }
+    out
+}
+
+/// Reads one of these names, or of those that stand for one; answers its place.
+#[inline(never)]
+pub(crate) fn read_name<'de, D: Deserializer<'de>>(
+    deserializer: D,
+    names: &'static [&'static str],
+    also: &[(&str, usize)],
+) -> Result<usize, D::Error> {
+    struct Name;
+    impl Visitor<'_> for Name {
+        type Value = String;
+
+        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+            f.write_str("a name")
+        }
+
+        fn visit_str<E>(self, text: &str) -> Result<String, E> {
+            Ok(text.into())
+        }
+    }
+
+    let given = deserializer.deserialize_str(Name)?;
+    let known = names.iter().position(|name| *name == given);
+    let meant = known.or_else(|| also.iter().find(|(name, _)| *name == given).map(|(_, index)| *index));
+    meant.ok_or_else(|| D::Error::unknown_variant(&given, names))
 }
 
 /// The value that a tagged object must have in this field.
@@ -115,4 +196,4 @@ pub(crate) fn required<T>(value: Option<T>, field: &str, of: &str) -> Result<T, 
     value.ok_or_else(|| format!("missing field `{field}` of `{of}`"))
 }
 
-pub(crate) use {names, read_through, vocabulary};
+pub(crate) use {names, read_through, vocabulary, wire};

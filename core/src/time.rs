@@ -1,9 +1,11 @@
 //! Instants: i64 nanoseconds since the epoch inside, RFC 3339 UTC text in records (contract 1.3).
+//!
+//! The text is read and written here, since a library of time zones and calendars weighs as much as all planes together in a guest. The tests
+//! hold it against such a library.
 
 use alloc::string::String;
 use core::fmt;
 
-use jiff::fmt::temporal::DateTimePrinter;
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 /// An instant that the host gave: nanoseconds since 1970-01-01T00:00:00Z.
@@ -47,9 +49,107 @@ impl Timestamp {
     /// # Errors
     /// Says what is wrong where the text is no instant, or one outside the years 1678 to 2261.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
-        let instant: jiff::Timestamp = text.parse().map_err(|_| TimestampError::NotRfc3339)?;
-        i64::try_from(instant.as_nanosecond()).map(Self).map_err(|_| TimestampError::OutOfRange)
+        let mut text = Digits(text.as_bytes());
+        let nanos = text.date_time().filter(|_| text.0.is_empty()).ok_or(TimestampError::NotRfc3339)?;
+        i64::try_from(nanos).map(Self).map_err(|_| TimestampError::OutOfRange)
     }
+}
+
+/// What is left of a text that is read from its front; None is said where it is not what the grammar of RFC 3339 asks for.
+struct Digits<'a>(&'a [u8]);
+
+impl Digits<'_> {
+    /// One of these characters.
+    fn one_of(&mut self, accepted: &[u8]) -> Option<u8> {
+        let (first, rest) = self.0.split_first().filter(|(first, _)| accepted.contains(first))?;
+        self.0 = rest;
+        Some(*first)
+    }
+
+    /// A number of so many digits, within these bounds.
+    fn number(&mut self, digits: usize, least: i64, most: i64) -> Option<i64> {
+        let (number, rest) = self.0.split_at_checked(digits)?;
+        let value = |number: i64, digit: &u8| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'));
+        let number = number.iter().try_fold(0, value).filter(|number| (least..=most).contains(number))?;
+        self.0 = rest;
+        Some(number)
+    }
+
+    /// A date and a time with its distance from UTC, in nanoseconds since the epoch.
+    fn date_time(&mut self) -> Option<i128> {
+        let year = self.number(4, 0, 9999)?;
+        self.one_of(b"-")?;
+        let month = self.number(2, 1, 12)?;
+        self.one_of(b"-")?;
+        let day = self.number(2, 1, days_of_month(year, month))?;
+        self.one_of(b"Tt ")?;
+        let hour = self.number(2, 0, 23)?;
+        self.one_of(b":")?;
+        let minute = self.number(2, 0, 59)?;
+        self.one_of(b":")?;
+        // A leap second is the one before it: the epoch's seconds do not count it.
+        let second = self.number(2, 0, 60)?.min(59);
+        let nanos = self.fraction()?;
+        let ahead = self.offset()?;
+        let seconds = ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute - ahead) * 60 + second;
+        Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanos))
+    }
+
+    /// The nanoseconds of a fraction of one to nine digits; 0 where there is none.
+    fn fraction(&mut self) -> Option<i64> {
+        if self.one_of(b".").is_none() {
+            return Some(0);
+        }
+        let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
+        let power = 9_u32.checked_sub(u32::try_from(digits).ok()?)?;
+        (digits > 0).then(|| self.number(digits, 0, i64::MAX))?.map(|number| number * 10_i64.pow(power))
+    }
+
+    /// By how many minutes the text is ahead of UTC.
+    fn offset(&mut self) -> Option<i64> {
+        let sign = match self.one_of(b"Zz+-")? {
+            b'+' => 1,
+            b'-' => -1,
+            _ => return Some(0),
+        };
+        let hours = self.number(2, 0, 23)?;
+        self.one_of(b":")?;
+        Some(sign * (hours * 60 + self.number(2, 0, 59)?))
+    }
+}
+
+/// The days of 400 years, after which the calendar repeats itself.
+const ERA: i64 = 146_097;
+
+/// The days from the first of March of the year 0 to the epoch.
+const EPOCH: i64 = 719_468;
+
+fn days_of_month(year: i64, month: i64) -> i64 {
+    match month {
+        2 if year % 4 == 0 && (year % 100 != 0 || year % 400 == 0) => 29,
+        2 => 28,
+        4 | 6 | 9 | 11 => 30,
+        _ => 31,
+    }
+}
+
+/// Days since the epoch. A year begins with March here, so that a leap day is the last of its year and months follow one formula.
+fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
+    let year = if month > 2 { year } else { year - 1 };
+    let months = (month + 9) % 12;
+    let leap_days = year.div_euclid(4) - year.div_euclid(100) + year.div_euclid(400);
+    year * 365 + leap_days + (153 * months + 2) / 5 + day - 1 - EPOCH
+}
+
+/// The year, month and day of a day since the epoch: the way back.
+fn date(days: i64) -> (i64, i64, i64) {
+    let (era, day) = ((days + EPOCH).div_euclid(ERA), (days + EPOCH).rem_euclid(ERA));
+    // Without the leap days before it a day's place says its year.
+    let year = (day - day / 1_460 + day / 36_524 - day / 146_096) / 365;
+    let day = day - (365 * year + year / 4 - year / 100);
+    let months = (5 * day + 2) / 153;
+    let month = if months < 10 { months + 3 } else { months - 9 };
+    (era * 400 + year + i64::from(month <= 2), month, day - (153 * months + 2) / 5 + 1)
 }
 
 /// Why a text is no [`Timestamp`].
@@ -66,17 +166,17 @@ pub enum TimestampError {
 impl fmt::Display for Timestamp {
     /// RFC 3339 with `Z` and as many of 0, 3, 6 or 9 fractional digits as the instant needs.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let nanos = self.0.rem_euclid(1_000_000_000);
-        let digits = match nanos {
-            0 => 0,
-            n if n % 1_000_000 == 0 => 3,
-            n if n % 1_000 == 0 => 6,
-            _ => 9,
-        };
-        let instant = jiff::Timestamp::from_nanosecond(i128::from(self.0)).map_err(|_| fmt::Error)?;
-        let mut text = String::new();
-        DateTimePrinter::new().precision(Some(digits)).print_timestamp(&instant, &mut text).map_err(|_| fmt::Error)?;
-        f.write_str(&text)
+        let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
+        let (year, month, day) = date(seconds.div_euclid(86_400));
+        let second = seconds.rem_euclid(86_400);
+        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
+        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
+        match nanos {
+            0 => f.write_str("Z"),
+            n if n % 1_000_000 == 0 => write!(f, ".{:03}Z", n / 1_000_000),
+            n if n % 1_000 == 0 => write!(f, ".{:06}Z", n / 1_000),
+            n => write!(f, ".{n:09}Z"),
+        }
     }
 }
 

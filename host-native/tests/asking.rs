@@ -89,7 +89,7 @@ fn asked(engine: &mut dyn Engine, ends: u64) -> Vec<(String, String)> {
     note("caught up".into(), engine.catch_up().map(|count| count.to_string()));
     for boundary in [Boundary::RunLoop, Boundary::RunLoopIdle] {
         note(format!("explain {boundary}"), engine.explain(boundary));
-        for kind in DecisionKind::ALL {
+        for &kind in DecisionKind::ALL {
             note(format!("why not {kind} {boundary}"), engine.why_not(boundary, kind));
         }
     }

@@ -123,7 +123,7 @@ const OUT_OF_REACH: &str = "9.queue_not_empty";
 fn every_rule_fires_in_both_editions() {
     let scenarios = scenarios();
     let mut fixtures = fixtures();
-    for edition in Edition::ALL {
+    for &edition in Edition::ALL {
         let by_fixtures: BTreeSet<String> = fixtures.iter_mut().map(|shown| shown.rule_in(edition)).collect();
         for rule in edition.rules() {
             let shown = by_fixtures.contains(rule.id);
@@ -147,14 +147,14 @@ fn the_rule_for_a_queue_without_head_is_out_of_reach() {
         assert!(view.queue_len == 0 || view.head.is_some() || view.run.is_some(), "{}: messages wait, but none is the head", shown.name);
     }
     let view = View { queue_len: 1, ..View::of(&State::default(), HERE, Timestamp::MAX) };
-    for edition in Edition::ALL {
+    for &edition in Edition::ALL {
         assert_eq!(ladder::decide(edition, &view).decision.rule, "9.queue_not_empty");
     }
 }
 
 #[test]
 fn every_decision_is_made() {
-    assert_all_occur("the decision", DecisionKind::ALL, fixtures().iter().map(|shown| shown.explained().decision.kind));
+    assert_all_occur("the decision", DecisionKind::ALL.iter().copied(), fixtures().iter().map(|shown| shown.explained().decision.kind));
 }
 
 #[test]

@@ -54,7 +54,7 @@ proptest! {
 
     #[test]
     fn every_invariant_holds_after_every_batch(commands in sequences(LONGEST)) {
-        for edition in Edition::ALL {
+        for &edition in Edition::ALL {
             let host = played(edition, &commands);
             prop_assert!(host.ledger.batches() > 0);
             let breaches = host.ledger.breaches();

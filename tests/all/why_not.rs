@@ -65,7 +65,7 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
     let mut ways = 0;
     let mut reached = BTreeSet::new();
     for (name, machine) in fixtures() {
-        for asked in DecisionKind::ALL {
+        for &asked in DecisionKind::ALL {
             let WhyNot { decision, ways: found, .. } = machine().why_not(HERE, asked, NOW);
             assert!(decision.kind != asked || found.is_empty(), "{name}: it is {asked:?} already");
             for way in found {
@@ -84,7 +84,7 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
     }
     assert!(ways >= 100, "{ways} ways were found");
     // Noop says that a run is open, and runs are opened by decisions, not by facts.
-    for kind in DecisionKind::ALL.into_iter().filter(|kind| *kind != DecisionKind::Noop) {
+    for kind in DecisionKind::ALL.iter().copied().filter(|kind| *kind != DecisionKind::Noop) {
         assert!(reached.contains(&kind), "no fixture has a way to {kind:?}");
     }
 }

@@ -6,9 +6,10 @@
 
 use alloc::{
     borrow::Cow,
+    boxed::Box,
     format,
     string::{String, ToString},
-    vec::{self, Vec},
+    vec::Vec,
 };
 use core::{convert::Infallible, fmt, marker::PhantomData};
 
@@ -28,9 +29,12 @@ pub(super) fn read<'de, T: Deserialize<'de>>(text: &'de str) -> Result<T, JsonEr
     read.map_err(|fault| fault.in_text(text))
 }
 
-/// What is wrong, while the way out is still adding where.
+/// What is wrong, while the way out is still adding where. Boxed, since every value that is read could be one.
 #[derive(Debug)]
-struct Fault {
+struct Fault(Box<Report>);
+
+#[derive(Debug)]
+struct Report {
     message: String,
     /// The field, as far as it is known.
     path: String,
@@ -40,54 +44,49 @@ struct Fault {
 
 impl Fault {
     fn new(message: String) -> Self {
-        Self { message, path: String::new(), at: None }
+        Self(Box::new(Report { message, path: String::new(), at: None }))
     }
 
     /// It is in a value that begins at this byte, unless more is known.
-    fn within(mut self, at: usize) -> Self {
-        self.at.get_or_insert(at);
-        self
+    fn within(&mut self, at: usize) {
+        self.0.at.get_or_insert(at);
     }
 
     /// It is in this member of an object.
-    fn in_field(mut self, key: &str) -> Self {
-        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        self.path = format!("{key}{dot}{}", self.path);
-        self
+    fn in_field(&mut self, key: &str) {
+        let path = &self.0.path;
+        let dot = if path.is_empty() || path.starts_with('[') { "" } else { "." };
+        self.0.path = format!("{key}{dot}{path}");
     }
 
     /// It is in this member of an array.
-    fn in_member(mut self, index: usize) -> Self {
-        let dot = if self.path.is_empty() || self.path.starts_with('[') { "" } else { "." };
-        self.path = format!("[{index}]{dot}{}", self.path);
-        self
+    fn in_member(&mut self, index: usize) {
+        self.in_field(&format!("[{index}]"));
     }
 
     fn in_text(self, text: &str) -> JsonError {
-        let before = &text[..self.at.unwrap_or_default()];
+        let Report { message, path, at } = *self.0;
+        let before = &text[..at.unwrap_or_default()];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        JsonError {
-            path: self.path,
-            line: before.matches('\n').count() as u64 + 1,
-            column: (before.len() - line_start) as u64 + 1,
-            message: self.message,
-        }
+        JsonError { path, line: before.matches('\n').count() as u64 + 1, column: (before.len() - line_start) as u64 + 1, message }
     }
 }
 
 impl fmt::Display for Fault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.message)
+        f.write_str(&self.0.message)
     }
 }
 
 impl core::error::Error for Fault {}
 
 impl de::Error for Fault {
+    #[inline(never)]
     fn custom<T: fmt::Display>(message: T) -> Self {
         Self::new(message.to_string())
     }
 
+    #[inline(never)]
     fn invalid_type(found: Unexpected<'_>, expected: &dyn de::Expected) -> Self {
         match found {
             Unexpected::Unit => Self::new(format!("invalid type: null, expected {expected}")),
@@ -112,7 +111,9 @@ fn syntax(text: &str, why: &serde_json::Error) -> (String, usize) {
 fn scan<'de, T: Deserialize<'de>>(text: &'de str, begins: usize) -> Result<T, Fault> {
     serde_json::from_str(text).map_err(|why| {
         let (message, at) = syntax(text, &why);
-        Fault::new(message).within(begins + at)
+        let mut fault = Fault::new(message);
+        fault.within(begins + at);
+        fault
     })
 }
 
@@ -178,18 +179,25 @@ struct Value<'de> {
     raw: &'de str,
 }
 
+/// A whole number; the core reads no others.
+enum Number {
+    Unsigned(u64),
+    Negative(i64),
+}
+
+// What does not depend on the type that is read is not inlined: it is there once, and not once for each type.
 impl<'de> Value<'de> {
     fn begins(self) -> usize {
         begins(self.whole, self.raw)
     }
 
-    fn scan<T: Deserialize<'de>>(self) -> Result<T, Fault> {
-        scan(self.raw, self.begins())
-    }
-
     /// Reads it with a seed; what is wrong with it is here.
     fn read<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
-        seed.deserialize(self).map_err(|fault| fault.within(self.begins()))
+        let mut read = seed.deserialize(self);
+        if let Err(fault) = &mut read {
+            fault.within(self.begins());
+        }
+        read
     }
 
     fn first(self) -> u8 {
@@ -197,6 +205,7 @@ impl<'de> Value<'de> {
     }
 
     /// It is not what is expected.
+    #[inline(never)]
     fn is_no(self, expected: &dyn de::Expected) -> Fault {
         match self.deserialize_any(Refusing(expected)) {
             Ok(never) => match never {},
@@ -204,23 +213,70 @@ impl<'de> Value<'de> {
         }
     }
 
-    /// The members of an object, one after the other.
-    fn visit_object<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
-        let Members(members) = self.scan()?;
-        visitor.visit_map(Object { whole: self.whole, members: members.into_iter(), value: None })
+    /// The members of an object.
+    #[inline(never)]
+    fn object(self, expected: &dyn de::Expected) -> Result<Object<'de>, Fault> {
+        if self.first() != b'{' {
+            return Err(self.is_no(expected));
+        }
+        let Members(members) = scan(self.raw, self.begins())?;
+        Ok(Object { whole: self.whole, members, read: 0 })
     }
 
-    /// A whole number; the core reads no others.
-    fn visit_number<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+    /// The members of an array.
+    #[inline(never)]
+    fn array(self, expected: &dyn de::Expected) -> Result<Array<'de>, Fault> {
+        if self.first() != b'[' {
+            return Err(self.is_no(expected));
+        }
+        Ok(Array { whole: self.whole, members: scan(self.raw, self.begins())?, read: 0 })
+    }
+
+    #[inline(never)]
+    fn text(self, expected: &dyn de::Expected) -> Result<Cow<'de, str>, Fault> {
+        if self.first() != b'"' {
+            return Err(self.is_no(expected));
+        }
+        scan(self.raw, self.begins()).map(|Text(text)| text)
+    }
+
+    #[inline(never)]
+    fn number(self, expected: &dyn de::Expected) -> Result<Number, Fault> {
+        if !matches!(self.first(), b'-' | b'0'..=b'9') {
+            return Err(self.is_no(expected));
+        }
         if let Ok(number) = self.raw.parse() {
-            return visitor.visit_u64(number);
+            return Ok(Number::Unsigned(number));
         }
         match self.raw.parse() {
             // Minus zero is a float in JSON.
-            Ok(number) if number < 0 => visitor.visit_i64(number),
-            _ => Err(Fault::invalid_type(Unexpected::Other(&format!("number `{}`", self.raw)), &visitor)),
+            Ok(number) if number < 0 => Ok(Number::Negative(number)),
+            _ => Err(Fault::invalid_type(Unexpected::Other(&format!("number `{}`", self.raw)), expected)),
         }
     }
+
+    fn visit_number<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.number(&visitor)? {
+            Number::Unsigned(number) => visitor.visit_u64(number),
+            Number::Negative(number) => visitor.visit_i64(number),
+        }
+    }
+
+    fn visit_text<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.text(&visitor)? {
+            Cow::Borrowed(text) => visitor.visit_borrowed_str(text),
+            Cow::Owned(text) => visitor.visit_string(text),
+        }
+    }
+}
+
+/// Numbers of every width are read in one way.
+macro_rules! numbers {
+    ($($width:ident)*) => {
+        $(fn $width<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+            self.visit_number(visitor)
+        })*
+    };
 }
 
 impl<'de> Deserializer<'de> for Value<'de> {
@@ -228,15 +284,9 @@ impl<'de> Deserializer<'de> for Value<'de> {
 
     fn deserialize_any<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
         match self.first() {
-            b'{' => self.visit_object(visitor),
-            b'[' => {
-                let members: Vec<&RawValue> = self.scan()?;
-                visitor.visit_seq(Array { whole: self.whole, members: members.into_iter(), index: 0 })
-            }
-            b'"' => match self.scan()? {
-                Text(Cow::Borrowed(text)) => visitor.visit_borrowed_str(text),
-                Text(Cow::Owned(text)) => visitor.visit_string(text),
-            },
+            b'{' => self.deserialize_map(visitor),
+            b'[' => self.deserialize_seq(visitor),
+            b'"' => self.visit_text(visitor),
             b't' => visitor.visit_bool(true),
             b'f' => visitor.visit_bool(false),
             b'n' => visitor.visit_unit(),
@@ -244,9 +294,37 @@ impl<'de> Deserializer<'de> for Value<'de> {
         }
     }
 
+    fn deserialize_bool<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        match self.raw {
+            "true" => visitor.visit_bool(true),
+            "false" => visitor.visit_bool(false),
+            _ => Err(self.is_no(&visitor)),
+        }
+    }
+
+    numbers! { deserialize_i8 deserialize_i16 deserialize_i32 deserialize_i64 deserialize_u8 deserialize_u16 deserialize_u32 deserialize_u64 }
+
+    fn deserialize_str<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.visit_text(visitor)
+    }
+
+    fn deserialize_string<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        self.visit_text(visitor)
+    }
+
+    fn deserialize_seq<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let array = self.array(&visitor)?;
+        visitor.visit_seq(array)
+    }
+
+    fn deserialize_map<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
+        let object = self.object(&visitor)?;
+        visitor.visit_map(object)
+    }
+
     /// A struct is an object; unlike in serde_json no array can stand for it.
     fn deserialize_struct<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
-        if self.first() == b'{' { self.visit_object(visitor) } else { Err(self.is_no(&"an object")) }
+        visitor.visit_map(self.object(&"an object")?)
     }
 
     fn deserialize_option<V: Visitor<'de>>(self, visitor: V) -> Result<V::Value, Fault> {
@@ -260,19 +338,8 @@ impl<'de> Deserializer<'de> for Value<'de> {
 
     fn deserialize_enum<V: Visitor<'de>>(self, _: &'static str, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
         match self.first() {
-            b'"' => {
-                let Text(name) = self.scan()?;
-                visitor.visit_enum(name.into_deserializer())
-            }
-            b'{' => {
-                let Members(members) = self.scan()?;
-                let whole = self.whole;
-                match <[_; 1]>::try_from(members) {
-                    Ok([(name, raw)]) => visitor.visit_enum(Variant { name, value: Self { whole, raw: raw.get() } }),
-                    Err(_) => Err(Fault::invalid_value(Unexpected::Map, &"an object with one key")),
-                }
-            }
-            _ => Err(self.is_no(&"a name")),
+            b'"' => visitor.visit_enum(self.text(&"a name")?.into_deserializer()),
+            _ => visitor.visit_enum(self.variant()?),
         }
     }
 
@@ -281,8 +348,7 @@ impl<'de> Deserializer<'de> for Value<'de> {
     }
 
     forward_to_deserialize_any! {
-        bool i8 i16 i32 i64 i128 u8 u16 u32 u64 u128 f32 f64 char str string bytes byte_buf unit unit_struct seq tuple tuple_struct map
-        identifier
+        i128 u128 f32 f64 char bytes byte_buf unit unit_struct tuple tuple_struct identifier
     }
 }
 
@@ -300,57 +366,114 @@ impl Visitor<'_> for Refusing<'_> {
 /// An object whose members are read one after the other.
 struct Object<'de> {
     whole: &'de str,
-    members: vec::IntoIter<(Cow<'de, str>, &'de RawValue)>,
-    /// The member whose key was read.
-    value: Option<(Cow<'de, str>, &'de RawValue)>,
+    members: Vec<(Cow<'de, str>, &'de RawValue)>,
+    /// How many keys were read; the value that is read next belongs to the last of them.
+    read: usize,
+}
+
+impl<'de> Object<'de> {
+    /// Goes on to the next member, if there is one.
+    #[inline(never)]
+    fn advance(&mut self) -> Option<Key<'_>> {
+        let (key, _) = self.members.get(self.read)?;
+        self.read += 1;
+        Some(Key(key))
+    }
+
+    #[inline(never)]
+    fn value(&self) -> Result<Value<'de>, Fault> {
+        let member = self.read.checked_sub(1).and_then(|last| self.members.get(last));
+        let (_, raw) = member.ok_or_else(|| Fault::custom("a value is read before its key"))?;
+        Ok(Value { whole: self.whole, raw: raw.get() })
+    }
+
+    /// The key of the last member is wrong.
+    #[cold]
+    fn in_key(&self, fault: &mut Fault) {
+        let Some((key, _)) = self.members.get(self.read - 1) else { return };
+        fault.in_field(key);
+        // A key with escapes is not where it was read from; the object is.
+        if let Cow::Borrowed(text) = key {
+            fault.within(begins(self.whole, text).saturating_sub(1));
+        }
+    }
+
+    /// The value of the last member is wrong.
+    #[cold]
+    fn in_value(&self, fault: &mut Fault) {
+        let Some((key, raw)) = self.members.get(self.read - 1) else { return };
+        fault.within(begins(self.whole, raw.get()));
+        fault.in_field(key);
+    }
 }
 
 impl<'de> MapAccess<'de> for Object<'de> {
     type Error = Fault;
 
     fn next_key_seed<K: DeserializeSeed<'de>>(&mut self, seed: K) -> Result<Option<K::Value>, Fault> {
-        let Some((key, value)) = self.members.next() else { return Ok(None) };
-        let read = seed.deserialize(Key(&key)).map_err(|fault| {
-            let fault = fault.in_field(&key);
-            match &key {
-                // A key with escapes is not where it was read from; the object is.
-                Cow::Owned(_) => fault,
-                Cow::Borrowed(text) => fault.within(begins(self.whole, text).saturating_sub(1)),
+        let Some(key) = self.advance() else { return Ok(None) };
+        match seed.deserialize(key) {
+            Ok(read) => Ok(Some(read)),
+            Err(mut fault) => {
+                self.in_key(&mut fault);
+                Err(fault)
             }
-        })?;
-        self.value = Some((key, value));
-        Ok(Some(read))
+        }
     }
 
     fn next_value_seed<V: DeserializeSeed<'de>>(&mut self, seed: V) -> Result<V::Value, Fault> {
-        let (key, value) = self.value.take().ok_or_else(|| Fault::custom("a value is read before its key"))?;
-        Value { whole: self.whole, raw: value.get() }.read(seed).map_err(|fault| fault.in_field(&key))
+        let mut read = seed.deserialize(self.value()?);
+        if let Err(fault) = &mut read {
+            self.in_value(fault);
+        }
+        read
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.members.len())
+        Some(self.members.len() - self.read)
     }
 }
 
 /// An array whose members are read one after the other.
 struct Array<'de> {
     whole: &'de str,
-    members: vec::IntoIter<&'de RawValue>,
-    index: usize,
+    members: Vec<&'de RawValue>,
+    read: usize,
+}
+
+impl<'de> Array<'de> {
+    /// Goes on to the next member, if there is one.
+    #[inline(never)]
+    fn advance(&mut self) -> Option<Value<'de>> {
+        let raw = self.members.get(self.read)?.get();
+        self.read += 1;
+        Some(Value { whole: self.whole, raw })
+    }
+
+    /// The last member is wrong.
+    #[cold]
+    fn in_member(&self, member: Value<'de>, fault: &mut Fault) {
+        fault.within(member.begins());
+        fault.in_member(self.read - 1);
+    }
 }
 
 impl<'de> SeqAccess<'de> for Array<'de> {
     type Error = Fault;
 
     fn next_element_seed<T: DeserializeSeed<'de>>(&mut self, seed: T) -> Result<Option<T::Value>, Fault> {
-        let Some(member) = self.members.next() else { return Ok(None) };
-        let index = self.index;
-        self.index += 1;
-        Value { whole: self.whole, raw: member.get() }.read(seed).map(Some).map_err(|fault| fault.in_member(index))
+        let Some(member) = self.advance() else { return Ok(None) };
+        match seed.deserialize(member) {
+            Ok(read) => Ok(Some(read)),
+            Err(mut fault) => {
+                self.in_member(member, &mut fault);
+                Err(fault)
+            }
+        }
     }
 
     fn size_hint(&self) -> Option<usize> {
-        Some(self.members.len())
+        Some(self.members.len() - self.read)
     }
 }
 
@@ -386,46 +509,47 @@ impl<'de> Deserializer<'de> for Key<'_> {
 }
 
 /// An enum's variant with what it holds: an object with one key.
-struct Variant<'de> {
-    name: Cow<'de, str>,
-    value: Value<'de>,
+struct Variant<'de>(Object<'de>);
+
+impl<'de> Value<'de> {
+    #[inline(never)]
+    fn variant(self) -> Result<Variant<'de>, Fault> {
+        let object = self.object(&"a name")?;
+        if object.members.len() != 1 {
+            return Err(Fault::invalid_value(Unexpected::Map, &"an object with one key"));
+        }
+        Ok(Variant(object))
+    }
 }
 
 impl<'de> EnumAccess<'de> for Variant<'de> {
     type Error = Fault;
-    type Variant = Held<'de>;
+    type Variant = Self;
 
-    fn variant_seed<V: DeserializeSeed<'de>>(self, seed: V) -> Result<(V::Value, Held<'de>), Fault> {
-        let variant = seed.deserialize(Key(&self.name))?;
-        Ok((variant, Held(self)))
+    fn variant_seed<V: DeserializeSeed<'de>>(mut self, seed: V) -> Result<(V::Value, Self), Fault> {
+        // INVARIANT: `Value::variant` made it of an object with one member.
+        let key = self.0.advance().unwrap_or(Key(""));
+        let variant = seed.deserialize(key)?;
+        Ok((variant, self))
     }
 }
 
-/// What a variant holds.
-struct Held<'de>(Variant<'de>);
-
-impl<'de> Held<'de> {
-    fn read<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
-        self.0.value.read(seed).map_err(|fault| fault.in_field(&self.0.name))
-    }
-}
-
-impl<'de> VariantAccess<'de> for Held<'de> {
+impl<'de> VariantAccess<'de> for Variant<'de> {
     type Error = Fault;
 
     fn unit_variant(self) -> Result<(), Fault> {
-        self.read(PhantomData)
+        self.newtype_variant_seed(PhantomData)
     }
 
-    fn newtype_variant_seed<T: DeserializeSeed<'de>>(self, seed: T) -> Result<T::Value, Fault> {
-        self.read(seed)
+    fn newtype_variant_seed<T: DeserializeSeed<'de>>(mut self, seed: T) -> Result<T::Value, Fault> {
+        self.0.next_value_seed(seed)
     }
 
     fn tuple_variant<V: Visitor<'de>>(self, _: usize, visitor: V) -> Result<V::Value, Fault> {
-        self.0.value.deserialize_any(visitor)
+        self.0.value()?.deserialize_any(visitor)
     }
 
     fn struct_variant<V: Visitor<'de>>(self, _: &'static [&'static str], visitor: V) -> Result<V::Value, Fault> {
-        self.0.value.deserialize_any(visitor)
+        self.0.value()?.deserialize_any(visitor)
     }
 }

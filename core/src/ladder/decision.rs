@@ -1,8 +1,6 @@
 //! The decision: kind, reason, evidence; made from the ladder's answer in one place (contract 7.4).
 
 use alloc::{string::String, vec::Vec};
-use core::fmt;
-
 use serde::{Deserialize, Serialize};
 
 use super::{Edition, Rule, RuleOutcome, RuleTrace, View};
@@ -12,72 +10,35 @@ use crate::{
     tagged::names,
 };
 
-/// What is to be done.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum DecisionKind {
-    /// A message goes to the model.
-    StartModelTurn,
-    /// A message is settled without the model.
-    ReduceMessageOnly,
-    /// The runtime sends itself a message.
-    EmitSystemTick,
-    /// Rest until a task ends.
-    WaitForTask,
-    /// Rest until something external changes.
-    WaitForExternalChange,
-    /// Rest until a timer fires.
-    WaitForTimer,
-    /// Rest until the operator speaks.
-    WaitForOperator,
-    /// Rest: nothing is pending.
-    Sleep,
-    /// Stay at rest: nothing is pending.
-    StayIdle,
-    /// The agent may not run.
-    Stop,
-    /// Nothing to do at this boundary.
-    Noop,
-}
-
-impl fmt::Display for DecisionKind {
-    /// The name on the wire.
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        fmt::Debug::fmt(self, f)
+names! {
+    /// What is to be done.
+    pub enum DecisionKind {
+        /// A message goes to the model.
+        StartModelTurn = "StartModelTurn",
+        /// A message is settled without the model.
+        ReduceMessageOnly = "ReduceMessageOnly",
+        /// The runtime sends itself a message.
+        EmitSystemTick = "EmitSystemTick",
+        /// Rest until a task ends.
+        WaitForTask = "WaitForTask",
+        /// Rest until something external changes.
+        WaitForExternalChange = "WaitForExternalChange",
+        /// Rest until a timer fires.
+        WaitForTimer = "WaitForTimer",
+        /// Rest until the operator speaks.
+        WaitForOperator = "WaitForOperator",
+        /// Rest: nothing is pending.
+        Sleep = "Sleep",
+        /// Stay at rest: nothing is pending.
+        StayIdle = "StayIdle",
+        /// The agent may not run.
+        Stop = "Stop",
+        /// Nothing to do at this boundary.
+        Noop = "Noop",
     }
 }
 
 impl DecisionKind {
-    /// All kinds, in the order of the contract.
-    pub const ALL: [Self; 11] = [
-        Self::StartModelTurn,
-        Self::ReduceMessageOnly,
-        Self::EmitSystemTick,
-        Self::WaitForTask,
-        Self::WaitForExternalChange,
-        Self::WaitForTimer,
-        Self::WaitForOperator,
-        Self::Sleep,
-        Self::StayIdle,
-        Self::Stop,
-        Self::Noop,
-    ];
-
-    /// Their names.
-    pub const NAMES: [&'static str; 11] = [
-        "StartModelTurn",
-        "ReduceMessageOnly",
-        "EmitSystemTick",
-        "WaitForTask",
-        "WaitForExternalChange",
-        "WaitForTimer",
-        "WaitForOperator",
-        "Sleep",
-        "StayIdle",
-        "Stop",
-        "Noop",
-    ];
-
     /// The kind of this name, in any case of letters.
     #[must_use]
     pub fn named(name: &str) -> Option<Self> {

@@ -1,23 +1,21 @@
 //! Editions: named orders of the same rules (contract 7.3).
 
-use serde::{Deserialize, Serialize};
-
 use super::{
     rule::{self, Rule, RuleOutcome},
     view::View,
 };
+use crate::tagged::names;
 
-/// An order of the rules.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub enum Edition {
-    /// The order of the pages of that date; the default.
-    #[default]
-    #[serde(rename = "2026-05-27")]
-    Pages20260527,
-    /// The order of the RFC of that date: active waits stand above hints and work.
-    #[serde(rename = "2026-05-08")]
-    Rfc20260508,
+names! {
+    /// An order of the rules.
+    #[derive(Default)]
+    pub enum Edition {
+        /// The order of the pages of that date; the default.
+        #[default]
+        Pages20260527 = "2026-05-27",
+        /// The order of the RFC of that date: active waits stand above hints and work.
+        Rfc20260508 = "2026-05-08",
+    }
 }
 
 impl Edition {
@@ -29,9 +27,6 @@ impl Edition {
             Self::Rfc20260508 => &RFC_2026_05_08,
         }
     }
-
-    /// All editions, the default first.
-    pub const ALL: [Self; 2] = [Self::Pages20260527, Self::Rfc20260508];
 
     /// Whether work is asked for before the waits that only rest; follows from the order.
     #[must_use]

@@ -55,7 +55,7 @@ fn goes_unrecorded(kind: DecisionKind) -> bool {
 
 #[test]
 fn a_rest_that_says_nothing_new_is_recorded_once() {
-    for kind in DecisionKind::ALL {
+    for &kind in DecisionKind::ALL {
         assert_eq!(kind.may_repeat(), goes_unrecorded(kind), "{kind:?}");
         if !goes_unrecorded(kind) {
             continue;

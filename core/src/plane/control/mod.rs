@@ -98,8 +98,7 @@ names! {
         /// At rest.
         Asleep,
         /// Not to run until started.
-        #[serde(alias = "paused")]
-        Stopped,
+        Stopped | "paused",
     }
 
     /// Why the focus moved: nothing else moves it (contract 5.14).

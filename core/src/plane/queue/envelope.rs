@@ -42,8 +42,7 @@ names! {
     /// The lane of a message, most urgent first (contract 5.1).
     pub enum Priority {
         /// May be inserted into an open run.
-        #[serde(alias = "interrupt")]
-        Interject,
+        Interject | "interrupt",
         /// Before ordinary input.
         Next,
         /// Ordinary input.
@@ -129,8 +128,7 @@ names! {
         /// Inserted into an open run.
         Interjected,
         /// Its run was aborted.
-        #[serde(alias = "interrupted")]
-        Aborted,
+        Aborted | "interrupted",
         /// Refused with a reason.
         Dropped,
     }
@@ -224,16 +222,16 @@ struct OriginFields {
     task_id: Option<TaskId>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum OriginKind {
-    Operator,
-    Channel,
-    Webhook,
-    Callback,
-    Timer,
-    System,
-    Task,
+names! {
+    enum OriginKind {
+        Operator,
+        Channel,
+        Webhook,
+        Callback,
+        Timer,
+        System,
+        Task,
+    }
 }
 
 impl TryFrom<OriginFields> for MessageOrigin {
@@ -294,12 +292,12 @@ struct BodyFields {
     attachments: Option<RawJson>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum BodyKind {
-    Text,
-    Json,
-    Brief,
+names! {
+    enum BodyKind {
+        Text,
+        Json,
+        Brief,
+    }
 }
 
 impl TryFrom<BodyFields> for MessageBody {

@@ -108,16 +108,13 @@ struct RecoveryFields {
     promoted_from_exec_command: Option<bool>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-enum RecoveryKind {
-    #[serde(rename = "child_agent_task")]
-    ChildAgent,
-    #[serde(rename = "subagent_task")]
-    Subagent,
-    #[serde(rename = "worktree_subagent_task")]
-    WorktreeSubagent,
-    #[serde(rename = "command_task")]
-    Command,
+names! {
+    enum RecoveryKind {
+        ChildAgent = "child_agent_task",
+        Subagent = "subagent_task",
+        WorktreeSubagent = "worktree_subagent_task",
+        Command = "command_task",
+    }
 }
 
 impl TryFrom<RecoveryFields> for TaskRecovery {

@@ -38,8 +38,7 @@ names! {
         /// A message.
         EnqueueMessage,
         /// A wake hint.
-        #[serde(alias = "wake_only")]
-        WakeHint,
+        WakeHint | "wake_only",
     }
 
     /// Where a wait condition stands.
@@ -71,8 +70,7 @@ names! {
     /// Where a timer stands.
     pub enum TimerStatus {
         /// It will fire.
-        #[serde(alias = "scheduled")]
-        Active,
+        Active | "scheduled",
         /// It fired for the last time.
         Completed,
         /// It was cancelled.
@@ -199,14 +197,14 @@ struct WakeSourceFields {
     timer_id: Option<TimerId>,
 }
 
-#[derive(Clone, Copy, Deserialize)]
-#[serde(rename_all = "snake_case")]
-enum WakeSourceKind {
-    TaskResult,
-    ExternalIngress,
-    Timer,
-    OperatorInput,
-    SystemTick,
+names! {
+    enum WakeSourceKind {
+        TaskResult,
+        ExternalIngress,
+        Timer,
+        OperatorInput,
+        SystemTick,
+    }
 }
 
 impl TryFrom<WakeSourceFields> for WakeSource {

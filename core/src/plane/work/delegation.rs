@@ -9,6 +9,7 @@ use crate::{
     fact::{Outcome, Refusal},
     id::{AgentId, DelegationId, WorkItemId},
     state::State,
+    tagged::names,
     time::Timestamp,
 };
 
@@ -57,12 +58,12 @@ fn event<T: Serialize>(kind: EventKind, data: &T, at: Timestamp) -> Record {
     Record::Event(EventRecord::of(kind, at, data))
 }
 
-/// Whether a delegation still runs.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum DelegationState {
-    /// It runs.
-    Open,
-    /// It is over.
-    Completed,
+names! {
+    /// Whether a delegation still runs.
+    pub enum DelegationState {
+        /// It runs.
+        Open,
+        /// It is over.
+        Completed,
+    }
 }
