@@ -3,15 +3,13 @@
     python engine.py COMPONENT
 
 Lines of JSON, as `host-native/src/engine/remote.rs` says them: a call comes in, what the guest imports is asked for, its answer comes in, and so
-on until the call has returned. All that is known here of the scheduler is the name of what it exports; the rest is read from the component.
+on until the call has returned.
 """
 
 import json
 import sys
 
-AGENT = "wakeful:scheduler/agent@0.1.0"
 FUEL = 1 << 60
-STACK_BYTES = 1 << 20
 
 
 def write(value):
@@ -39,7 +37,7 @@ def cased(kind, case, payload):
 def imported(function, kind):
     """An import: it asks whoever called, and gives the answer."""
 
-    def ask(_store, *args):
+    def ask(*args):
         write({"import": {"function": function, "args": [plain(arg) for arg in args]}})
         [(case, payload)] = read().items()
         if case == "value":
@@ -51,45 +49,14 @@ def imported(function, kind):
     return ask
 
 
-class Guest:
-    """The compiled component, and its newest instance."""
-
-    def __init__(self, path):
-        config = Config()
-        config.consume_fuel = True
-        config.max_wasm_stack = STACK_BYTES
-        self.engine = Engine(config)
-        self.component = Component.from_file(self.engine, path)
-        self.linker = Linker(self.engine)
-        with self.linker.root() as root:
-            for interface, item in self.component.type.imports(self.engine).items():
-                name = interface.split("/")[-1].split("@")[0]
-                with root.add_instance(interface) as instance:
-                    for function, kind in item.exports(self.engine).items():
-                        if isinstance(kind, FuncType):
-                            instance.add_func(function, imported(f"{name}.{function}", kind))
-        self.agent = self.component.get_export_index(AGENT)
-        if self.agent is None:
-            raise ValueError(f"{path} does not export {AGENT}")
-        self.functions = {}
-
-    def instantiate(self):
-        self.store = Store(self.engine)
-        self.store.set_fuel(FUEL)
-        self.instance = self.linker.instantiate(self.store, self.component)
-        self.functions = {}
-
-    def call(self, function, args):
-        """What a call gave, as the line that says it."""
-        if function not in self.functions:
-            index = self.component.get_export_index(function, self.agent)
-            self.functions[function] = self.instance.get_func(self.store, index)
-        before = self.store.get_fuel()
-        value = self.functions[function](self.store, *args)
-        fuel = before - self.store.get_fuel()
-        if isinstance(value, Record):
-            return {"refused": {"error": {**plain(value), "code": value.code.replace("-", "_")}, "fuel": fuel}}
-        return {"returned": {"value": plain(value), "fuel": fuel}}
+def answered(agent, function, args):
+    """What a call gave, as the line that says it."""
+    before = agent.store.get_fuel()
+    try:
+        what, said = "returned", {"value": plain(agent.call(function, *args))}
+    except Refused as why:
+        what, said = "refused", {"error": {**plain(why.error), "code": why.error.code.replace("-", "_")}}
+    return {what: {**said, "fuel": before - agent.store.get_fuel()}}
 
 
 def serve(path):
@@ -102,10 +69,10 @@ def serve(path):
     while (line := read()) is not None:
         try:
             if line["call"] == "new":
-                guest.instantiate()
+                agent = guest.instantiate(imported, FUEL)
                 write({"returned": {"value": None, "fuel": 0}})
             else:
-                write(guest.call(line["call"], line["args"]))
+                write(answered(agent, line["call"], line["args"]))
         except Exception as why:
             write({"broke": str(why)})
     return 0
@@ -115,8 +82,9 @@ if __name__ == "__main__":
     if len(sys.argv) != 2:
         sys.exit("usage: python engine.py COMPONENT")
     try:
-        from wasmtime import Config, Engine, Store
-        from wasmtime.component import Component, FuncType, Linker, Record, Variant
+        from wasmtime.component import Record, Variant
+
+        from guest import Guest, Refused
     except ImportError as why:
         write({"cannot_run": f"the package wasmtime is missing ({why}): run `pip install -r wasm/python/requirements.txt`"})
         sys.exit(1)

@@ -1,4 +1,4 @@
-//! Python with wasmtime's package, for the engine of the cross-check that is hosted there: an environment in target/python.
+//! Python with wasmtime's package, in target/python: for the engine of the cross-check that is hosted there, the example, and hosts that lie.
 
 use std::{fs, path::PathBuf};
 
@@ -49,6 +49,12 @@ pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
         }
     }
     Ok(())
+}
+
+/// The call that runs the tests of hosts that lie; `set_up` comes first.
+pub(crate) fn hostile(paths: &Paths) -> Call {
+    let call = Call::new(paths, "python-hostile", program(&paths.target().join("python"))).arg(paths.at("wasm/python/hostile.py"));
+    call.arg(paths.guest().join("wakeful.component.wasm"))
 }
 
 fn program(folder: &std::path::Path) -> PathBuf {

@@ -11,8 +11,8 @@ pub(crate) struct Counts {
 }
 
 impl Counts {
-    /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3 passed; ...`) and of Node's
-    /// (`# pass 3` or `ℹ pass 3`).
+    /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3 passed; ...`), of Node's (`# pass 3` or
+    /// `ℹ pass 3`) and of Python's (`Ran 3 tests in 0.1s`, then `FAILED (failures=1, skipped=1)`).
     pub(crate) fn of(printed: &str) -> Self {
         let mut counts = Self::default();
         for line in printed.lines() {
@@ -28,6 +28,16 @@ impl Counts {
             } else if let Some((what, number)) = line.strip_prefix("# ").or(line.strip_prefix("ℹ ")).and_then(|rest| rest.split_once(' '))
             {
                 counts.add(what, number);
+            } else if let Some((ran, _)) = line.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
+                counts.add("passed", ran);
+            } else if let Some(others) = line.strip_prefix("OK (").or(line.strip_prefix("FAILED (")) {
+                // They are among those that ran.
+                let mut not_passed = Self::default();
+                for (what, number) in others.trim_end_matches(')').split(", ").filter_map(|part| part.split_once('=')) {
+                    not_passed.add(what, number);
+                }
+                counts.passed = counts.passed.saturating_sub(not_passed.failed + not_passed.skipped);
+                counts = [counts, not_passed].into_iter().sum();
             }
         }
         counts
@@ -54,8 +64,8 @@ impl Counts {
         let Ok(number) = number.parse::<u64>() else { return };
         match what {
             "passed" | "pass" => self.passed += number,
-            // Node cancels a test that never ends.
-            "failed" | "fail" | "cancelled" => self.failed += number,
+            // Node cancels a test that never ends; to Python an exception is an error and an assertion a failure.
+            "failed" | "fail" | "cancelled" | "failures" | "errors" | "unexpected successes" => self.failed += number,
             "ignored" | "skipped" | "todo" => self.skipped += number,
             _ => {}
         }
@@ -105,6 +115,15 @@ mod tests {
         let tap = "# tests 6\n# suites 0\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 1\n# duration_ms 12.5\n";
         assert_eq!(Counts::of(tap), Counts { passed: 2, failed: 2, skipped: 2 });
         assert_eq!(Counts::of("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"), Counts { passed: 2, failed: 0, skipped: 0 });
+    }
+
+    #[test]
+    fn pythons_verdict_is_taken_from_what_it_ran() {
+        let printed = "..FEs\nRan 5 tests in 0.002s\n\nFAILED (failures=1, errors=1, skipped=1)\n";
+        assert_eq!(Counts::of(printed), Counts { passed: 2, failed: 2, skipped: 1 });
+        assert_eq!(Counts::of("Ran 1 test in 0.000s\n\nOK\n"), Counts::one_passed());
+        assert_eq!(Counts::of("Ran 2 tests in 0.000s\n\nOK (skipped=2)\n"), Counts { passed: 0, failed: 0, skipped: 2 });
+        assert!(Counts::of("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n").is_empty());
     }
 
     #[test]

@@ -148,10 +148,13 @@ pub(super) const STAGES: [Stage; 28] = [
         work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.npm())),
     },
     Stage {
-        name: "python example",
-        does: "examples/python, two processes over one ledger",
+        name: "python",
+        does: "examples/python, and hosts that lie",
         needs: &["guests"],
-        work: Work::Check(|ground| python::example(ground.paths)),
+        work: Work::Tests(|ground| {
+            python::example(ground.paths)?;
+            Ok(python::hostile(ground.paths))
+        }),
     },
     Stage {
         name: "crosscheck",

@@ -1,0 +1,562 @@
+"""Hosts that do what no host should, in Python: what they lend raises, lies, has the wrong type or calls the guest again.
+
+    python hostile.py COMPONENT [options of unittest]
+
+Each gets an error of the world, or an exception; then the ledger that is really there is whole, and a fresh instance goes on from it.
+The same lies are told natively and in the sandbox (`host-native/tests/lying.rs`) and in JavaScript (`npm/test/hostile.mjs`).
+"""
+
+import json
+import sys
+import unittest
+from concurrent.futures import Future
+
+from wasmtime import WasmtimeError
+from wasmtime.component import Variant
+
+from guest import Guest, Refused
+from host import OPTIONS, START, Host, prompt, told
+
+TASK = '{"fact":"task_created","task_id":"known","task_kind":"command_task"}'
+ERROR = '{"fact":"runtime_error","error":"once more"}'
+
+# Calls for which the guest needs all that it imports, where there is a task and it is time for a snapshot.
+LIFE = [
+    ("open", OPTIONS, "drive"),
+    ("propose", prompt("m1")),
+    ("run-until-rest",),
+    ("propose", prompt("m2", priority="interject")),
+    ("step", "after_tool_results"),
+    ("propose", '{"fact":"wait_condition_registered","wait_condition_id":"noon","kind":"timer","waiting_for":"noon",'
+                '"wake_sources":[{"kind":"timer","wake_at":"2026-06-01T12:00:00Z"}]}'),
+    ("propose", '{"fact":"stop_requested"}'),
+]
+
+
+class each:
+    """Makes a test for each entry of a table, named for it."""
+
+    def __init__(self, table):
+        self.table = table
+
+    def __call__(self, test):
+        self.test = test
+        return self
+
+    def __set_name__(self, owner, name):
+        delattr(owner, name)
+        for what, entry in self.table.items():
+            setattr(owner, f"{name}: {what}", lambda case, entry=entry: self.test(case, entry))
+
+
+class HostTest(unittest.TestCase):
+    def refused(self, codes, call, *args):
+        with self.assertRaises(Refused) as caught:
+            call(*args)
+        self.assertIn(caught.exception.error.code, codes)
+        self.assertGreater(len(caught.exception.error.message), 10)
+
+    def is_whole(self, lines):
+        """A fresh instance and an honest host go on from this ledger."""
+        host = Host(lines)
+        agent = host.open()
+        self.assertEqual(json.loads(agent.call("propose", prompt("and on")))["answer"], "accepted")
+        agent.call("run-until-rest")
+        state = agent.call("state")
+        self.assertEqual(Host(host.lines).open("observe").call("state"), state)
+        self.assertEqual(json.loads(state)["head"]["seq"], len(host.lines))
+
+    def is_over(self, agent):
+        with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance"):
+            agent.call("summary")
+
+
+class Short(list):
+    """A list that lies about its length."""
+
+    def __len__(self):
+        return 1
+
+
+class Text(str):
+    """A text that encodes itself, and not as UTF-8."""
+
+    def encode(self, *_):
+        return b"\xff"
+
+
+class Pretending:
+    """An object that says it is a text, as mocks do."""
+
+    __class__ = str
+
+    def encode(self, *_):
+        return b"\xff"
+
+
+def circle():
+    """A list that is part of itself."""
+    endless = []
+    endless.append(endless)
+    return endless
+
+
+class Unsayable(Exception):
+    """An error whose text raises."""
+
+    def __str__(self):
+        raise self
+
+
+RAISED = {
+    "an error": ValueError("the disk is full"),
+    "an error whose text raises": Unsayable(),
+    "the end of an iteration": StopIteration(),
+    "too deep a recursion": RecursionError(),
+    "no memory": MemoryError(),
+    "Ctrl-C": KeyboardInterrupt(),
+    "the end of the program": SystemExit(3),
+    "the end of a generator": GeneratorExit(),
+    # The same object each time: the package can use it once.
+    "an error of wasmtime": WasmtimeError("the disk is full"),
+}
+
+GIVEN = {
+    "None": None,
+    "an int": 7,
+    "a bool": True,
+    "a float": 7.0,
+    "a text": "no",
+    "half a surrogate": "\ud800",
+    "bytes": b"no",
+    "a list": [],
+    "a list of ints": [7],
+    "a list of None": [None],
+    "a list of lists": [["no"]],
+    "a list with half a surrogate": ["no", "\ud800"],
+    "a list that lies about its length": Short(["no"] * 1000),
+    "a list that is part of itself": circle(),
+    "a tuple": ("no",),
+    "a dict": {"err": "no"},
+    "a text that encodes itself": Text("no"),
+    "an object that says it is a text": Pretending(),
+    "a class": str,
+    "a promise": Future(),
+    "an unknown case": Variant("neither"),
+    "a case with another payload": Variant("ok", 7),
+    "a case that is no text": Variant(7),
+}
+
+# What of these an import may well give.
+FITS = {
+    "ledger.append": ["None", "an int", "a text"],
+    "ledger.read": ["a list", "an int", "a text"],
+    "ledger.load-snapshot": [],
+    "ledger.store-snapshot": ["None", "an int", "a text"],
+    "clock.now": ["an int"],
+    "provider.start-turn": ["None", "a text"],
+    "provider.interject": ["None", "a text"],
+    "provider.yield-turn": ["None", "a text"],
+    "provider.abort-turn": ["None", "a text"],
+    "provider.alive": ["a list", "a text"],
+    "provider.release": ["None", "a text"],
+}
+
+
+class AnyImport(HostTest):
+    """What is true of every import: an exception ends the call and the instance, and the ledger is as far as an honest one was."""
+
+    @classmethod
+    def setUpClass(cls):
+        cls.before, _ = told([TASK, *[ERROR] * 256])
+        cls.honest = Host(cls.before)
+        cls.asked = set()
+        cls.live(cls.honest, {name: cls.noted(name, answer) for name, answer in cls.honest.answers.items()})
+
+    @classmethod
+    def noted(cls, name, answer):
+        return lambda *args: cls.asked.add(name) or answer(*args)
+
+    @staticmethod
+    def live(host, lies):
+        host.answers.update(lies)
+        agent = host.instance()
+        for call in LIFE:
+            agent.call(*call)
+
+    def ends(self, lies, errors):
+        """The exception with which the life of an agent ends over such a host; its ledger is one that an honest host had on the way."""
+        host = Host(self.before)
+        with self.assertRaises(errors) as caught:
+            self.live(host, lies)
+        self.is_over(host.agent)
+        self.assertIn(len(host.lines), self.honest.ends)
+        self.assertEqual(host.lines, self.honest.lines[: len(host.lines)])
+        self.is_whole(host.lines)
+        return caught.exception
+
+    def test_an_honest_host_is_asked_for_everything(self):
+        self.assertEqual(self.asked, set(self.honest.answers))
+        self.assertEqual(set(FITS), self.asked)
+
+    @each({f"{name} raises {what}": (name, why) for name in FITS for what, why in RAISED.items()})
+    def test_what_is_raised_comes_out_of_the_call(self, entry):
+        name, why = entry
+
+        def answer(*_):
+            raise why
+
+        self.assertIs(self.ends({name: answer}, type(why)), why)
+
+    @each({f"{name} gives {what}": (name, value) for name in FITS for what, value in GIVEN.items() if what not in FITS[name]})
+    def test_what_has_another_type_is_an_exception(self, entry):
+        name, value = entry
+        self.ends({name: lambda *_: value}, (TypeError, ValueError, RecursionError))
+
+    @each({name: name for name in FITS})
+    def test_a_host_that_calls_the_guest_again_and_fails_with_it(self, name):
+        host = Host(self.before)
+        lie = {name: lambda *_: host.agent.call("propose", prompt("m3"))}
+        with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance"):
+            self.live(host, lie)
+        self.is_over(host.agent)
+        self.assertEqual(host.lines, self.honest.lines[: len(host.lines)])
+        self.is_whole(host.lines)
+
+    @each({name: name for name in FITS})
+    def test_a_host_that_calls_the_guest_again_and_bears_it_is_none_the_worse(self, name):
+        host, refusals = Host(self.before), []
+        honest = host.answers[name]
+
+        def again(*args):
+            for call in LIFE:
+                with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance") as caught:
+                    host.agent.call(*call)
+                refusals.append(caught.exception)
+            return honest(*args)
+
+        self.live(host, {name: again})
+        self.assertGreaterEqual(len(refusals), len(LIFE))
+        self.assertEqual(host.lines, self.honest.lines)
+
+    @each({name: name for name in FITS})
+    def test_a_host_that_drives_another_agent_meanwhile_is_none_the_worse(self, name):
+        host, another = Host(self.before), Host(self.before)
+        honest = host.answers[name]
+
+        def meanwhile(*args):
+            if not another.lines[len(self.before) :]:
+                self.live(another, {})
+            return honest(*args)
+
+        self.live(host, {name: meanwhile})
+        self.assertEqual((host.lines, another.lines), (self.honest.lines, self.honest.lines))
+
+
+def change(page, how):
+    """The page with its first prompt changed."""
+    at = next(index for index, line in enumerate(page) if "hello" in line)
+    return [*page[:at], how(page[at]), *page[at + 1 :]]
+
+
+# What is wrong with a page. It follows on the entry `after`; `ledgers` has the whole ones.
+PAGES = {
+    "backwards": lambda page, after, ledgers: page[::-1],
+    "a gap": lambda page, after, ledgers: [*page[:2], *page[3:]],
+    "twice the same line": lambda page, after, ledgers: [page[0], page[1], *page[1:]],
+    "always the first": lambda page, after, ledgers: ledgers["truth"][:3],
+    "another agent's": lambda page, after, ledgers: ledgers["another agent's"][after:],
+    "another history": lambda page, after, ledgers: [*page[:3], *ledgers["another history"][after + 3 :]],
+    "an altered byte": lambda page, after, ledgers: change(page, lambda line: line.replace("hello", "jello", 1)),
+    "a cut line": lambda page, after, ledgers: change(page, lambda line: line[: len(line) // 2]),
+    "no JSON": lambda page, after, ledgers: change(page, lambda line: "no JSON"),
+    "deep brackets": lambda page, after, ledgers: change(page, lambda line: "[" * 1_000_000),
+    "an empty line": lambda page, after, ledgers: change(page, lambda line: ""),
+    "a nul": lambda page, after, ledgers: change(page, lambda line: line.replace("hello", "\0", 1)),
+}
+
+SNAPSHOTS = {
+    "garbage": lambda snapshots: "\ufeff[[[",
+    "another agent's": lambda snapshots: snapshots["another agent's"],
+    "another history": lambda snapshots: snapshots["another history"],
+    "altered": lambda snapshots: snapshots["truth"].replace("hello", "jello", 1),
+}
+
+# What an append does in place of storing, and what becomes of the next calls: a fact, after which the ledger is honest again, another fact,
+# and a look at what others wrote; and which of the two facts are kept.
+APPENDS = {
+    "says stored": (lambda host, *_: None, (None, "conflict", 0), []),
+    "stores and fails": (lambda host, *args: host.append(*args) or "no answer", ("ledger-failed", "conflict", 2), ["m5"]),
+    "fails": (lambda host, *_: "no answer", ("ledger-failed", None, 0), ["m6"]),
+    "fails at length": (lambda host, *_: "no\0\u202e" * 1_000_000, ("ledger-failed", None, 0), ["m6"]),
+    "conflicts with nobody": (lambda host, *_: len(host.lines), ("conflict", None, 0), ["m6"]),
+    "conflicts at the first entry": (lambda host, *_: 0, ("conflict", None, 0), ["m6"]),
+    "conflicts at nowhere": (lambda host, *_: 2**64 - 1, ("conflict", None, 0), ["m6"]),
+    # The package cuts an int to the bits that there are.
+    "conflicts below zero": (lambda host, *_: -1, ("conflict", None, 0), ["m6"]),
+    "conflicts beyond 64 bits": (lambda host, *_: 2**64 + 7, ("conflict", None, 0), ["m6"]),
+}
+
+
+class Ledger(HostTest):
+    """A ledger that gives what it was never given, or says that it has stored what it has not."""
+
+    @classmethod
+    def setUpClass(cls):
+        rest = [prompt(message_id) for message_id in ["m2", "m3", "m4"]]
+        of = {
+            "truth": told([prompt("m1"), *rest]),
+            "another agent's": told([prompt("m1"), *rest], agent_id="b"),
+            "another history": told([prompt("m0"), *rest]),
+        }
+        cls.ledgers = {name: lines for name, (lines, _) in of.items()}
+        cls.snapshots = {name: snapshot for name, (_, snapshot) in of.items()}
+        cls.truth = cls.ledgers["truth"]
+
+    def lying(self, lie):
+        """A host over the truth that lies about every page which is not empty."""
+        host = Host(self.truth)
+
+        def read(after, limit):
+            page = host.read(after, limit)
+            return lie(page, after, self.ledgers) if page else page
+
+        host.answers["ledger.read"] = read
+        return host
+
+    @each(PAGES)
+    def test_a_ledger_that_gives_what_it_was_not_given_is_not_opened(self, lie):
+        host = self.lying(lie)
+        self.refused(["cannot-open"], host.open)
+        self.assertEqual(host.lines, self.truth)
+        self.is_whole(host.lines)
+
+    @each(PAGES)
+    def test_nor_is_it_caught_up_with_and_the_agent_waits_for_the_truth(self, lie):
+        host = self.lying(lie)
+        honest, host.answers["ledger.read"] = host.answers["ledger.read"], lambda after, limit: self.truth[after:4]
+        agent = host.open("observe")
+        state = agent.call("state")
+        host.answers["ledger.read"] = honest
+        self.refused(["cannot-open"], agent.call, "catch-up")
+        host.answers["ledger.read"] = host.read
+        agent.call("catch-up")
+        self.assertEqual(agent.call("state"), Host(self.truth).open("observe").call("state"))
+        self.assertNotEqual(agent.call("state"), state)
+
+    def test_an_entry_of_a_hundred_megabytes_reaches_the_limit_of_memory_and_is_no_entry_where_there_is_room(self):
+        host = self.lying(lambda page, *_: change(page, lambda _: '{"seq":4,"x":"' + "x" * (100 << 20) + '"}'))
+        self.refused(["cannot-open"], host.open)
+        with self.assertRaisesRegex(WasmtimeError, "wasm trap"):
+            host.open(memory_bytes=64 << 20)
+        self.is_over(host.agent)
+        self.is_whole(host.lines)
+
+    def test_a_ledger_without_end_reaches_the_limit_of_fuel(self):
+        host = self.lying(lambda *_: ["{}"] * 1_000_000)
+        with self.assertRaisesRegex(WasmtimeError, "all fuel consumed"):
+            host.open(fuel=50_000_000)
+        self.is_over(host.agent)
+        self.is_whole(host.lines)
+
+    def test_a_ledger_that_hides_its_entries_is_not_begun_again(self):
+        host = self.lying(lambda *_: [])
+        self.refused(["conflict"], host.open)
+        self.assertEqual(host.lines, self.truth)
+        self.is_whole(host.lines)
+
+    def test_a_page_beyond_its_limit_is_none_the_worse(self):
+        lines, _ = told([ERROR] * 1100)
+        host, asked = Host(lines), []
+        host.answers["ledger.read"] = lambda after, limit: asked.append(limit) or host.lines[after:]
+        state = host.open("observe").call("state")
+        self.assertLess(asked[0], len(lines))
+        self.assertEqual(state, Host(lines).open("observe").call("state"))
+
+    @each(APPENDS)
+    def test_an_append_that_is_not_what_it_says_is_found_by_the_next_one(self, entry):
+        lie, expected, kept = entry
+        host, said = self.appending(lie)
+        self.assertEqual(said, expected)
+        self.assertEqual(host.lines, self.honest(kept))
+        self.is_whole(host.lines)
+
+    def test_half_a_batch_is_found_by_the_next_one(self):
+        host, said = self.appending(lambda host, expected, batch: host.append(expected, batch[:1]))
+        self.assertEqual(said, (None, "conflict", 0))
+        # The store is broken: the ledger opens, and the doctor says that a batch is not whole.
+        self.assertEqual(host.lines, self.honest(["m5"])[:-1])
+        self.is_whole(host.lines)
+
+    def appending(self, lie):
+        """Says a fact over such an append and another over an honest one, and catches up."""
+        host = Host(self.truth)
+        agent = host.open()
+
+        def code(message_id):
+            try:
+                agent.call("propose", prompt(message_id))
+            except Refused as why:
+                return why.error.code
+
+        host.answers["ledger.append"] = lambda *args: lie(host, *args)
+        first = code("m5")
+        host.answers["ledger.append"] = host.append
+        return host, (first, code("m6"), agent.call("catch-up"))
+
+    def honest(self, message_ids):
+        """The ledger of an honest host to which these were said after the truth."""
+        host = Host(self.truth)
+        agent = host.open()
+        for message_id in message_ids:
+            agent.call("propose", prompt(message_id))
+        return host.lines
+
+    @each(SNAPSHOTS)
+    def test_a_snapshot_that_lies_is_ignored_and_the_log_is_read(self, lie):
+        self.is_as_without(Variant("ok", lie(self.snapshots)))
+
+    def test_a_snapshot_that_fails_is_ignored_and_the_log_is_read(self):
+        self.is_as_without(Variant("err", "no answer"))
+
+    def is_as_without(self, snapshot):
+        host = Host(self.truth)
+        host.answers["ledger.load-snapshot"] = lambda: snapshot
+        self.assertEqual(host.open("observe").call("state"), Host(self.truth).open("observe").call("state"))
+        host.open().call("run-until-rest")
+        self.is_whole(host.lines)
+
+
+# What the clock says when it is read, by how often it was read before.
+CLOCKS = {
+    "runs backwards": lambda readings: START - readings * 3_600_000_000_000,
+    "leaps to 1970 and back": lambda readings: START if readings % 2 == 0 else 0,
+    "says the first instant": lambda readings: -(2**63),
+    "says the last instant": lambda readings: 2**63 - 1,
+    "leaps from end to end": lambda readings: 2**63 - 1 if readings % 2 == 0 else -(2**63),
+    # The package cuts an int to the bits that there are: this is the first instant.
+    "says what no i64 can": lambda readings: 2**63,
+}
+
+
+class Clock(HostTest):
+    """A clock that leaps."""
+
+    @each(CLOCKS)
+    def test_whatever_the_clock_says_entries_do_not_go_back_in_time(self, clock):
+        host, readings = Host(), iter(range(1_000_000))
+        host.answers["clock.now"] = lambda: clock(next(readings))
+        agent = host.open()
+        for fact in [
+            prompt("m1"),
+            '{"fact":"timer_created","timer_id":"t","duration_ms":60000}',
+            '{"fact":"timer_created","timer_id":"u","duration_ms":18446744073709551615,"interval_ms":18446744073709551615}',
+            '{"fact":"work_item_created","work_item_id":"w","objective":"see"}',
+        ]:
+            agent.call("propose", fact)
+            agent.call("run-until-rest")
+            agent.call("next-wake")
+        # All of them are UTC: without the `Z` their order is that of their texts.
+        instants = [json.loads(line)["at"].removesuffix("Z") for line in host.lines]
+        self.assertGreater(len(instants), 8)
+        self.assertEqual(instants, sorted(instants))
+        self.is_whole(host.lines)
+
+
+class Provider(HostTest):
+    """A provider that knows of everything and can do nothing."""
+
+    def boasting(self, lines):
+        host = Host(lines)
+        for name in host.answers:
+            if name.startswith("provider."):
+                host.answers[name] = lambda *_: "no\0\u202e" * 50_000
+        host.answers["provider.alive"] = lambda task_ids: [*task_ids, *task_ids, *(f"unknown-{number}" for number in range(1000))]
+        return host
+
+    def test_a_provider_that_boasts_and_fails_leaves_a_ledger_that_is_whole(self):
+        lines, _ = told([prompt("m1")])
+        for _ in range(2):
+            host = self.boasting(lines)
+            agent = host.open()
+            agent.call("propose", TASK)
+            agent.call("run-until-rest")
+            self.assertIn('"kind":"aborted"', "".join(host.lines))
+            agent.call("propose", '{"fact":"stop_requested"}')
+            agent.call("propose", '{"fact":"start_requested"}')
+            agent.call("run-until-rest")
+            self.assertNotIn("unknown-", agent.call("state"))
+            lines = host.lines
+        self.is_whole(lines)
+
+    def test_a_provider_that_cannot_say_which_tasks_are_alive_leaves_the_agent_where_it_was(self):
+        lines, _ = told([TASK])
+        host = Host(lines)
+        host.answers["provider.alive"] = lambda task_ids: "no answer"
+        self.refused(["provider-failed"], host.open)
+        self.assertEqual(host.lines, lines)
+        self.is_whole(lines)
+
+
+FACTS = {
+    "null": "null",
+    "a number": "7",
+    "no JSON": "{",
+    "an unknown fact": '{"fact":"nothing_happened"}',
+    "a huge text": '{"fact":"' + "x" * 3_000_000 + '"}',
+    "deep brackets": "[" * 100_000,
+    "a nul": "\0",
+}
+
+# What wasmtime's package does not let into the guest.
+CALLS = {
+    "a fact that is None": ("propose", None),
+    "a fact that is an int": ("propose", 7),
+    "a fact that is bytes": ("propose", b"{}"),
+    "a fact with half a surrogate": ("propose", "\ud800"),
+    "no fact": ("propose",),
+    "two facts": ("propose", "{}", "{}"),
+    "an entry that is a text": ("state-at", "1"),
+    "a mode that is an int": ("open", OPTIONS, 0),
+}
+
+
+class Caller(HostTest):
+    """A host that calls with what is no fact."""
+
+    @each(FACTS)
+    def test_a_fact_that_is_none_is_refused_and_nothing_is_written(self, fact):
+        host = Host()
+        agent = host.open()
+        before = list(host.lines)
+        self.refused(["malformed", "too-large"], agent.call, "propose", fact)
+        self.assertEqual(host.lines, before)
+        agent.call("propose", prompt("m1"))
+        self.assertEqual(host.lines, told([prompt("m1")])[0])
+
+    @each(CALLS)
+    def test_what_cannot_be_called_does_not_reach_the_guest(self, call):
+        host = Host()
+        agent = host.open()
+        with self.assertRaises((TypeError, ValueError, WasmtimeError)):
+            agent.call(*call)
+        agent.call("propose", prompt("m1"))
+        self.assertEqual(host.lines, told([prompt("m1")])[0])
+
+    def test_an_unknown_mode_ends_the_instance(self):
+        host = Host()
+        agent = host.open()
+        with self.assertRaisesRegex(WasmtimeError, "hover"):
+            agent.call("open", OPTIONS, "hover")
+        self.is_over(agent)
+        self.is_whole(host.lines)
+
+    def test_a_call_before_the_agent_is_open_is_refused(self):
+        self.refused(["wrong-state"], Host().instance().call, "propose", prompt("m1"))
+
+
+if __name__ == "__main__":
+    if len(sys.argv) < 2:
+        sys.exit("usage: python hostile.py COMPONENT [options of unittest]")
+    Host.guest = Guest(sys.argv.pop(1))
+    unittest.main()
