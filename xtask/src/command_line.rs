@@ -28,6 +28,8 @@ pub(crate) enum Command {
     Crosscheck(Random),
     /// Let a fuzzer look for bytes that break something.
     Fuzz(fuzz::Request),
+    /// Write the page about the component's interface.
+    World,
     /// Measure what the tests of the core execute.
     Coverage,
     /// Change the core in small ways, and ask whether the tests notice.
@@ -49,6 +51,7 @@ usage: cargo xtask <command>
   crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
   fuzz        let libFuzzer look for bytes over which the decoder, the readers or the guest break down
+  world       write docs/world.md, the interface of the component, from its WIT
   coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
   mutants     change the core in small ways, one at a time, and ask whether some test notices
   help        this text; `cargo xtask <command> --help` says more
@@ -103,7 +106,7 @@ usage: cargo xtask tidy [--statements | --uncited]
 
 Checks what no compiler checks, and prints each finding as `file:line: what is wrong; what to do`: the opening comment of each source
 file, its length and its name, paths of one machine, registry hosts, unfinished and switched-off code, the reasons for dependencies in
-ARCHITECTURE.md, citations of the contract, and the shape of the fixture folders.
+ARCHITECTURE.md, citations of the contract, the shape of the fixture folders, and docs/world.md.
 
 A comment cites a statement of the contract as `contract 5.3`, `D4` or `I16`. A statement that neither code nor a test cites is a finding,
 unless it holds only live. Tests are what stands below a folder `tests` or `e2e` (scenarios and READMEs of fixtures included),
@@ -156,6 +159,14 @@ Every test run replays what is in fuzz/corpus.
   --keep        take into fuzz/corpus what reaches more than what is there
 
 exit code: 0 no finding, 1 a finding or a failed build, 2 the command line was not understood, 3 cargo-fuzz is not installed";
+
+const WORLD: &str = "\
+usage: cargo xtask world
+
+Writes docs/world.md from wasm/wit/0.1.0: what the component imports and exports, with types and words. `cargo xtask tidy` says when the
+page is not what the WIT says.
+
+exit code: 0 it is written, 1 the WIT cannot be read, 2 the command line was not understood";
 
 const COVERAGE: &str = "\
 usage: cargo xtask coverage
@@ -225,6 +236,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
         ("fuzz", options) => fuzz(options),
+        ("world", []) => Ok(Command::World),
         ("coverage", []) => Ok(Command::Coverage),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
         ("tidy", ["--uncited"]) => Ok(Command::Tidy { list: Listing::Uncited }),
@@ -331,6 +343,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
         "fuzz" => Some(FUZZ),
+        "world" => Some(WORLD),
         "coverage" => Some(COVERAGE),
         "mutants" => Some(MUTANTS),
         _ => None,
@@ -350,12 +363,13 @@ mod tests {
         assert_eq!(of("run"), Ok(Command::Run));
         assert_eq!(of("test"), Ok(Command::Test));
         assert_eq!(of("npm"), Ok(Command::Npm));
+        assert_eq!(of("world"), Ok(Command::World));
         assert_eq!(of("coverage"), Ok(Command::Coverage));
         assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "fuzz", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "fuzz", "world", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");

@@ -28,6 +28,7 @@ mod test;
 mod tidy;
 mod tools;
 mod web_demo;
+mod world;
 
 use std::process::ExitCode;
 
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
+        Command::World => world::world(&paths),
         Command::Coverage => coverage::coverage(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });

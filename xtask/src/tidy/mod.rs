@@ -14,6 +14,7 @@ mod statements;
 pub(crate) mod test_parts;
 pub(crate) mod tree;
 mod unfinished;
+mod world;
 
 use std::{fmt, process::ExitCode};
 
@@ -46,7 +47,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 10] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 11] = [
     opening::check,
     length::check,
     names::check,
@@ -57,6 +58,7 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 10] = [
     citations::check,
     gaps::check,
     fixtures::check,
+    world::check,
 ];
 
 /// What is listed beside the findings.
