@@ -106,7 +106,7 @@ usage: cargo xtask tidy [--statements | --uncited]
 
 Checks what no compiler checks, and prints each finding as `file:line: what is wrong; what to do`: the opening comment of each source
 file, its length and its name, paths of one machine, registry hosts, unfinished and switched-off code, the reasons for dependencies in
-ARCHITECTURE.md, citations of the contract, the shape of the fixture folders, and docs/world.md.
+ARCHITECTURE.md, citations of the contract, the shape of the fixture folders, docs/world.md, and the files of released worlds.
 
 A comment cites a statement of the contract as `contract 5.3`, `D4` or `I16`. A statement that neither code nor a test cites is a finding,
 unless it holds only live. Tests are what stands below a folder `tests` or `e2e` (scenarios and READMEs of fixtures included),

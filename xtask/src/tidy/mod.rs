@@ -10,6 +10,7 @@ mod length;
 mod machine;
 mod names;
 mod opening;
+mod released;
 mod statements;
 pub(crate) mod test_parts;
 pub(crate) mod tree;
@@ -47,7 +48,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 11] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 12] = [
     opening::check,
     length::check,
     names::check,
@@ -59,6 +60,7 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 11] = [
     gaps::check,
     fixtures::check,
     world::check,
+    released::check,
 ];
 
 /// What is listed beside the findings.
