@@ -9,7 +9,7 @@ The same lies are told natively and in the sandbox (`host-native/tests/lying.rs`
 import json
 import sys
 import unittest
-from concurrent.futures import Future
+from concurrent.futures import Future, ThreadPoolExecutor
 
 from wasmtime import WasmtimeError
 from wasmtime.component import Variant
@@ -50,6 +50,8 @@ class each:
 
 
 class HostTest(unittest.TestCase):
+    """How a call ends, and what is left then."""
+
     def refused(self, codes, call, *args):
         with self.assertRaises(Refused) as caught:
             call(*args)
@@ -163,37 +165,51 @@ FITS = {
 }
 
 
+POOL = ThreadPoolExecutor(1)
+
+# How a host calls the guest while the guest calls it.
+AGAIN = {
+    "itself": lambda call: call(),
+    "in another thread": lambda call: POOL.submit(call).result(),
+}
+
+
 class AnyImport(HostTest):
     """What is true of every import: an exception ends the call and the instance, and the ledger is as far as an honest one was."""
 
     @classmethod
     def setUpClass(cls):
         cls.before, _ = told([TASK, *[ERROR] * 256])
-        cls.honest = Host(cls.before)
-        cls.asked = set()
-        cls.live(cls.honest, {name: cls.noted(name, answer) for name, answer in cls.honest.answers.items()})
-
-    @classmethod
-    def noted(cls, name, answer):
-        return lambda *args: cls.asked.add(name) or answer(*args)
+        cls.honest, cls.asked = Host(cls.before), set()
+        for name, answer in cls.honest.answers.items():
+            cls.honest.answers[name] = lambda *args, name=name, answer=answer: cls.asked.add(name) or answer(*args)
+        cls.live(cls.honest)
 
     @staticmethod
-    def live(host, lies):
-        host.answers.update(lies)
+    def live(host):
         agent = host.instance()
         for call in LIFE:
             agent.call(*call)
 
-    def ends(self, lies, errors):
-        """The exception with which the life of an agent ends over such a host; its ledger is one that an honest host had on the way."""
+    def ends(self, name, answer, errors):
+        """The exception with which the life of an agent ends where this import answers so; its ledger is one that an honest host had."""
         host = Host(self.before)
+        host.answers[name] = lambda *_: answer(host)
         with self.assertRaises(errors) as caught:
-            self.live(host, lies)
+            self.live(host)
         self.is_over(host.agent)
         self.assertIn(len(host.lines), self.honest.ends)
         self.assertEqual(host.lines, self.honest.lines[: len(host.lines)])
         self.is_whole(host.lines)
         return caught.exception
+
+    def lives(self, name, before):
+        """The life of an agent is the same where this import does something before it answers."""
+        host = Host(self.before)
+        honest = host.answers[name]
+        host.answers[name] = lambda *args: before(host) or honest(*args)
+        self.live(host)
+        self.assertEqual(host.lines, self.honest.lines)
 
     def test_an_honest_host_is_asked_for_everything(self):
         self.assertEqual(self.asked, set(self.honest.answers))
@@ -203,54 +219,42 @@ class AnyImport(HostTest):
     def test_what_is_raised_comes_out_of_the_call(self, entry):
         name, why = entry
 
-        def answer(*_):
+        def answer(_):
             raise why
 
-        self.assertIs(self.ends({name: answer}, type(why)), why)
+        self.assertIs(self.ends(name, answer, type(why)), why)
 
     @each({f"{name} gives {what}": (name, value) for name in FITS for what, value in GIVEN.items() if what not in FITS[name]})
     def test_what_has_another_type_is_an_exception(self, entry):
         name, value = entry
-        self.ends({name: lambda *_: value}, (TypeError, ValueError, RecursionError))
+        self.ends(name, lambda _: value, (TypeError, ValueError, RecursionError))
 
-    @each({name: name for name in FITS})
-    def test_a_host_that_calls_the_guest_again_and_fails_with_it(self, name):
-        host = Host(self.before)
-        lie = {name: lambda *_: host.agent.call("propose", prompt("m3"))}
-        with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance"):
-            self.live(host, lie)
-        self.is_over(host.agent)
-        self.assertEqual(host.lines, self.honest.lines[: len(host.lines)])
-        self.is_whole(host.lines)
+    @each({f"{name}, {how}": (name, again) for name in FITS for how, again in AGAIN.items()})
+    def test_a_host_that_calls_the_guest_again_is_told_so(self, entry):
+        name, again = entry
+        why = self.ends(name, lambda host: again(lambda: host.agent.call("propose", prompt("m3"))), WasmtimeError)
+        self.assertIn("cannot enter component instance", str(why))
 
-    @each({name: name for name in FITS})
-    def test_a_host_that_calls_the_guest_again_and_bears_it_is_none_the_worse(self, name):
-        host, refusals = Host(self.before), []
-        honest = host.answers[name]
+    @each({f"{name}, {how}": (name, again) for name in FITS for how, again in AGAIN.items()})
+    def test_a_host_that_bears_to_be_told_so_is_none_the_worse(self, entry):
+        name, again = entry
+        told_so = []
 
-        def again(*args):
+        def before(host):
             for call in LIFE:
-                with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance") as caught:
-                    host.agent.call(*call)
-                refusals.append(caught.exception)
-            return honest(*args)
+                with self.assertRaisesRegex(WasmtimeError, "cannot enter component instance"):
+                    again(lambda call=call: host.agent.call(*call))
+                told_so.append(call)
 
-        self.live(host, {name: again})
-        self.assertGreaterEqual(len(refusals), len(LIFE))
-        self.assertEqual(host.lines, self.honest.lines)
+        self.lives(name, before)
+        self.assertGreaterEqual(len(told_so), len(LIFE))
 
-    @each({name: name for name in FITS})
-    def test_a_host_that_drives_another_agent_meanwhile_is_none_the_worse(self, name):
-        host, another = Host(self.before), Host(self.before)
-        honest = host.answers[name]
-
-        def meanwhile(*args):
-            if not another.lines[len(self.before) :]:
-                self.live(another, {})
-            return honest(*args)
-
-        self.live(host, {name: meanwhile})
-        self.assertEqual((host.lines, another.lines), (self.honest.lines, self.honest.lines))
+    @each({f"{name}, {how}": (name, again) for name in FITS for how, again in AGAIN.items()})
+    def test_a_host_that_drives_another_agent_meanwhile_is_none_the_worse(self, entry):
+        name, again = entry
+        another = Host(self.before)
+        self.lives(name, lambda _: None if another.lines != self.before else again(lambda: self.live(another)))
+        self.assertEqual(another.lines, self.honest.lines)
 
 
 def change(page, how):
