@@ -512,6 +512,16 @@ FACTS = {
     "a nul": "\0",
 }
 
+WRONG_OPTIONS = {
+    "null": "null",
+    "no JSON": "{",
+    "without agent": "{}",
+    "an agent that is a number": '{"agent_id":7}',
+    "an agent whose id is too long": json.dumps({"agent_id": "a" * 201}),
+    "an unknown edition": '{"agent_id":"a","edition":"1999"}',
+    "a policy of zeros": '{"agent_id":"a","policy":{"lane_burst":0}}',
+}
+
 # What wasmtime's package does not let into the guest.
 CALLS = {
     "a fact that is None": ("propose", None),
@@ -537,6 +547,15 @@ class Caller(HostTest):
         self.assertEqual(host.lines, before)
         agent.call("propose", prompt("m1"))
         self.assertEqual(host.lines, told([prompt("m1")])[0])
+
+    @each(WRONG_OPTIONS)
+    def test_an_agent_is_not_opened_with_what_are_no_options(self, options):
+        host = Host()
+        agent = host.instance()
+        self.refused(["malformed", "too-large"], agent.call, "open", options, "drive")
+        self.assertEqual(host.lines, [])
+        agent.call("open", OPTIONS, "drive")
+        self.assertEqual(host.lines, told([])[0])
 
     @each(CALLS)
     def test_what_cannot_be_called_does_not_reach_the_guest(self, call):
