@@ -39,7 +39,7 @@ pub mod machine;
 
 pub mod host;
 pub mod opening;
-mod past;
+pub mod past;
 
 /// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

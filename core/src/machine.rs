@@ -18,7 +18,7 @@ use crate::{
     derive::{arrival, obligation, summary::AgentSummary},
     effect::Effect,
     entry::{self, Entry, EntryBytes, EntryError, Head, Record},
-    explain::{self, Explanation, WhyNot},
+    explain::{self, Explanation, Supposition, WhyNot},
     fact::{Answer, Fact},
     foreign::Import,
     id::{AgentId, MAX_STEM_BYTES, Seq},
@@ -385,6 +385,27 @@ impl Machine {
     #[must_use]
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
         obligation::next_wake(&self.state, now.max(self.state.at))
+    }
+
+    /// The machine as it would stand if edition or policy were as supposed, to be asked and not to be driven: nothing of that is in the
+    /// ledger.
+    #[must_use]
+    pub fn supposing(self, supposed: &Supposition) -> Self {
+        let mut state = self.state;
+        let set = supposed.over(&state.control.policy);
+        state.control.set(set);
+        Self::standing(self.options, state)
+    }
+
+    /// What would be decided at the loop's next boundary, at the instant of the last entry; with an edition, as if it were set.
+    pub(crate) fn decision_under(&mut self, edition: Option<Edition>) -> Decision {
+        // The edition alone is exchanged, and back: this is asked after each of a hundred thousand entries, and a state is no small thing to copy.
+        let own = self.state.control.edition;
+        let asked = edition.unwrap_or(own);
+        self.state.control.edition = asked;
+        let decision = ladder::decide(asked, &View::of(&self.state, self.boundary(), self.state.at)).decision;
+        self.state.control.edition = own;
+        decision
     }
 
     fn not_busy(&self) -> Result<(), ProposeError> {

@@ -1,15 +1,21 @@
-//! Import, export, import: the second ledger says what the first said, and the second export is the first, byte for byte.
+//! Import, export, import: the second ledger says what the first said, and the second export is the first, byte for byte. A ledger that was
+//! cut anywhere is exported as what its folder replays as.
 
 use std::path::PathBuf;
 
 use wakeful::{
     case::{self, Case, CaseKind},
+    clock::VirtualClock,
+    ledger::MemoryLedger,
+    provider::Elsewhere,
     trace::Tracer,
 };
 use wakeful_core::{
     entry::EntryBytes,
     explain::Explanation,
     foreign::{self, Folder, Import, expected::Expected},
+    host::{ErrorCode, Ledger, Scheduler},
+    id::Seq,
     ladder::Boundary,
     machine::{Machine, Options},
     time::Timestamp,
@@ -92,8 +98,53 @@ fn an_exported_story_decides_as_its_ledger() {
         let trace = Tracer::Native.trace(case).expect("a trace");
         let lines = trace.steps.iter().flat_map(|step| &step.entries);
         let entries: Vec<_> = lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
-        let export = exported(&entries);
-        let lived = Expected::of_fixture(&export).expect("expected.json reads");
-        assert_eq!(Expected::of(&imported(&export).1), lived, "{}", case.name);
+        let mut agent = observer(&entries);
+        let export = agent.export(None).expect("the ledger is whole");
+        assert_eq!(export, exported(&entries), "{}", case.name);
+        let lived = agent.explain(Boundary::RunLoopIdle);
+        assert_eq!(Expected::of(&imported(&export).1), Expected::of(&lived), "{}", case.name);
     }
+}
+
+/// An observer of these entries.
+fn observer(entries: &[EntryBytes]) -> Scheduler<MemoryLedger, VirtualClock, Elsewhere> {
+    let mut machine = Machine::new(Options::new("default".into()));
+    let mut ledger = MemoryLedger::default();
+    for entry in entries {
+        let before = machine.head();
+        machine.load(entry).expect("an entry");
+        ledger.append(&before, std::slice::from_ref(entry)).expect("the next entry");
+    }
+    Scheduler::observe(machine.options().clone(), ledger, VirtualClock::at(NOW), Elsewhere).expect("the ledger opens")
+}
+
+#[test]
+fn a_ledger_that_is_cut_anywhere_is_exported_as_what_its_folder_replays_as() {
+    let stories = case::load_all(&[paths::data("fixtures/stories")]).expect("the stories load");
+    let mut differ = 0;
+    for case in &stories {
+        let trace = Tracer::Native.trace(case).expect("a trace");
+        let lines = trace.steps.iter().flat_map(|step| &step.entries);
+        let entries: Vec<_> = lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
+        let mut agent = observer(&entries);
+        for (last, _) in (1..).zip(&entries) {
+            let export = agent.export(Some(Seq(last))).expect("the ledger is whole");
+            let replay = observer(&[]).replay(&export).expect("the folder reads");
+            assert_eq!(Some(&replay.found), replay.expected.as_ref(), "{} up to {last}", case.name);
+            let then = agent.at(Seq(last)).expect("an entry");
+            differ += u64::from(Expected::of(&then.explain(Boundary::RunLoopIdle, then.state().at)) != replay.found);
+        }
+    }
+    assert!(differ > 0, "epochs that only a driver knows are in some key");
+}
+
+#[test]
+fn what_cannot_be_exported_is_refused() {
+    let mut agent = observer(&[]);
+    for seq in [0, 2] {
+        let why = agent.export(Some(Seq(seq))).expect_err("no such entry").report();
+        assert_eq!(why.code, ErrorCode::NoSuchEntry);
+    }
+    let only_begun = agent.export(Some(Seq(1))).expect("its first entry");
+    assert_eq!(only_begun.keys().collect::<Vec<_>>(), ["agent.json", "expected.json"]);
 }

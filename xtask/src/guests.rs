@@ -28,9 +28,9 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     build_web(paths)
 }
 
-/// Builds the web module with the player of stories, for the cross-check and the workbench.
+/// Builds the web module with what only the cross-check and the workbench need.
 fn build_web(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "web", &["--features", "story"])
+    bind(paths, "web", &["--features", "workbench"])
 }
 
 /// Builds the web module of the npm package.

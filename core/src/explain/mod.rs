@@ -1,15 +1,19 @@
 //! Explaining: the decision, what each rule said, what is owed, and the entries behind each (contract 11.1); in one sentence; and what
-//! would have to change for another decision (contract 11.2).
+//! would have to change for another decision (contract 11.2); and what would be decided under another edition or policy.
 
 mod change;
 mod sentence;
+mod supposition;
 pub mod why_not;
 
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-pub use self::why_not::{Way, WhyNot};
+pub use self::{
+    supposition::Supposition,
+    why_not::{Way, WhyNot},
+};
 use crate::{
     derive::{
         closure::{self, Closure},

@@ -1,20 +1,22 @@
 //! Export: a ledger in, a fixture folder of full records out (contract 3.7).
 //!
 //! What only a driver knows is not in the layout: an item's epoch reads as its revision again (contract 8.2), and the history of control
-//! is one `agent.json`. All else is decided on the folder as it is on the ledger.
+//! is one `agent.json`. All else is decided on the folder as it is on the ledger; `expected.json` says what is decided on the folder.
 
 use alloc::{format, string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{FIXTURE_FORMAT, Folder, expected::Expected};
+use super::{FIXTURE_FORMAT, Folder, Import, expected::Expected};
 use crate::{
     derive::status,
-    entry::{Class, EntryBytes, EntryError, Record},
-    explain,
+    entry::{Class, EntryBytes, Record},
+    explain::Explanation,
+    host::SchedulerError,
     id::{AgentId, RunId, WorkItemId},
     json,
     ladder::Boundary,
+    machine::{Machine, OpenError, Options},
     plane::{
         control::{AgentStatus, ControlRecord, PolicySet, WakeHint},
         turn::TurnTerminalKind,
@@ -52,16 +54,16 @@ struct Hint<'a> {
     created_at: Timestamp,
 }
 
-/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and, from the explanation at the idle boundary, `expected.json`.
+/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and, as a replay of these finds it at the idle boundary, `expected.json`.
 ///
 /// # Errors
-/// Where an entry is damaged or out of order.
-pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
+/// Where an entry is damaged or out of order, or the folder could not be imported again.
+pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
     let mut state = State::default();
     let mut folder = Folder::new();
     let mut times = Vec::new();
     for bytes in ledger {
-        let entry = bytes.open(&state.head)?;
+        let entry = bytes.open(&state.head).map_err(OpenError::from)?;
         state.apply(&entry);
         times.push(entry.at);
         let (class, line) = match &entry.record {
@@ -107,10 +109,21 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, EntryError> {
             .as_ref()
             .and_then(|pending| Some(Hint { hint: &pending.hint, created_at: pending.created_at? })),
     };
-    let explanation = explain::explain(&state, Boundary::RunLoopIdle, state.at);
     folder.insert("agent.json".into(), json::write_indented(&agent));
-    folder.insert("expected.json".into(), json::write_indented(&Expected::of(&explanation)));
+    let found = replayed(&folder, state.at)?;
+    folder.insert("expected.json".into(), json::write_indented(&Expected::of(&found)));
     Ok(folder)
+}
+
+/// What a replay of this folder finds.
+fn replayed(folder: &Folder, at: Timestamp) -> Result<Explanation, SchedulerError> {
+    let import = Import::of_folder(folder, at)?;
+    let mut machine = Machine::new(Options::new(import.agent_id().clone()));
+    machine.begin(at)?;
+    machine.committed();
+    machine.import(import, at)?;
+    machine.committed();
+    Ok(machine.explain(Boundary::RunLoopIdle, at))
 }
 
 /// Keeps some lines of the control file, and the file only where a line is left.

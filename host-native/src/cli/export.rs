@@ -7,8 +7,9 @@ use std::{
 
 use clap::Args;
 use wakeful_core::{
-    entry::{EntryBytes, EntryError},
+    entry::EntryBytes,
     foreign::{self, Folder},
+    host::SchedulerError,
 };
 
 use super::{CliError, Verdict, import::Ledger};
@@ -62,7 +63,7 @@ impl Target {
 }
 
 /// A ledger that was just written cannot be read back: the engine's defect, named with its case.
-pub(super) fn damaged(case: &str, why: &EntryError) -> CliError {
+pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
     CliError::Refused { case: case.to_owned(), message: why.to_string() }
 }
 

@@ -4,7 +4,7 @@
 use serde::{Serialize, de::DeserializeOwned};
 use wakeful_core::{
     host::{ErrorCode, ErrorPlace, ErrorReport},
-    json,
+    json::{self, JsonError},
     time::Timestamp,
 };
 use wasm_bindgen::JsValue;
@@ -23,8 +23,13 @@ pub(crate) fn plain<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
 
 /// Reads an argument; `what` names it in the error.
 pub(crate) fn read<T: DeserializeOwned>(what: &str, value: &JsValue) -> Result<T, JsValue> {
+    read_by(what, value, json::read)
+}
+
+/// Reads an argument in a way of its own.
+pub(crate) fn read_by<T>(what: &str, value: &JsValue, reads: fn(&str) -> Result<T, JsonError>) -> Result<T, JsValue> {
     let text = text(value).map_err(|why| malformed(what, &why, None))?;
-    json::read(&text).map_err(|why| {
+    reads(&text).map_err(|why| {
         let place = ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
         malformed(what, &why.to_string(), Some(place))
     })

@@ -1,23 +1,26 @@
 //! The Wakeful scheduler for browsers, Node and bundlers: a thin shell that carries values between JavaScript and the core.
 //!
 //! [`Scheduler`] is the short loop over a JavaScript host with synchronous storage, [`Machine`] the outbox for hosts whose storage
-//! answers later, and, with the feature `story`, `Player` plays a story. Facts come in as JSON text, or as objects. What the core's own text must decide (comparisons, storage)
-//! goes out as that text, by the methods whose name ends in `Text`; their namesakes give the same value as an object.
+//! answers later. Facts come in as JSON text, or as objects. What the core's own text must decide (comparisons, storage) goes out as that
+//! text, by the methods whose name ends in `Text`; their namesakes give the same value as an object. The feature `workbench` adds what only
+//! the workbench and the cross-check need: `Player`, which plays a story, and more to ask of the past.
 
 mod crossing;
 mod error;
 mod folder;
 mod host;
 mod machine;
-#[cfg(feature = "story")]
+#[cfg(feature = "workbench")]
 mod player;
 mod scheduler;
 mod types;
+#[cfg(feature = "workbench")]
+mod workbench;
 
 pub use folder::agent_of;
 pub use host::{JsClock, JsHost, JsLedger, JsProvider, ledger_failure, provider_failure, read_clock};
 pub use machine::Machine;
-#[cfg(feature = "story")]
+#[cfg(feature = "workbench")]
 pub use player::Player;
 pub use scheduler::Scheduler;
 

@@ -20,6 +20,11 @@ use crate::{
 
 type Loop = host::Scheduler<JsLedger, CallClock, JsProvider>;
 
+/// The entry that a number names. What is no position at all becomes 0, which no entry has.
+pub(crate) fn position(seq: f64) -> Seq {
+    Seq(seq as u64)
+}
+
 /// The scheduler of one agent over a host whose storage is synchronous.
 #[wasm_bindgen]
 pub struct Scheduler {
@@ -59,7 +64,7 @@ impl Scheduler {
     }
 
     /// The loop for one call, at one reading of the clock.
-    fn call(&self) -> Result<RefMut<'_, Loop>, JsValue> {
+    pub(crate) fn call(&self) -> Result<RefMut<'_, Loop>, JsValue> {
         let inner = self.inner.try_borrow_mut().map_err(|_| {
             let message = "the scheduler is inside a call: say what a turn brings after the provider's method has returned".into();
             thrown(&ErrorReport { code: ErrorCode::WrongState, message, place: None })
@@ -69,9 +74,8 @@ impl Scheduler {
     }
 
     /// The machine as it stood at an entry.
-    fn at(&self, seq: f64) -> Result<Machine, JsValue> {
-        // What is no position at all becomes 0, which no entry has.
-        self.call()?.at(Seq(seq as u64)).map_err(failure)
+    pub(crate) fn at(&self, seq: f64) -> Result<Machine, JsValue> {
+        self.call()?.at(position(seq)).map_err(failure)
     }
 
     /// Takes a fact: JSON text, which is kept as it is, or an object that says the same.

@@ -70,7 +70,7 @@ pub(super) const STAGES: [Stage; 28] = [
             clippy(ground, "component", &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "oracle", &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "hostile", &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat())?;
-            clippy(ground, "web", &[&["-p", "wakeful-web", "--features", "story"], GUEST_TARGET.as_slice()].concat())
+            clippy(ground, "web", &[&["-p", "wakeful-web", "--features", "workbench"], GUEST_TARGET.as_slice()].concat())
         }),
     },
     Stage {
@@ -224,7 +224,7 @@ fn wasm_tests(ground: &Ground, test: &str) -> Call {
     // A list, and not the environment variable, which cargo splits at the spaces of a path.
     let runner = format!("target.{}.runner = [{:?}, \"test-runner\"]", guests::TARGET, ground.paths.tools());
     Call::cargo(ground.paths, &format!("wasm-tests-{test}"), "test")
-        .args(["-p", "wakeful-web", "--features", "story"])
+        .args(["-p", "wakeful-web", "--features", "workbench"])
         .args(GUEST_TARGET)
         .args(["--test", test])
         .args(["--config", &runner])

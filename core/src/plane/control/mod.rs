@@ -519,11 +519,16 @@ impl Control {
                 self.booted = true;
                 self.was_closing = self.closing.take().is_some();
             }
-            ControlRecord::PolicySet(set) => {
-                self.policy = set.policy.clone().unwrap_or_else(|| self.policy.clone());
-                self.edition = set.edition.unwrap_or(self.edition);
-            }
+            ControlRecord::PolicySet(set) => self.set(set.clone()),
         }
+    }
+
+    /// Sets what is named of edition and policy.
+    pub(crate) fn set(&mut self, set: PolicySet) {
+        if let Some(policy) = set.policy {
+            self.policy = policy;
+        }
+        self.edition = set.edition.unwrap_or(self.edition);
     }
 
     pub(crate) fn apply_decision(&mut self, place: &Place, decision: Decision) {

@@ -2,30 +2,28 @@
 //!
 //! Hosts whose storage is not synchronous drive the [`Machine`](crate::machine::Machine) themselves.
 
-use alloc::{
-    collections::VecDeque,
-    string::{String, ToString},
-    vec::Vec,
-};
+mod error;
+
+use alloc::{collections::VecDeque, string::String, vec::Vec};
+use core::ops::RangeInclusive;
 
 use serde::{Deserialize, Serialize};
 
+pub use self::error::{ErrorCode, ErrorPlace, ErrorReport, SchedulerError};
 use crate::{
     derive::summary::AgentSummary,
     effect::{self, Effect, TurnRequest},
     entry::{EntryBytes, Head},
     explain::{Explanation, WhyNot},
     fact::{Answer, Fact},
-    foreign::{Folder, ForeignError, Import, expected::Expected},
+    foreign::{self, Folder, Import, expected::Expected},
     id::{MessageId, RunId, Seq, TaskId},
-    json::JsonError,
-    ladder::{Boundary, Decision, DecisionKind},
-    machine::{Machine, OpenError, Options, Proposal, ProposeError},
+    ladder::{Boundary, Decision, DecisionKind, Edition},
+    machine::{Machine, Options, Proposal},
     opening::{self, Opening},
-    past::Past,
+    past::{self, DecisionFrom, Past},
     plane::{control::Restarted, turn::AbortReason},
     state::State,
-    tagged::names,
     time::Timestamp,
 };
 
@@ -133,119 +131,6 @@ pub trait Provider {
 pub struct ProviderError {
     /// How.
     pub message: String,
-}
-
-/// Why the loop did not do what was asked. The ledger is consistent in every case.
-#[derive(Debug, thiserror::Error)]
-pub enum SchedulerError {
-    /// The ledger cannot be opened.
-    #[error(transparent)]
-    Open(#[from] OpenError),
-    /// Nothing was proposed.
-    #[error(transparent)]
-    Propose(#[from] ProposeError),
-    /// The ledger failed; the state is as before.
-    #[error(transparent)]
-    Ledger(#[from] LedgerError),
-    /// The provider did not say which tasks are alive; the ledger was not taken over.
-    #[error(transparent)]
-    Provider(#[from] ProviderError),
-    /// There is no such entry.
-    #[error("there is no entry {asked}: the entries of this ledger have the numbers 1 to {ends}")]
-    NoSuchEntry {
-        /// What was asked for.
-        asked: Seq,
-        /// The newest entry.
-        ends: Seq,
-    },
-    /// The folder cannot be imported.
-    #[error(transparent)]
-    Foreign(#[from] ForeignError),
-    /// The loop did not come to rest.
-    #[error("no rest after {steps} steps: this is a defect, keep the ledger")]
-    Restless {
-        /// How many steps it took.
-        steps: usize,
-    },
-}
-
-/// An error as every host reports it: a code to branch on, a sentence to read, and the place where there is one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ErrorReport {
-    /// What kind of error it is.
-    pub code: ErrorCode,
-    /// What is wrong, in a sentence that says what to do.
-    pub message: String,
-    /// Where it is.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<ErrorPlace>,
-}
-
-/// A place in a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ErrorPlace {
-    /// The file, where the text is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1.
-    pub line: u64,
-    /// The column in bytes, from 1.
-    pub column: u64,
-    /// The field; empty where the whole text is meant.
-    pub path: String,
-}
-
-names! {
-    /// What kind of error it is.
-    pub enum ErrorCode {
-        /// The stored ledger cannot be opened.
-        CannotOpen,
-        /// A fact or a folder cannot be read.
-        Malformed,
-        /// Something is longer than its limit.
-        TooLarge,
-        /// The ledger is not in the state that the call needs.
-        WrongState,
-        /// Another writer was first.
-        Conflict,
-        /// The store failed.
-        LedgerFailed,
-        /// The provider failed where the call needs its answer.
-        ProviderFailed,
-        /// The ledger has no such entry.
-        NoSuchEntry,
-        /// The loop did not come to rest.
-        Restless,
-    }
-}
-
-impl SchedulerError {
-    /// The error as a report.
-    #[must_use]
-    pub fn report(&self) -> ErrorReport {
-        let of_json = |why: &JsonError| ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
-        let (code, place) = match self {
-            Self::Open(_) => (ErrorCode::CannotOpen, None),
-            Self::Propose(ProposeError::Malformed(why)) => (ErrorCode::Malformed, Some(of_json(why))),
-            Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
-            Self::Propose(
-                ProposeError::Busy
-                | ProposeError::NotDriven
-                | ProposeError::NotBegun
-                | ProposeError::NotEmpty(_)
-                | ProposeError::OtherAgent { .. },
-            ) => (ErrorCode::WrongState, None),
-            Self::Ledger(LedgerError::Conflict { .. }) => (ErrorCode::Conflict, None),
-            Self::Ledger(LedgerError::Failed { .. }) => (ErrorCode::LedgerFailed, None),
-            Self::Provider(_) => (ErrorCode::ProviderFailed, None),
-            Self::NoSuchEntry { .. } => (ErrorCode::NoSuchEntry, None),
-            Self::Foreign(why) => (ErrorCode::Malformed, why.place()),
-            Self::Restless { .. } => (ErrorCode::Restless, None),
-        };
-        ErrorReport { code, message: self.to_string(), place }
-    }
 }
 
 /// A replayed folder: what its `expected.json` says, what was found in the same shape, and the explanation.
@@ -489,11 +374,38 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// # Errors
     /// Where there is no such entry, or the ledger cannot be read, or is damaged before it.
     pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
-        let ends = self.machine.head().seq;
-        if seq == Seq(0) || seq > ends {
-            return Err(SchedulerError::NoSuchEntry { asked: seq, ends });
-        }
+        self.there_is(seq)?;
         self.past.at(self.machine.options(), &mut self.ledger, seq)
+    }
+
+    /// What would be decided after each of these entries, as a list of those after which it is another; see [`Past::decisions_in`].
+    ///
+    /// # Errors
+    /// As [`Scheduler::at`].
+    pub fn decisions_in(&mut self, entries: RangeInclusive<Seq>, edition: Option<Edition>) -> Result<Vec<DecisionFrom>, SchedulerError> {
+        self.there_is(*entries.start())?;
+        self.there_is(*entries.end())?;
+        self.past.decisions_in(self.machine.options(), &mut self.ledger, entries, edition)
+    }
+
+    /// The ledger up to an entry, or all of it, as a fixture folder with its `expected.json` (contract 3.7).
+    ///
+    /// # Errors
+    /// As [`Scheduler::at`].
+    pub fn export(&mut self, up_to: Option<Seq>) -> Result<Folder, SchedulerError> {
+        let last = up_to.unwrap_or(self.machine.head().seq);
+        self.there_is(last)?;
+        let mut entries = Vec::new();
+        past::each_entry(&mut self.ledger, Seq(0), last, |bytes| {
+            entries.push(bytes.clone());
+            Ok(())
+        })?;
+        foreign::folder_of(&entries)
+    }
+
+    fn there_is(&self, seq: Seq) -> Result<(), SchedulerError> {
+        let ends = self.machine.head().seq;
+        if seq == Seq(0) || seq > ends { Err(SchedulerError::NoSuchEntry { asked: seq, ends }) } else { Ok(()) }
     }
 
     /// The agent's summary, assembled now (contract 6.4).

@@ -1,0 +1,115 @@
+//! Supposing: what would be decided if the edition, or values of the policy, were others.
+
+use alloc::{collections::BTreeMap, string::String};
+
+use serde::Deserialize;
+
+use crate::{
+    json::{self, JsonError, RawJson},
+    ladder::Edition,
+    plane::control::{Policy, PolicySet},
+};
+
+/// What is supposed of edition and policy; what it does not name is as the ledger has it.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+pub struct Supposition {
+    edition: Option<Edition>,
+    /// Values by their names in [`Policy`], each of which that type can read.
+    policy: Option<BTreeMap<String, RawJson>>,
+}
+
+impl Supposition {
+    /// Reads one from JSON text: an object that may have `edition`, and `policy` with some of the values of a [`Policy`].
+    ///
+    /// # Errors
+    /// Those of the fact `policy_set` with these parts.
+    pub fn read(text: &str) -> Result<Self, JsonError> {
+        json::read::<PolicySet>(text)?;
+        json::read(text)
+    }
+
+    /// The change of edition and policy that gives what is supposed, where the ledger has this policy.
+    pub(crate) fn over(&self, policy: &Policy) -> PolicySet {
+        let policy = self.policy.as_ref().map(|supposed| {
+            // INVARIANT: a policy is an object, and each value in it is one of its field's type, as `read` has seen.
+            let mut values: BTreeMap<String, RawJson> = own(&RawJson::of(policy));
+            values.extend(supposed.clone());
+            own(&RawJson::of(&values))
+        });
+        PolicySet { policy, edition: self.edition }
+    }
+}
+
+/// Reads what the core itself wrote.
+fn own<T: serde::de::DeserializeOwned>(text: &RawJson) -> T {
+    text.read().unwrap_or_else(|why| unreachable!("a core type failed to be read again: {why}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::{
+        explain,
+        ladder::Boundary,
+        machine::{Machine, Options},
+        time::Timestamp,
+    };
+
+    const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+    fn machine(facts: &[&str]) -> Machine {
+        let mut machine = Machine::new(Options::new("a".into()));
+        machine.begin(NOW).expect("a fresh ledger");
+        machine.committed();
+        for fact in facts {
+            machine.propose_json(fact, NOW).expect(fact);
+            machine.committed();
+        }
+        machine
+    }
+
+    #[test]
+    fn what_is_not_named_stays_as_the_ledger_has_it() {
+        let ledger = || machine(&[r#"{"fact":"policy_set","policy":{"lane_burst":7,"deferred_cap":9},"edition":"2026-05-08"}"#]);
+        let supposed = Supposition::read(r#"{"policy":{"lane_burst":2,"overrides_waits":[]}}"#).expect("valid");
+        let (before, after) = (ledger(), ledger().supposing(&supposed));
+        let policy = &after.state().control.policy;
+        assert_eq!((policy.lane_burst.get(), policy.deferred_cap.get(), policy.overrides_waits.len()), (2, 9, 0));
+        assert_eq!(after.state().control.edition, Edition::Rfc20260508);
+        assert_eq!(after.head(), before.head());
+        let nothing = ledger().supposing(&Supposition::default());
+        assert_eq!(nothing.state(), before.state());
+    }
+
+    #[test]
+    fn another_edition_is_decided_as_if_it_were_set() {
+        let facts = [
+            r#"{"fact":"work_item_created","work_item_id":"w","objective":"o"}"#,
+            r#"{"fact":"work_item_picked","work_item_id":"w"}"#,
+            r#"{"fact":"timer_created","timer_id":"t","duration_ms":60000}"#,
+        ];
+        let rule = |machine: &Machine| explain::explain(machine.state(), Boundary::RunLoopIdle, NOW).decision.rule;
+        assert_eq!(rule(&machine(&facts)), "5.continue_active");
+        let supposed = Supposition::read(r#"{"edition":"2026-05-08"}"#).expect("valid");
+        let set = [&facts[..], &[r#"{"fact":"policy_set","edition":"2026-05-08"}"#]].concat();
+        assert_eq!(rule(&machine(&facts).supposing(&supposed)), "8.timer");
+        assert_eq!(rule(&machine(&set)), "8.timer");
+    }
+
+    #[test]
+    fn what_no_policy_can_say_is_the_error_of_the_fact() {
+        for text in [
+            r#"{"policy":{"lane_burst":0}}"#,
+            r#"{"policy":{"hint_ids":1,"offer_backoff_ms":[5,0]}}"#,
+            r#"{"policy":{"run_lease_ms":null}}"#,
+            r#"{"policy":[]}"#,
+            r#"{"edition":"2026-05-09"}"#,
+        ] {
+            let why = Supposition::read(text).expect_err(text);
+            let fact = alloc::format!(r#"{{"fact":"policy_set",{}"#, &text[1..]);
+            let said = crate::fact::Fact::decode(&fact).expect_err(text);
+            assert_eq!((why.path, why.message), (said.path, said.message), "{text}");
+            assert_eq!(why.column + r#""fact":"policy_set","#.len() as u64, said.column, "{text}");
+        }
+    }
+}

@@ -1,0 +1,115 @@
+// What only the workbench asks of a scheduler: a whole view of the past, where the decision changes, and the ledger as a folder.
+
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import test from "node:test";
+import { fileURLToPath } from "node:url";
+
+import { loadGuest } from "./engine.mjs";
+import { trace } from "./play.mjs";
+import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
+
+const guest = await loadGuest(process.env.WAKEFUL_GUEST ?? fileURLToPath(new URL("../../../target/guest/web", import.meta.url)));
+const heartbeat = await readFile(new URL("../../../tests/fixtures/stories/heartbeat.json", import.meta.url), "utf8");
+const RFC = "2026-05-08";
+
+/** An observer of these lines. Its clock stands at the epoch, so that what it is told comes at the instant of the newest line. */
+function observe(lines) {
+  const unused = () => assert.fail("an observer starts nothing");
+  const provider = { startTurn: unused, interject: unused, yieldTurn: unused, abortTurn: unused, release: unused };
+  const ledger = new MemoryLedger();
+  if (lines.length > 0) ledger.append({ seq: 0, chain: "0".repeat(64) }, lines);
+  return guest.Scheduler.observe({ agent_id: "default" }, { ledger, clock: { now: () => 0n }, provider });
+}
+
+/** The ledger of the story of the heartbeat. */
+function played() {
+  const lines = [];
+  trace(guest, { case: "heartbeat", story: heartbeat }, (_, entries) => lines.push(...entries));
+  return lines;
+}
+
+const lines = played();
+
+test("a view is the explanation and the summary of that entry, at the boundary where a loop would go on", () => {
+  const scheduler = observe(lines);
+  for (let seq = 1; seq <= lines.length; seq += 1) {
+    const view = scheduler.viewAt(seq);
+    const then = observe(lines.slice(0, seq));
+    assert.deepEqual(view.explanation, scheduler.explainAt(view.boundary, seq));
+    assert.deepEqual(view.summary, then.summary());
+    assert.deepEqual(scheduler.viewAt(seq, { boundary: "idle_tick" }).explanation, scheduler.explainAt("idle_tick", seq));
+  }
+  const waiting = lines.findIndex((line) => line.includes('"queue_entries"') && line.includes('"queued"')) + 1;
+  assert.equal(scheduler.viewAt(waiting).boundary, "run_loop");
+  assert.equal(scheduler.viewAt(lines.length).boundary, "run_loop_idle");
+});
+
+test("what is supposed changes the explanation as the fact would, and nothing else", () => {
+  const scheduler = observe(lines);
+  const before = scheduler.headText();
+  for (const supposed of [{ edition: RFC }, { policy: { run_lease_ms: 1000, offer_backoff_ms: [5] } }, { edition: RFC, policy: { lane_burst: 1 } }]) {
+    const policy = supposed.policy && { ...scheduler.state().control.policy, ...supposed.policy };
+    for (let seq = 1; seq <= lines.length; seq += 7) {
+      const set = observe(lines.slice(0, seq));
+      const boundary = scheduler.viewAt(seq).boundary;
+      set.propose({ fact: "policy_set", ...supposed, ...(policy && { policy }) });
+      const { head, ...found } = scheduler.viewAt(seq, supposed).explanation;
+      const { head: headWithFact, ...expected } = set.explainAt(boundary, seq + 1);
+      assert.equal(head.seq, seq);
+      assert.notDeepEqual(head, headWithFact);
+      assert.deepEqual(found, expected);
+      assert.equal(found.decision.edition, supposed.edition ?? "2026-05-27");
+    }
+  }
+  assert.equal(scheduler.headText(), before);
+  assert.deepEqual(scheduler.viewAt(9, {}), scheduler.viewAt(9));
+});
+
+test("what cannot be supposed is the error of the fact, with its place", () => {
+  const scheduler = observe(lines);
+  for (const [supposed, path] of [
+    [{ policy: { lane_burst: 0 } }, "policy.lane_burst"],
+    [{ policy: { offer_backoff_ms: [5, 0] } }, "policy.offer_backoff_ms[1]"],
+    [{ edition: "2026" }, "edition"],
+    [{ boundary: "noon" }, "boundary"],
+  ]) {
+    assert.throws(() => scheduler.viewAt(3, supposed), (error) => error.code === "malformed" && error.place.path === path);
+  }
+  assert.throws(() => scheduler.viewAt(3, 5), { code: "malformed" });
+  assert.throws(() => scheduler.viewAt(lines.length + 1), { code: "no_such_entry" });
+});
+
+test("the decisions of a stretch are those of its views, said where they change", () => {
+  const scheduler = observe(lines);
+  for (const options of [undefined, { edition: RFC }]) {
+    const expected = [];
+    for (let seq = 1; seq <= lines.length; seq += 1) {
+      const { decision, rule, reason } = scheduler.viewAt(seq, options).explanation.decision;
+      const last = expected.at(-1);
+      if (decision !== last?.decision || rule !== last.rule || reason !== last.reason) expected.push({ seq, decision, rule, reason });
+    }
+    assert.ok(expected.length > 5, `${expected.length} changes`);
+    assert.deepEqual(observe(lines).decisionsIn(1, lines.length, options), expected);
+    const [first, ...rest] = scheduler.decisionsIn(10, 20, options);
+    assert.equal(first.seq, 10);
+    assert.deepEqual(rest, expected.filter(({ seq }) => seq > 10 && seq <= 20));
+  }
+  assert.deepEqual(scheduler.decisionsIn(5, 4), []);
+  for (const [from, to] of [[0, 3], [1, lines.length + 1], [Number.NaN, 3]]) {
+    assert.throws(() => scheduler.decisionsIn(from, to), { code: "no_such_entry" });
+  }
+  assert.throws(() => scheduler.decisionsIn(1, 2, { edition: "none" }), (error) => error.place.path === "edition");
+});
+
+test("an exported ledger replays as its own expected.json says, and its import exports the same folder", () => {
+  for (const upTo of [undefined, 1, 20, lines.length]) {
+    const folder = observe(lines).exportFolder(upTo);
+    assert.equal(guest.agentOf(folder), "default");
+    const again = observe([]);
+    const { expected, found } = again.replay(folder);
+    assert.deepEqual(found, expected);
+    assert.deepEqual(again.exportFolder(), folder);
+  }
+  assert.throws(() => observe(lines).exportFolder(lines.length + 1), { code: "no_such_entry" });
+});

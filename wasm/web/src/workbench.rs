@@ -1,0 +1,120 @@
+//! What only the workbench asks: a whole view of the past, also under another edition or policy; where along a ledger the decision changes;
+//! and a ledger as a fixture folder.
+
+use serde::{Deserialize, Serialize};
+use wakeful_core::{
+    derive::summary::AgentSummary,
+    explain::{Explanation, Supposition},
+    ladder::{Boundary, Edition},
+};
+use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
+
+use crate::{
+    crossing::{object, plain, read, read_by},
+    error::failure,
+    scheduler::{Scheduler, position},
+};
+
+#[wasm_bindgen(typescript_custom_section)]
+const TYPES: &'static str = r#"
+import type { Edition, Policy } from "./payloads.js";
+
+/** How the past is looked at; each part may be absent. */
+export interface ViewOptions {
+  /** Where the decision is asked for; else where a loop would take its next step. */
+  boundary?: Boundary;
+  /** Explains as if this edition were set. */
+  edition?: Edition;
+  /** Explains as if these values of the policy were set; the others stay as the ledger has them. */
+  policy?: Policy;
+}
+
+/** The agent after an entry, at its instant. The next wake is in the explanation. */
+export interface AgentView {
+  boundary: Boundary;
+  explanation: Explanation;
+  summary: AgentSummary;
+}
+
+/** What would be decided after the entry `seq`, and after those that follow it, up to the next of its list. */
+export interface DecisionFrom {
+  seq: number;
+  decision: DecisionKind;
+  rule: string;
+  reason: string;
+}
+"#;
+
+/// `AgentView` in TypeScript.
+#[derive(Serialize)]
+struct AgentView {
+    boundary: Boundary,
+    explanation: Explanation,
+    summary: AgentSummary,
+}
+
+/// The part of `ViewOptions` that is no supposition.
+#[derive(Deserialize)]
+struct Asked {
+    boundary: Option<Boundary>,
+}
+
+/// The options of `decisionsIn`.
+#[derive(Deserialize)]
+struct Under {
+    edition: Option<Edition>,
+}
+
+#[wasm_bindgen]
+impl Scheduler {
+    /// The agent after an entry, at its instant. Appends nothing, whatever edition or policy is supposed.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or an option is malformed: a value of the policy as
+    /// the fact `policy_set` would be.
+    #[wasm_bindgen(js_name = viewAt, unchecked_return_type = "AgentView")]
+    pub fn view_at(
+        &self,
+        seq: f64,
+        #[wasm_bindgen(unchecked_optional_param_type = "ViewOptions")] options: JsValue,
+    ) -> Result<JsValue, JsValue> {
+        let options = or_none(options);
+        let asked: Asked = read("options", &options)?;
+        let supposed = read_by("options", &options, Supposition::read)?;
+        let then = self.at(seq)?.supposing(&supposed);
+        let boundary = asked.boundary.unwrap_or_else(|| then.boundary());
+        object(&AgentView { boundary, explanation: then.explain(boundary, then.state().at), summary: then.summary() })
+    }
+
+    /// What would be decided after each of the entries `from` to `to`, at its instant and where a loop would take its next step: the entries
+    /// after which decision, rule or reason are others than after the one before, and the first. Each entry is folded once; a call that goes
+    /// on where the one before ended reads nothing twice.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or the edition has no such name.
+    #[wasm_bindgen(js_name = decisionsIn, unchecked_return_type = "DecisionFrom[]")]
+    pub fn decisions_in(
+        &self,
+        from: f64,
+        to: f64,
+        #[wasm_bindgen(unchecked_optional_param_type = "{ edition?: Edition }")] options: JsValue,
+    ) -> Result<JsValue, JsValue> {
+        let under: Under = read("options", &or_none(options))?;
+        let entries = position(from)..=position(to);
+        plain(&self.call()?.decisions_in(entries, under.edition).map_err(failure)?)
+    }
+
+    /// The ledger as a fixture folder with its `expected.json`; up to an entry, or all of it.
+    ///
+    /// # Errors
+    /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
+    #[wasm_bindgen(js_name = exportFolder, unchecked_return_type = "Folder")]
+    pub fn export_folder(&self, up_to: Option<f64>) -> Result<JsValue, JsValue> {
+        plain(&self.call()?.export(up_to.map(position)).map_err(failure)?)
+    }
+}
+
+/// The options, where a call has any.
+fn or_none(options: JsValue) -> JsValue {
+    if options.is_undefined() { js_sys::Object::new().into() } else { options }
+}
