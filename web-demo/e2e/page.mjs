@@ -48,8 +48,34 @@ export async function shoot(page, name) {
   await page.screenshot({ path: `${screenshots}${name}.png` });
 }
 
-/** Chooses a case and waits until it is played. */
+/** Chooses a case and waits until it is open. */
 export async function choose(page, name) {
   await page.click(`button[data-case="${name}"]`);
+  await opened(page, name);
+}
+
+/** Waits until a document is open and its newest entry is looked at. */
+export async function opened(page, name) {
   await page.waitForSelector(`.badge[data-case="${name}"]`);
+  await page.waitForSelector(".rule[data-outcome=fired]");
+}
+
+/** Opens a file of this computer. */
+export async function openFile(page, name, text) {
+  await page.locator('input[aria-label="file to open"]').setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+}
+
+/** Goes to an entry through the address. */
+export async function goTo(page, name, seq) {
+  await page.evaluate((to) => void (location.hash = to), `#${encodeURIComponent(name)}/${seq}`);
+  await page.locator(".cursor-count strong", { hasText: `#${seq.toLocaleString("en")}` }).waitFor();
+}
+
+/** What axe-core finds wrong with the page as it is, in words. */
+export async function axe(page) {
+  if (!(await page.evaluate(() => "axe" in window))) {
+    await page.addScriptTag({ path: fileURLToPath(import.meta.resolve("axe-core")) });
+  }
+  const found = await page.evaluate(() => window.axe.run());
+  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
 }

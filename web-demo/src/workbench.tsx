@@ -1,125 +1,169 @@
-// The workbench: the one place that holds what is looked at (case, step, entry); everything below shows it.
+// The workbench: the one place that holds what is looked at (document, entry, boundary, suppositions); everything below shows it.
 import { useCallback, useEffect, useMemo, useState } from "react";
 
-import { entriesUpTo, clockAt, stepOf } from "./case/history.ts";
-import type { Played } from "./case/trace.ts";
+import { sourceOfCase, useBundle } from "./document/bundle-cases.ts";
+import { useDecided } from "./document/use-decided.ts";
+import { useDocuments, useSeen, type Open } from "./document/use-document.ts";
+import type { Look, Seen, Supposed } from "./document/messages.ts";
+import { sourceOf, type Files, type Source } from "./document/source.ts";
+import { Alarm } from "./frame/alarm.tsx";
 import { CaseList } from "./frame/case-list.tsx";
+import { CursorBar } from "./frame/cursor-bar.tsx";
 import { DecisionFacts } from "./frame/decision-facts.tsx";
 import { Heading } from "./frame/heading.tsx";
-import { Stepper } from "./frame/stepper.tsx";
-import { useGuest } from "./guest/use-guest.ts";
+import { Keys } from "./frame/keys.tsx";
+import { useArrivals } from "./frame/arrivals.ts";
+import { DiffPane } from "./panes/diff-pane.tsx";
 import { EntriesPane } from "./panes/entries-pane.tsx";
 import { LadderPane } from "./panes/ladder-pane.tsx";
 import { StatePane } from "./panes/state-pane.tsx";
-import { SelectEntry } from "./parts/seq-link.tsx";
+import { TimelinePane } from "./panes/timeline-pane.tsx";
+import { WhyNotPane } from "./panes/why-not-pane.tsx";
 import { onAddress, readAddress, writeAddress } from "./parts/address.ts";
+import { keepOffline } from "./parts/offline.ts";
+import { SelectEntry } from "./parts/seq-link.tsx";
+import { Tabs } from "./parts/tabs.tsx";
 
 /** The page. */
 export function Workbench() {
-  const { cases, broken, played, failed, play } = useGuest();
+  const { cases, broken } = useBundle();
+  const { open, opening, failed, show, fail, cancel, dismiss } = useDocuments();
   const [chosen, setChosen] = useState<string | null>(null);
+
+  const showSource = useCallback(
+    (source: Source) => {
+      setChosen(source.name);
+      show(source);
+    },
+    [show],
+  );
   const choose = useCallback(
     (name: string) => {
-      setChosen(name);
-      play(name);
+      const entry = cases?.find((known) => known.case === name);
+      if (entry !== undefined) {
+        showSource(sourceOfCase(entry));
+      }
     },
-    [play],
+    [cases, showSource],
   );
+  const openFiles = useCallback(
+    (name: string, files: Files) => {
+      try {
+        showSource(sourceOf(name, files));
+      } catch (error) {
+        fail(name, error);
+      }
+    },
+    [showSource, fail],
+  );
+  const arriving = useArrivals(openFiles, fail);
+  const isLoaded = open !== null;
+  useEffect(() => {
+    // By now the worker and the guest are loaded too.
+    if (isLoaded) {
+      keepOffline().catch((error: unknown) => console.info("the page is not kept for offline use:", error));
+    }
+  }, [isLoaded]);
 
   useEffect(() => {
-    const first = cases?.find((line) => line.case === readAddress().case) ?? cases?.[0];
+    const first = cases?.find((entry) => entry.case === readAddress().name) ?? cases?.[0];
     if (first !== undefined) {
       choose(first.case);
     }
   }, [cases, choose]);
-  useEffect(
-    () =>
-      onAddress((address) => {
-        if (address.case !== chosen && cases?.some((known) => known.case === address.case)) {
-          choose(address.case ?? "");
-        }
-      }),
-    [cases, chosen, choose],
-  );
+  useEffect(() => onAddress(({ name }) => name !== null && name !== chosen && choose(name)), [chosen, choose]);
 
-  const line = cases?.find((known) => known.case === played?.case);
   return (
-    <div className="workbench">
-      <CaseList cases={cases} chosen={chosen} choose={choose} played={played} />
-      <main className="main" aria-busy={played?.case !== chosen}>
-        {broken !== null && <Alarm title="The guest cannot run" message={broken} />}
-        {failed !== null && <Alarm title={`${failed.case} cannot be played`} message={failed.message} />}
-        {broken === null && failed === null && played !== null && (
-          <PlayedCase key={played.case} played={played} kind={line?.kind ?? "story"} shows={line?.shows ?? ""} />
-        )}
+    <div className="workbench" data-arriving={arriving}>
+      <CaseList cases={cases} chosen={chosen} choose={choose} openFiles={openFiles} fail={fail} open={open} />
+      <main className="main" aria-busy={opening !== null}>
+        {broken !== null && <Alarm title="The bundled cases cannot be read" message={broken} />}
+        {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}
+        {opening !== null && <Opening name={opening.name} progress={opening.progress} cancel={cancel} />}
+        {open !== null && <OpenDocument key={`${open.name} ${open.head.chain}`} open={open} show={showSource} fail={fail} />}
       </main>
     </div>
   );
 }
 
-function PlayedCase({ played, kind, shows }: { played: Played; kind: "fixture" | "story"; shows: string }) {
-  const { steps } = played;
-  const last = steps.length - 1;
-  const [step, setStep] = useState(() => (readAddress().case === played.case ? Math.min(readAddress().step ?? last, last) : last));
-  const [seq, setSeq] = useState<number | null>(null);
-  const goTo = useCallback((to: number) => setStep(Math.max(0, Math.min(last, to))), [last]);
-  const select = useCallback(
-    (entry: number) => {
-      const wrote = stepOf(steps, entry);
-      if (wrote !== null) {
-        setSeq(entry);
-        setStep((at) => Math.max(at, wrote));
-      }
-    },
-    [steps],
-  );
-
-  useEffect(() => writeAddress({ case: played.case, step }), [played.case, step]);
-  useEffect(() => onAddress((address) => address.case === played.case && address.step !== null && goTo(address.step)), [played.case, goTo]);
-  useArrowKeys(step, goTo);
-
-  const { entries, newFrom } = useMemo(() => entriesUpTo(steps, step), [steps, step]);
-  const now = useMemo(() => clockAt(steps, step), [steps, step]);
-  const at = steps[step];
-  if (at === undefined) {
-    return <Alarm title="The trace is empty" message="the guest played no step: rebuild it with `cargo xtask serve`" />;
+function Opening({ name, progress, cancel }: { name: string; progress: { doing: string; done: number; of: number } | null; cancel: () => void }) {
+  // What is opened at once shows nothing: a flash of progress says less than none.
+  const [late, setLate] = useState(false);
+  useEffect(() => {
+    const timer = setTimeout(() => setLate(true), 250);
+    return () => clearTimeout(timer);
+  }, []);
+  if (!late) {
+    return null;
   }
   return (
-    <SelectEntry value={{ selected: seq, select }}>
-      <Heading name={played.case} kind={kind} shows={shows} explanation={at.explanation} now={now} verdict={played.verdict} goTo={goTo} />
-      <DecisionFacts decision={at.explanation.decision} />
-      <Stepper steps={steps} step={step} goTo={goTo} />
+    <section className="opening" role="status">
+      <span>
+        Opening {name}
+        {progress !== null && `: ${progress.doing} ${progress.done.toLocaleString("en")} of ${progress.of.toLocaleString("en")} entries`}
+      </span>
+      <progress value={progress?.done ?? 0} max={progress?.of ?? 1} aria-label="opening" />
+      <button type="button" className="quiet" onClick={cancel}>
+        Cancel
+      </button>
+    </section>
+  );
+}
+
+function OpenDocument({ open, show, fail }: { open: Open; show: (source: Source) => void; fail: (name: string, error: unknown) => void }) {
+  const [seq, setSeq] = useState(() => Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)));
+  const [mark, setMark] = useState<number | null>(null);
+  const [boundary, setBoundary] = useState<Look["boundary"]>(undefined);
+  const [supposed, setSupposed] = useState<Supposed | undefined>(undefined);
+  const look = useMemo<Look>(() => ({ seq, boundary, supposed }), [seq, boundary, supposed]);
+  const answer = useSeen(open.document, look);
+  const decided = useDecided(open, undefined);
+  const goTo = useCallback((to: number) => setSeq(Math.max(1, Math.min(open.length, to))), [open.length]);
+
+  useEffect(() => writeAddress({ name: open.name, seq }), [open.name, seq]);
+  useEffect(() => onAddress((address) => address.name === open.name && address.seq !== null && goTo(address.seq)), [open.name, goTo]);
+
+  const fork = useCallback(
+    (facts: string[]) => {
+      open.document.fork(seq, facts).then(show, (error: unknown) => fail(open.name, error));
+    },
+    [open, seq, show, fail],
+  );
+  // What was seen last stays beside an error, so that what caused it can be taken back.
+  const [seen, setSeen] = useState<Seen | null>(null);
+  if (answer !== null && "ok" in answer && answer.ok !== seen) {
+    setSeen(answer.ok);
+  }
+  return (
+    <SelectEntry value={{ selected: seq, select: goTo }}>
+      <Heading open={open} seen={seen} seq={seq} goTo={goTo} fail={fail} fork={fork} />
+      {answer !== null && "error" in answer && <Alarm title="This entry cannot be looked at" error={answer.error} />}
+      {seen === null ? <section className="decision" aria-hidden /> : <DecisionFacts decision={seen.explanation.decision} />}
+      <CursorBar open={open} seq={seq} goTo={goTo} mark={mark} setMark={setMark} decided={decided} seen={seen} boundary={boundary} setBoundary={setBoundary} />
+      <TimelinePane open={open} seq={seq} mark={mark} goTo={goTo} decided={decided} />
       <div className="panes">
-        <LadderPane rules={at.explanation.rules} />
-        <StatePane explanation={at.explanation} state={played.states[step] ?? {}} now={now} />
-        <EntriesPane entries={entries} newFrom={newFrom} lines={played.lines} />
+        <Tabs
+          label="Why"
+          tabs={[
+            { name: "Ladder", body: seen && <LadderPane explanation={seen.explanation} supposed={supposed} suppose={setSupposed} /> },
+            { name: "Why not", body: seen && <WhyNotPane open={open} seen={seen} fork={fork} /> },
+          ]}
+        />
+        <Tabs
+          label="What"
+          tabs={[
+            { name: "State", body: seen && <StatePane open={open} seen={seen} /> },
+            { name: "Diff", body: <DiffPane open={open} seq={seq} mark={mark} decided={decided} goTo={goTo} /> },
+          ]}
+        />
+        <EntriesPane open={open} seq={seq} goTo={goTo} />
       </div>
+      <Keys />
     </SelectEntry>
   );
 }
 
-/** Left and right go a step back and on, wherever the focus is, unless what has it needs these keys itself. */
-function useArrowKeys(step: number, goTo: (step: number) => void) {
-  useEffect(() => {
-    const press = (event: KeyboardEvent) => {
-      const by = event.key === "ArrowLeft" ? -1 : event.key === "ArrowRight" ? 1 : 0;
-      const target = event.target instanceof Element ? event.target : null;
-      const taken = event.ctrlKey || event.metaKey || event.altKey || target?.closest("input, [role=tree]") != null;
-      if (by !== 0 && !taken) {
-        event.preventDefault();
-        goTo(step + by);
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, [step, goTo]);
-}
-
-function Alarm({ title, message }: { title: string; message: string }) {
-  return (
-    <section className="alarm" role="alert">
-      <h1>{title}</h1>
-      <p>{message}</p>
-    </section>
-  );
+function addressed(name: string): number | null {
+  const address = readAddress();
+  return address.name === name ? address.seq : null;
 }

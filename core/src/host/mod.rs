@@ -375,6 +375,9 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     /// Where there is no such entry, or the ledger cannot be read, or is damaged before it.
     pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
         self.there_is(seq)?;
+        if seq == self.machine.head().seq {
+            return Ok(Machine::standing(self.machine.options().clone(), self.machine.state().clone()));
+        }
         self.past.at(self.machine.options(), &mut self.ledger, seq)
     }
 

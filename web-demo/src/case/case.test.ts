@@ -1,12 +1,11 @@
-// Tests of what is read out of a played case: the comparison with the native trace, the lines about steps and entries, the clock.
+// Tests of what is read out of a case: the comparison with the native trace, the lines about entries, the clock.
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { readBundle } from "./bundle.ts";
+import { clockTime } from "./clock.ts";
 import { compare } from "./compare.ts";
 import { entrySummary } from "./entry-summary.ts";
-import { clockAt, entriesUpTo, stepOf } from "./history.ts";
-import { outcomeWords, unexpected } from "./step-words.ts";
 import type { Entry, Step, Trace } from "./trace.ts";
 
 const entry = (seq: number, chain = `c${seq}`): Entry => ({ seq, at: "2026-05-27T09:00:00Z", class: "events", record: { kind: "x" }, chain });
@@ -43,13 +42,11 @@ test("the first difference is named by step, part and entry", () => {
   assert.deepEqual(at({ case: "a", steps: trace().steps.slice(0, 1) }), differs(1, "length", null));
 });
 
-test("a step knows its entries, its clock and which step wrote an entry", () => {
-  const { steps } = changed(([, run]) => (run.command = { do: "set_clock", to: "2026-05-27T09:10:00Z" }));
-  assert.deepEqual(entriesUpTo(steps, 0), { entries: steps[0]?.entries, newFrom: 0 });
-  assert.deepEqual(entriesUpTo(steps, 1).entries.map((one) => one.seq), [1, 2, 3]);
-  assert.equal(entriesUpTo(steps, 1).newFrom, 1);
-  assert.deepEqual([clockAt(steps, 0), clockAt(steps, 1)], ["2026-05-27T09:00:00Z", "2026-05-27T09:10:00Z"]);
-  assert.deepEqual([stepOf(steps, 1), stepOf(steps, 3), stepOf(steps, 4)], [0, 1, null]);
+test("an instant is as short as it stays clear", () => {
+  const now = "2026-05-27T09:00:00Z";
+  assert.equal(clockTime("2026-05-27T09:20:00Z", now), "09:20");
+  assert.equal(clockTime("2026-05-27T09:20:05Z", now), "09:20:05");
+  assert.equal(clockTime("2026-05-28T00:00:00Z", now), "2026-05-28 00:00");
 });
 
 test("an entry is told in a line by what its class says", () => {
@@ -60,13 +57,6 @@ test("an entry is told in a line by what its class says", () => {
   assert.equal(line("messages", { id: "m1", kind: "operator_prompt", body: { type: "text", text: "hi" } }), "m1 · operator_prompt · hi");
   assert.equal(line("turns", { run_id: "r1", status: "started", kind: null }), "r1 · started");
   assert.equal(line("a_class_to_come", { id: "z" }), "z");
-});
-
-test("what came of a step says errors as errors", () => {
-  const error = { code: "malformed", message: "no such fact" } as const;
-  assert.deepEqual(outcomeWords({ error }), { words: "malformed: no such fact", failed: true });
-  assert.deepEqual(outcomeWords([]), { words: "already at rest", failed: false });
-  assert.deepEqual(unexpected({ a: 1, b: [2] }, { a: 1, b: [3] }), ["b"]);
 });
 
 test("a bundle that is none is refused with what to do", () => {

@@ -1,8 +1,9 @@
-// The list of cases, with a search.
-import { useDeferredValue, useEffect, useRef, useState, type KeyboardEvent } from "react";
+// What can be opened: files of this computer, and the bundled cases with a search.
+import { useDeferredValue, useEffect, useRef, useState, type ChangeEvent, type KeyboardEvent } from "react";
 
 import type { CaseLine } from "../case/bundle.ts";
-import type { Played } from "../case/trace.ts";
+import { chosen as chosenFiles, type Files } from "../document/source.ts";
+import type { Open } from "../document/use-document.ts";
 
 const GROUPS = [
   { kind: "story", title: "Stories" },
@@ -10,8 +11,15 @@ const GROUPS = [
 ] as const;
 
 /** All cases; the chosen one is marked. Up and down choose the one before and after. */
-export function CaseList(props: { cases: CaseLine[] | null; chosen: string | null; choose: (name: string) => void; played: Played | null }) {
-  const { cases, chosen, choose, played } = props;
+export function CaseList(props: {
+  cases: CaseLine[] | null;
+  chosen: string | null;
+  choose: (name: string) => void;
+  openFiles: (name: string, files: Files) => void;
+  fail: (name: string, error: unknown) => void;
+  open: Open | null;
+}) {
+  const { cases, chosen, choose, open } = props;
   const [search, setSearch] = useState("");
   const found = matching(cases ?? [], useDeferredValue(search));
   const field = useSlashFocus();
@@ -34,7 +42,8 @@ export function CaseList(props: { cases: CaseLine[] | null; chosen: string | nul
   return (
     <nav className="cases" aria-label="cases" onKeyDown={walk}>
       <header className="cases-head">
-        <h1>Wakeful workbench</h1>
+        <h2>Wakeful workbench</h2>
+        <OpenButtons openFiles={props.openFiles} fail={props.fail} />
         <input
           ref={field}
           type="search"
@@ -51,8 +60,37 @@ export function CaseList(props: { cases: CaseLine[] | null; chosen: string | nul
           <CaseGroup key={kind} title={title} lines={found.filter((line) => line.kind === kind)} chosen={chosen} choose={choose} />
         ))}
       </div>
-      <footer className="cases-foot note">{played === null ? "\u00a0" : `played by wasm in ${played.took_ms.toFixed(1)} ms`}</footer>
+      <footer className="cases-foot note">{open === null ? "\u00a0" : `opened in ${open.took_ms.toFixed(0)} ms, nothing leaves this page`}</footer>
     </nav>
+  );
+}
+
+/** Two ways to choose; dropping and pasting work anywhere on the page. */
+function OpenButtons({ openFiles, fail }: { openFiles: (name: string, files: Files) => void; fail: (name: string, error: unknown) => void }) {
+  const file = useRef<HTMLInputElement>(null);
+  const folder = useRef<HTMLInputElement>(null);
+  const picked = (event: ChangeEvent<HTMLInputElement>) => {
+    // A copy, since the field's own list is empty again as soon as it may be used anew.
+    const list = [...(event.target.files ?? [])];
+    if (list.length > 0) {
+      chosenFiles(list).then(
+        ({ name, files }) => openFiles(name, files),
+        (error: unknown) => fail("what was chosen", error),
+      );
+    }
+    event.target.value = "";
+  };
+  return (
+    <div className="open-buttons">
+      <button type="button" className="quiet" title="A ledger (jsonl) or a fixture (zip); files can also be dropped or pasted" onClick={() => file.current?.click()}>
+        Open file
+      </button>
+      <button type="button" className="quiet" title="A fixture folder or a runtime's data folder" onClick={() => folder.current?.click()}>
+        Open folder
+      </button>
+      <input ref={file} type="file" hidden aria-label="file to open" onChange={picked} />
+      <input ref={folder} type="file" hidden aria-label="folder to open" {...{ webkitdirectory: "" }} onChange={picked} />
+    </div>
   );
 }
 

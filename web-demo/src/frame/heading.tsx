@@ -1,69 +1,109 @@
-// The top of the page: which case this is, the sentence, and whether the guest did what the native core did.
-import { useContext } from "react";
-import type { Explanation } from "@package/payloads.js";
+// The top of the page: what is open, the sentence that says what the agent does and why, and whether the native core has the same history.
+import { zipSync } from "fflate";
+import { DropdownMenu } from "radix-ui";
 
-import { sentence } from "../case/sentence.ts";
-import type { Verdict } from "../case/trace.ts";
-import { SelectEntry } from "../parts/seq-link.tsx";
+import { dateAndTime } from "../case/clock.ts";
+import type { Seen } from "../document/messages.ts";
+import { filesOf } from "../document/source.ts";
+import type { Open } from "../document/use-document.ts";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
 
-/** The heading of a played case. */
+/** The heading of an open document. */
 export function Heading(props: {
-  name: string;
-  kind: "fixture" | "story";
-  shows: string;
-  explanation: Explanation;
-  now: string;
-  verdict: Verdict;
-  goTo: (step: number) => void;
+  open: Open;
+  seen: Seen | null;
+  seq: number;
+  goTo: (seq: number) => void;
+  fail: (name: string, error: unknown) => void;
+  fork: (facts: string[]) => void;
 }) {
+  const { open, seen, seq } = props;
   return (
     <header className="heading">
       <div className="heading-case">
-        <span className="kind">{props.kind}</span>
-        <span className="name">{props.name}</span>
-        <span className="clock">clock {dateAndTime(props.now)} UTC</span>
-        <VerdictBadge name={props.name} verdict={props.verdict} goTo={props.goTo} />
+        <span className={`kind kind-${open.kind}`}>{open.kind}</span>
+        <span className="name">{open.name}</span>
+        <span className="clock">{open.rows[seq - 1] !== undefined && `${dateAndTime(open.rows[seq - 1]?.at ?? "")} UTC`}</span>
+        <VerdictBadge open={open} goTo={props.goTo} />
+        <Export open={open} seq={seq} fail={props.fail} />
+        <button type="button" className="quiet" title="Copy the entries up to here into a fork that can be changed" onClick={() => props.fork([])}>
+          Fork here
+        </button>
         <ThemeSwitch />
       </div>
-      <h1 className="sentence">{sentence(props.explanation, props.now)}</h1>
-      <p className="shows" title={props.shows}>
-        {props.shows}
+      <h1 className="sentence" aria-live="polite" title={seen?.explanation.sentence}>
+        {seen === null ? "\u00a0" : <Said sentence={seen.explanation.sentence} />}
+      </h1>
+      <p className="shows" title={open.shows}>
+        {open.shows}
       </p>
     </header>
   );
 }
 
-function VerdictBadge({ name, verdict, goTo }: { name: string; verdict: Verdict; goTo: (step: number) => void }) {
-  const { select } = useContext(SelectEntry);
+/** The core's sentence; it has names between backticks. */
+function Said({ sentence }: { sentence: string }) {
+  return sentence.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
+}
+
+function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void }) {
+  const { verdict, name } = open;
   if (verdict.native === "none") {
     return (
-      <span className="badge badge-none" data-case={name} data-verdict="none">
-        no native trace
+      <span className="badge badge-none" data-case={name} data-verdict="none" title="only bundled cases come with the native core's trace">
+        verified, {open.head.chain.slice(0, 8)}
       </span>
     );
   }
   if (verdict.native === "equal") {
     return (
       <span className="badge badge-good" data-case={name} data-verdict="equal" title={`the whole history is ${verdict.chain}`}>
-        head equals native <code>{verdict.chain.slice(0, 8)}</code>
+        ✓ head equals native <code>{verdict.chain.slice(0, 8)}</code>
       </span>
     );
   }
   const where = verdict.entry === null ? verdict.part : `entry ${verdict.entry}`;
-  const show = () => {
-    goTo(verdict.step);
-    if (verdict.entry !== null) {
-      select(verdict.entry);
-    }
-  };
   return (
-    <button type="button" className="badge badge-bad" data-case={name} data-verdict="differs" onClick={show}>
-      differs from native at step {verdict.step + 1}, {where}
+    <button type="button" className="badge badge-bad" data-case={name} data-verdict="differs" onClick={() => verdict.entry !== null && goTo(verdict.entry)}>
+      ✗ differs from native at step {verdict.step + 1}, {where}
     </button>
   );
 }
 
-function dateAndTime(instant: string): string {
-  return instant.replace("T", " ").replace("Z", "");
+function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: string, error: unknown) => void }) {
+  const failed = (error: unknown) => fail(open.name, error);
+  const folder = async (upTo: number) => {
+    const answer = await open.document.folder(upTo);
+    if ("error" in answer) {
+      throw new Error(answer.error.message);
+    }
+    save(`${fileName(open.name)}.zip`, zipSync(filesOf(answer.ok)), "application/zip");
+  };
+  const ledger = async () => save(`${fileName(open.name)}.jsonl`, new TextEncoder().encode(await open.document.text()), "application/x-ndjson");
+  return (
+    <DropdownMenu.Root modal={false}>
+      <DropdownMenu.Trigger className="quiet">Export ▾</DropdownMenu.Trigger>
+      <DropdownMenu.Portal>
+        <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
+          <DropdownMenu.Item className="menu-item" onSelect={() => void folder(seq).catch(failed)}>
+            Fixture folder up to #{seq}, with expected.json (zip)
+          </DropdownMenu.Item>
+          <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
+            Ledger, as it is (jsonl)
+          </DropdownMenu.Item>
+        </DropdownMenu.Content>
+      </DropdownMenu.Portal>
+    </DropdownMenu.Root>
+  );
+}
+
+function save(name: string, bytes: Uint8Array, type: string) {
+  const address = URL.createObjectURL(new Blob([bytes as BlobPart], { type }));
+  const link = Object.assign(document.createElement("a"), { href: address, download: name });
+  link.click();
+  URL.revokeObjectURL(address);
+}
+
+function fileName(name: string): string {
+  return name.replace(/\.[a-z]+$/i, "").replaceAll(/[^\w.-]+/g, "-");
 }

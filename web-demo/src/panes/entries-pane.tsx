@@ -1,74 +1,101 @@
-// The entries up to the step: a list that renders only what is seen, and the selected entry below it.
+// The entries: a list that renders only what is seen, with a search; the entry at the cursor below it.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useContext, useEffect, useRef, useState, type KeyboardEvent } from "react";
+import { useDeferredValue, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
 
-import { entrySummary } from "../case/entry-summary.ts";
 import type { Entry } from "../case/trace.ts";
+import type { Row } from "../document/rows.ts";
+import type { Open } from "../document/use-document.ts";
+import { isTyping } from "../frame/keys.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
-import { SelectEntry } from "../parts/seq-link.tsx";
 
 const ROW_PX = 24;
 
-/** Entries, oldest first; those that the step wrote are marked. `lines` are all entries as the ledger keeps them, by position. */
-export function EntriesPane({ entries, newFrom, lines }: { entries: Entry[]; newFrom: number; lines: string[] }) {
-  const { selected, select } = useContext(SelectEntry);
+/** Entries, oldest first; what lies after the cursor is in the future and drawn so. */
+export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo: (seq: number) => void }) {
+  const [search, setSearch] = useState("");
+  const wanted = useDeferredValue(search);
+  const found = useMemo(() => matching(open.rows, wanted), [open.rows, wanted]);
   const body = useRef<HTMLDivElement>(null);
-  const rows = useVirtualizer({ count: entries.length, getScrollElement: () => body.current, estimateSize: () => ROW_PX, overscan: 12 });
-  const at = entries.findIndex((entry) => entry.seq === selected);
-  const shown = entries[at];
+  const field = useRef<HTMLInputElement>(null);
+  const rows = useVirtualizer({ count: found.length, getScrollElement: () => body.current, estimateSize: () => ROW_PX, overscan: 12 });
+  const at = indexAt(found, seq);
 
-  // The selected entry comes into view; without one, the newest does.
-  const wanted = at === -1 ? entries.length - 1 : at;
+  // The entry at the cursor comes into view, and stays there when the pane gets another height.
+  const height = rows.scrollRect?.height;
   useEffect(() => {
-    if (wanted >= 0) {
-      rows.scrollToIndex(wanted, { align: "auto" });
+    if (at >= 0) {
+      rows.scrollToIndex(at, { align: "auto" });
     }
-  }, [rows, wanted]);
+  }, [rows, at, height]);
+  useEffect(() => {
+    const press = (event: globalThis.KeyboardEvent) => {
+      if (event.key === "f" && !isTyping(event)) {
+        event.preventDefault();
+        field.current?.focus();
+      }
+    };
+    window.addEventListener("keydown", press);
+    return () => window.removeEventListener("keydown", press);
+  }, []);
 
   const walk = (event: KeyboardEvent) => {
-    const to = destination(event.key, at, entries.length);
-    const entry = to === null ? undefined : entries[to];
-    if (entry !== undefined) {
+    const to = destination(event.key, at, found.length);
+    const row = to === null ? undefined : found[to];
+    if (row !== undefined) {
       event.preventDefault();
-      select(entry.seq);
+      event.stopPropagation();
+      goTo(row.seq);
     }
   };
-
-  const added = entries.length - newFrom;
+  const note = (
+    <>
+      <input
+        ref={field}
+        type="search"
+        placeholder="Search entries ( f )"
+        aria-label="search entries"
+        value={search}
+        onChange={(event) => setSearch(event.target.value)}
+      />
+      <span className="note">
+        {wanted === "" ? `${open.length.toLocaleString("en")} entries` : `${found.length.toLocaleString("en")} of ${open.length.toLocaleString("en")}`}
+      </span>
+    </>
+  );
   return (
     <div className="entries">
-      <Pane title="Entries" note={`${entries.length}${added > 0 ? `, ${added} from this step` : ", none from this step"}`} body={body}>
+      <Pane title="Entries" note={note} body={body}>
         <div
           className="entry-rows"
           role="listbox"
           aria-label="entries"
           tabIndex={0}
-          aria-activedescendant={shown === undefined ? undefined : `entry-${shown.seq}`}
+          aria-activedescendant={found[at]?.seq === seq ? `entry-${seq}` : undefined}
           style={{ height: rows.getTotalSize() }}
           onKeyDown={walk}
         >
           {rows.getVirtualItems().map(({ index, start }) => {
-            const entry = entries[index];
+            const row = found[index];
             return (
-              entry && (
+              row && (
                 <div
-                  key={entry.seq}
-                  id={`entry-${entry.seq}`}
+                  key={row.seq}
+                  id={`entry-${row.seq}`}
                   className="entry-row"
                   role="option"
-                  aria-selected={index === at}
-                  aria-setsize={entries.length}
+                  aria-selected={row.seq === seq}
+                  aria-setsize={found.length}
                   aria-posinset={index + 1}
-                  data-new={index >= newFrom}
+                  data-future={row.seq > seq}
                   style={{ transform: `translateY(${start}px)` }}
-                  onClick={() => select(entry.seq)}
+                  onClick={() => goTo(row.seq)}
                 >
-                  <span className="entry-seq">{entry.seq}</span>
-                  <span className="entry-at">{entry.at.slice(11, 19)}</span>
-                  <span className="entry-class">{entry.class}</span>
-                  <span className="entry-summary" title={entrySummary(entry)}>
-                    {entrySummary(entry)}
+                  <span className="entry-seq">{row.seq}</span>
+                  <span className="entry-at">{row.at.slice(11, 19)}</span>
+                  <span className="entry-class">{row.class}</span>
+                  <span className="entry-summary" title={row.says}>
+                    {row.says}
                   </span>
                 </div>
               )
@@ -76,15 +103,32 @@ export function EntriesPane({ entries, newFrom, lines }: { entries: Entry[]; new
           })}
         </div>
       </Pane>
-      <section className="detail" aria-label="selected entry">
-        {shown === undefined ? (
-          <p className="note pad">Select an entry to see its record.</p>
-        ) : (
-          <EntryDetail key={shown.seq} entry={shown} line={lines[shown.seq - 1] ?? ""} />
-        )}
+      <section className="detail" aria-label="entry at the cursor">
+        <EntryDetail open={open} seq={seq} />
       </section>
     </div>
   );
+}
+
+/** The rows that have all words. */
+function matching(rows: readonly Row[], search: string): readonly Row[] {
+  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
+  return words.length === 0
+    ? rows
+    : rows.filter((row) => {
+        const text = `#${row.seq} ${row.class} ${row.says} ${row.at}`.toLowerCase();
+        return words.every((word) => text.includes(word));
+      });
+}
+
+/** The place of an entry among those found, or of the last before it. */
+function indexAt(rows: readonly Row[], seq: number): number {
+  let [low, high] = [0, rows.length];
+  while (low < high) {
+    const middle = (low + high) >> 1;
+    [low, high] = (rows[middle]?.seq ?? 0) <= seq ? [middle + 1, high] : [low, middle];
+  }
+  return low - 1;
 }
 
 /** Where a key leads from a position; without one, to an end. */
@@ -98,8 +142,21 @@ function destination(key: string, at: number, count: number): number | null {
   return key === "Home" ? 0 : key === "End" ? count - 1 : null;
 }
 
-function EntryDetail({ entry, line }: { entry: Entry; line: string }) {
+function EntryDetail({ open, seq }: { open: Open; seq: number }) {
+  const [line, setLine] = useState("");
   const [copied, setCopied] = useState<"no" | "yes" | "refused">("no");
+  useEffect(() => {
+    let alive = true;
+    setCopied("no");
+    void open.document.line(seq).then((stored) => alive && setLine(stored));
+    return () => {
+      alive = false;
+    };
+  }, [open, seq]);
+  if (line === "") {
+    return null;
+  }
+  const entry = JSON.parse(line) as Entry;
   const copy = () => {
     navigator.clipboard.writeText(line).then(
       () => setCopied("yes"),
@@ -119,7 +176,7 @@ function EntryDetail({ entry, line }: { entry: Entry; line: string }) {
           {{ no: "Copy line", yes: "Copied", refused: "Not allowed" }[copied]}
         </button>
       </header>
-      <div className="pane-body">
+      <div className="pane-body" tabIndex={0} role="group" aria-label="record">
         <JsonTree value={entry.record} depth={4} label={`record of entry ${entry.seq}`} />
       </div>
     </>

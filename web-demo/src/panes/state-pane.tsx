@@ -1,19 +1,31 @@
-// The state: closure, posture, obligations, next wake, projection, and the raw state as a tree.
-import { useState, type ReactNode } from "react";
-import type { Explanation } from "@package/payloads.js";
-import type { State } from "@guest/wakeful_web.js";
+// The state: closure, posture, obligations, diagnostics, projection, and the raw state as a tree.
+import { useEffect, useState, type ReactNode } from "react";
 
-import { clockTime } from "../case/sentence.ts";
+import type { Json } from "@guest/wakeful_web.js";
+import { clockTime } from "../case/clock.ts";
+import type { Answer, Seen } from "../document/messages.ts";
+import type { Open } from "../document/use-document.ts";
+import { Alarm } from "../frame/alarm.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
 /** What the facts add up to. */
-export function StatePane({ explanation, state, now }: { explanation: Explanation; state: State; now: string }) {
-  const { closure, posture, projection, obligations, head, status } = explanation;
+export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
+  const { closure, posture, projection, obligations, diagnostics, head, status, next_wake } = seen.explanation;
+  const now = open.rows[seen.look.seq - 1]?.at ?? "1970-01-01T00:00:00Z";
   const signal = closure.work_signal;
   return (
-    <Pane title="State" note={<span title={head.chain}>head #{head.seq}</span>}>
+    <Pane title="State" note={<span className="note" title={head.chain}>head #{head.seq}</span>}>
+      {diagnostics.length > 0 && (
+        <Group title="Diagnostics">
+          {diagnostics.map((found) => (
+            <div key={found.message} className={`diagnostic diagnostic-${found.severity}`}>
+              <strong>{found.severity}</strong> {found.message}
+            </div>
+          ))}
+        </Group>
+      )}
       <Group title="Closure">
         <Row name="outcome" value={closure.outcome} />
         <Row name="waits for" value={closure.waiting_reason} />
@@ -26,7 +38,7 @@ export function StatePane({ explanation, state, now }: { explanation: Explanatio
         <Row name="because" value={posture.reason} prose />
       </Group>
       <Group title="Obligations">
-        <Row name="next wake" value={explanation.next_wake == null ? null : clockTime(explanation.next_wake, now)} />
+        <Row name="next wake" value={next_wake == null ? null : clockTime(next_wake, now)} />
         {obligations.length === 0 && <Row name="owed" value={null} />}
         {obligations.map((owed) => (
           <Row key={`${owed.kind} ${owed.id}`} name={words(owed.kind)} value={owed.id}>
@@ -40,17 +52,29 @@ export function StatePane({ explanation, state, now }: { explanation: Explanatio
           <Row key={name} name={words(name)} value={scalar(value)} />
         ))}
       </Group>
-      <RawState state={state} />
+      <RawState open={open} seq={seen.look.seq} />
     </Pane>
   );
 }
 
-function RawState({ state }: { state: State }) {
-  const [open, setOpen] = useState(false);
+/** The whole state, fetched only while it is looked at. */
+function RawState({ open, seq }: { open: Open; seq: number }) {
+  const [shown, setShown] = useState(false);
+  const [state, setState] = useState<Answer<Json> | null>(null);
+  useEffect(() => {
+    let alive = true;
+    if (shown) {
+      void open.document.state(seq).then((answer) => alive && setState(answer));
+    }
+    return () => {
+      alive = false;
+    };
+  }, [open, seq, shown]);
   return (
-    <details className="raw" open={open} onToggle={(event) => setOpen(event.currentTarget.open)}>
+    <details className="raw" open={shown} onToggle={(event) => setShown(event.currentTarget.open)}>
       <summary>Raw state</summary>
-      {open && <JsonTree value={state} depth={1} label="raw state" />}
+      {shown && state !== null && "ok" in state && <JsonTree value={Object(state.ok) as object} depth={1} label="raw state" />}
+      {shown && state !== null && "error" in state && <Alarm title="The state cannot be read" error={state.error} />}
     </details>
   );
 }

@@ -1,21 +1,21 @@
-// The page's address names what is looked at, as `#case/step`, so that it can be sent to somebody and survives a reload.
+// The page's address names what is looked at, as `#document/entry`, so that it can be sent to somebody and survives a reload.
 
 /** What the address names. */
 export interface Address {
-  case: string | null;
-  step: number | null;
+  name: string | null;
+  seq: number | null;
 }
 
 /** Reads the address. */
 export function readAddress(): Address {
-  const [name = "", step = ""] = location.hash.slice(1).split("/").map(decoded);
-  const number = /^\d+$/.test(step) ? Number(step) - 1 : null;
-  return { case: name === "" ? null : name, step: number !== null && number >= 0 ? number : null };
+  const [name = "", seq = ""] = location.hash.slice(1).split("/").map(decoded);
+  const number = /^\d+$/.test(seq) ? Number(seq) : null;
+  return { name: name === "" ? null : name, seq: number !== null && number >= 1 ? number : null };
 }
 
-/** Writes the address, without a new place in the history for every step. */
-export function writeAddress(address: { case: string; step: number }) {
-  history.replaceState(null, "", `#${encodeURIComponent(address.case)}/${address.step + 1}`);
+/** Writes the address, without a new place in the history for every entry. */
+export function writeAddress(address: { name: string; seq: number }) {
+  history.replaceState(null, "", `#${encodeURIComponent(address.name)}/${address.seq}`);
 }
 
 /** Calls back when somebody else writes the address: a link that is followed or pasted, not `writeAddress`. Gives the end of it. */

@@ -14,8 +14,8 @@ export function ThemeSwitch() {
     setTheme(next);
   };
   return (
-    <button type="button" className="quiet" aria-label="dark theme" aria-pressed={theme === "dark"} onClick={change}>
-      {theme === "dark" ? "Light" : "Dark"}
+    <button type="button" className="quiet" aria-pressed={theme === "dark"} onClick={change}>
+      Dark theme
     </button>
   );
 }

@@ -205,7 +205,7 @@ pub(super) const STAGES: [Stage; 28] = [
         work: Work::Tests(|ground| {
             web_demo::bundle(ground.paths)?;
             web_demo::script(ground.paths, "build").build()?;
-            Ok(with_browser(ground, web_demo::script(ground.paths, "e2e")))
+            Ok(with_browser(ground, web_demo::script(ground.paths, "e2e").env("WAKEFUL", ground.paths.wakeful())))
         }),
     },
 ];

@@ -1,0 +1,223 @@
+// Journeys through the workbench, each from a question to its answer, with what it took.
+import assert from "node:assert/strict";
+import { execFileSync } from "node:child_process";
+import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { after, before, test } from "node:test";
+
+import { unzipSync } from "fflate";
+
+import { largeLedger } from "./large.mjs";
+import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from "./page.mjs";
+
+const LARGE = 100_000;
+const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
+let workbench;
+
+before(async () => {
+  if (!process.env.WAKEFUL) {
+    throw new Error("set WAKEFUL to the program of the native host, as `cargo xtask test` does");
+  }
+  workbench = await openWorkbench();
+});
+after(() => workbench?.close());
+
+const text = (page, selector) => page.locator(selector).innerText();
+const median = (numbers) => numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
+
+/** A journey in a page of its own, held to a clean console. */
+async function journey(use) {
+  const { page, troubles, close } = await newPage(workbench.browser);
+  try {
+    await page.goto(workbench.url);
+    await page.waitForSelector(".badge");
+    await use(page);
+    assert.deepEqual(troubles, []);
+  } finally {
+    await close();
+  }
+}
+
+test("from a stuck agent to its cause", () =>
+  journey(async (page) => {
+    const stuck = bundle.cases.find(({ trace }) => trace.steps.at(-1).explanation.decision.decision === "WaitForTask");
+    assert.ok(stuck, "a case waits for a task");
+    const ledger = stuck.trace.steps.flatMap((step) => step.entries).map((entry) => `${JSON.stringify(entry)}\n`).join("");
+    await openFile(page, "stuck.jsonl", ledger);
+    await opened(page, "stuck.jsonl");
+    const sentence = await text(page, ".sentence");
+    const [, task] = sentence.match(/result of task (\S+)\./) ?? assert.fail(`${sentence} names no task`);
+    await page.locator(".chip-because .seq-link").first().click();
+    await page.waitForFunction((id) => document.querySelector(".detail .json")?.textContent?.includes(id), task);
+    await shoot(page, "journey-stuck");
+  }));
+
+test("a bad file says what and where, and what was open stays open", () =>
+  journey(async (page) => {
+    await choose(page, "heartbeat");
+    const sentence = await text(page, ".sentence");
+    const entries = bundle.cases.find((known) => known.case === "heartbeat").trace.steps.flatMap((step) => step.entries);
+    const lines = entries.map((entry) => JSON.stringify(entry));
+    const alarm = page.getByRole("alert");
+    for (const [name, file, says] of [
+      ["torn.jsonl", `${lines.slice(0, 3).join("\n")}\n${lines[3].slice(0, 40)}`, /entry 4|line/],
+      ["changed.jsonl", lines.map((line, at) => (at === 4 ? line.replace("09:", "10:") : line)).join("\n"), /entry 5/],
+      ["gap.jsonl", lines.filter((_, at) => at !== 4).join("\n"), /entry/],
+      ["empty.jsonl", "", /./],
+      ["picture.png", "\u0089PNG", /./],
+    ]) {
+      await openFile(page, name, file);
+      await alarm.getByText(`${name} cannot be opened`).waitFor();
+      assert.match(await alarm.innerText(), says, name);
+      assert.equal(await text(page, ".sentence"), sentence, "what was open stays open");
+    }
+    const fixture = bundle.cases.find((known) => known.kind === "fixture");
+    const [path] = Object.keys(fixture.files).filter((file) => file.endsWith(".jsonl") && fixture.files[file].trim() !== "");
+    const files = { ...fixture.files, [path]: `{"id": 1}\n${fixture.files[path]}` };
+    await page.evaluate((sent) => window.postMessage({ wakeful: { name: "bad folder", files: sent } }, "*"), files);
+    await alarm.getByText("bad folder cannot be opened").waitFor();
+    const said = await alarm.innerText();
+    assert.ok(said.includes(path) && /line 1/.test(said) && /column \d+/.test(said), said);
+    await shoot(page, "journey-bad-file");
+    await page.getByRole("button", { name: "Dismiss" }).click();
+    await alarm.waitFor({ state: "detached" });
+  }));
+
+test(`time travel on ${LARGE} entries`, async () => {
+  const lines = await largeLedger(LARGE);
+  await journey(async (page) => {
+    const name = "large.jsonl";
+    const buffer = lines.map((line) => `${line}\n`).join("");
+    // A buffer of this size is too much for one message of the browser's protocol; a file is not.
+    const folder = await mkdtemp(join(tmpdir(), "wakeful-"));
+    await writeFile(join(folder, name), buffer);
+    const began = performance.now();
+    await page.locator('input[aria-label="file to open"]').setInputFiles(join(folder, name));
+    await page.getByRole("button", { name: "Cancel", exact: true }).waitFor();
+    await opened(page, name);
+    const took = performance.now() - began;
+    await page.waitForFunction(() => document.querySelector(".timeline-note") === null, undefined, { timeout: 120_000 });
+    const decided = performance.now() - began;
+    await goTo(page, name, 50_000);
+    await page.locator(".pane-state .pane-head", { hasText: "head #50000" }).waitFor({ timeout: 60_000 });
+    const steps = [];
+    for (let step = 0; step < 40; step += 1) {
+      steps.push(
+        await page.evaluate(
+          () =>
+            new Promise((done) => {
+              const pane = document.querySelector(".pane-state .pane-head");
+              const started = performance.now();
+              const seen = new MutationObserver(() => {
+                seen.disconnect();
+                done(performance.now() - started);
+              });
+              seen.observe(pane, { subtree: true, childList: true, characterData: true });
+              document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+            }),
+        ),
+      );
+    }
+    await page.keyboard.press("+");
+    await shoot(page, "journey-time-travel");
+    const memory = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
+    console.log(
+      `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), page heap ${Math.round(memory / 1e6)} MB`,
+    );
+    assert.ok(median(steps) < 50, `a step takes ${median(steps)} ms`);
+  });
+});
+
+test("from why not, to a fork, to a fixture that the native core replays", () =>
+  journey(async (page) => {
+    const asleep = bundle.cases.find(({ trace }) => trace.steps.at(-1).explanation.decision.decision === "Sleep");
+    await choose(page, asleep.case);
+    await page.getByRole("tab", { name: "Why not" }).click();
+    await page.getByLabel("why does it not").selectOption("StartModelTurn");
+    await page.getByRole("button", { name: "Try it in a fork, way 1" }).click();
+    await page.locator(".kind-fork").waitFor();
+    await page.locator(".decision .strong", { hasText: "StartModelTurn" }).waitFor();
+    const head = await text(page, ".badge");
+    await shoot(page, "journey-fork");
+    await page.getByRole("button", { name: "Export" }).click();
+    const download = page.waitForEvent("download");
+    await page.getByRole("menuitem", { name: /Fixture folder/ }).click();
+    const archive = unzipSync(new Uint8Array(await readFile(await (await download).path())));
+    const folder = await mkdtemp(join(tmpdir(), "wakeful-"));
+    for (const [path, bytes] of Object.entries(archive)) {
+      await mkdir(dirname(join(folder, path)), { recursive: true });
+      await writeFile(join(folder, path), bytes);
+    }
+    assert.ok("expected.json" in archive);
+    execFileSync(process.env.WAKEFUL, ["replay", folder], { stdio: "pipe" });
+    await page.getByRole("button", { name: "Export" }).click();
+    const second = page.waitForEvent("download");
+    await page.getByRole("menuitem", { name: /Ledger/ }).click();
+    const ledger = await readFile(await (await second).path(), "utf8");
+    await openFile(page, "again.jsonl", ledger);
+    await opened(page, "again.jsonl");
+    assert.equal(await text(page, ".badge"), head, "export and import keep the head");
+  }));
+
+test("by keyboard alone: a case, its past, another edition", () =>
+  journey(async (page) => {
+    const focused = () =>
+      page.evaluate(() => {
+        const has = document.activeElement;
+        return has?.getAttribute("aria-label") ?? has?.labels?.[0]?.textContent ?? has?.textContent ?? "";
+      });
+    const tabTo = async (wanted) => {
+      for (let presses = 0; presses < 80; presses += 1) {
+        if ((await focused()).startsWith(wanted)) {
+          return;
+        }
+        await page.keyboard.press("Tab");
+      }
+      assert.fail(`the key Tab does not reach \`${wanted}\``);
+    };
+    await page.keyboard.press("/");
+    await page.keyboard.type("heartbeat");
+    await page.waitForFunction(() => document.querySelectorAll("button.case").length === 1);
+    await page.keyboard.press("ArrowDown");
+    await opened(page, "heartbeat");
+    await tabTo("entry back");
+    await page.keyboard.press("Enter");
+    await page.keyboard.press("Shift+ArrowLeft");
+    await tabTo("Ladder");
+    await page.keyboard.press("ArrowRight");
+    await page.locator(".pane-why-not").waitFor();
+    const outlined = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    assert.equal(outlined, "solid", "the focus is seen");
+    await tabTo("why does it not");
+    await shoot(page, "journey-keyboard");
+  }));
+
+test("the first decision is there soon, and the page is light", async () => {
+  const { page, close } = await newPage(workbench.browser);
+  try {
+    const began = performance.now();
+    await page.goto(workbench.url);
+    await page.waitForSelector(".rule[data-outcome=fired]");
+    const took = performance.now() - began;
+    const scripts = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => /\.js$/.test(name)));
+    console.log(`first decision ${Math.round(took)} ms after navigation; ${scripts.length} scripts of the page`);
+    assert.ok(took < 1_500, `${took} ms`);
+  } finally {
+    await close();
+  }
+});
+
+test("after it has loaded, the page works without a network", async () => {
+  const { page, close } = await newPage(workbench.browser);
+  try {
+    await page.goto(workbench.url);
+    await page.waitForFunction(() => document.documentElement.dataset.offline === "kept");
+    await page.context().setOffline(true);
+    await page.reload();
+    await opened(page, "heartbeat");
+    assert.equal(await page.locator(".badge").getAttribute("data-verdict"), "equal");
+  } finally {
+    await close();
+  }
+});

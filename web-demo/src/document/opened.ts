@@ -1,0 +1,194 @@
+// An open ledger: lines in memory, verified and folded by the guest, and asked about any entry. Nothing is decided here.
+import type { Scheduler } from "@guest/wakeful_web.js";
+import type * as Guest from "@guest/wakeful_web.js";
+import type { ErrorReport, Head } from "@package/payloads.js";
+import { trace } from "@shell/play.mjs";
+
+import { compare } from "../case/compare.ts";
+import type { Trace, Verdict } from "../case/trace.ts";
+import type { Answer, Document, Look, Opened, Progress } from "./messages.ts";
+import { rowOf, type Row } from "./rows.ts";
+import type { Source } from "./source.ts";
+
+/** How many rows are said at once. */
+const PART = 4_000;
+
+/** The largest ledger that a tab is given: what is more needs several times as much memory as a page gets. */
+export const MOST_BYTES = 400_000_000;
+
+/** Makes the document of a worker, given the initialised guest. */
+export function document(guest: Promise<typeof Guest>): Document {
+  let lines: string[] = [];
+  let scheduler: Scheduler | undefined;
+  let name = "";
+  const folded = () => {
+    if (scheduler === undefined) {
+      throw new Error("nothing is open");
+    }
+    return scheduler;
+  };
+  return {
+    async open(source, progress, indexed) {
+      return answer(async () => {
+        const loaded = await guest;
+        const began = performance.now();
+        const read = linesOf(loaded, source);
+        ({ lines, name } = { lines: read.lines, name: source.name });
+        scheduler = observer(loaded, lines, progress);
+        propose(scheduler, source);
+        const head = scheduler.head();
+        const opened = { ...about(source), agentId: read.agentId, length: head.seq, head, verdict: read.verdict };
+        index(lines, progress, indexed);
+        return { ...opened, took_ms: performance.now() - began } satisfies Opened;
+      });
+    },
+    async see(look) {
+      return answer(() => seen(folded(), look));
+    },
+    async state(seq) {
+      return answer(() => folded().stateAt(seq));
+    },
+    async line(seq) {
+      return lines[seq - 1] ?? "";
+    },
+    async whyNot(seq, boundary, decision) {
+      return answer(() => folded().whyNotAt(boundary, decision, seq));
+    },
+    async decided(from, to, edition) {
+      return answer(() => folded().decisionsIn(from, to, edition === undefined ? {} : { edition }));
+    },
+    async fork(seq, facts) {
+      return { kind: "fork", name: `${name} from #${seq}`, shows: `a fork of ${name} after entry ${seq}`, of: name, after: seq, lines: lines.slice(0, seq), facts };
+    },
+    async folder(seq) {
+      return answer(() => folded().exportFolder(seq));
+    },
+    async text() {
+      return lines.map((line) => `${line}\n`).join("");
+    },
+  };
+}
+
+function about({ name, kind, shows }: Source) {
+  return { name, kind, shows };
+}
+
+function seen(scheduler: Scheduler, look: Look) {
+  const { boundary, supposed } = look;
+  const view = scheduler.viewAt(look.seq, { ...(boundary === undefined ? {} : { boundary }), ...supposed });
+  return { look, boundary: view.boundary, explanation: view.explanation, summary: view.summary };
+}
+
+/** The lines of a source, the agent that they are of, and how they compare with the native core's. */
+function linesOf(guest: typeof Guest, source: Source): { lines: string[]; agentId: string; verdict: Verdict } {
+  const none: Verdict = { native: "none" };
+  switch (source.kind) {
+    case "ledger": {
+      if (source.text.length > MOST_BYTES) {
+        throw new Error(
+          `this ledger has ${Math.round(source.text.length / 1e6)} MB; a tab opens up to ${MOST_BYTES / 1e6} MB. Cut a part with \`wakeful export\`, or ask the command line: \`wakeful why\``,
+        );
+      }
+      const lines = source.text.split("\n").filter((line) => line.trim() !== "");
+      if (lines.length === 0) {
+        throw new Error("this file has no entries; a ledger has one on each line, as `wakeful export` and the workbench write it");
+      }
+      return { lines, agentId: agentOf(lines), verdict: none };
+    }
+    case "fork":
+    case "live":
+      return { lines: [...source.lines], agentId: agentOf(source.lines), verdict: none };
+    case "fixture":
+    case "story": {
+      const lines: string[] = [];
+      const job = source.kind === "story" ? { case: source.name, story: source.story } : { case: source.name, files: source.files };
+      const played = JSON.parse(trace(guest, job, (_, added) => lines.push(...added))) as Trace;
+      const failed = played.steps[0]?.outcome;
+      if (lines.length <= 1 && failed !== null && failed !== undefined && "error" in failed) {
+        throw new Refused(failed.error);
+      }
+      return { lines, agentId: agentOf(lines), verdict: compare(played, source.trace ?? undefined) };
+    }
+  }
+}
+
+/** The agent that the first entry names; the core says what is wrong where it names none. */
+function agentOf(lines: string[]): string {
+  try {
+    const { record } = JSON.parse(lines[0] ?? "") as { record?: { agent_id?: unknown } };
+    return typeof record?.agent_id === "string" ? record.agent_id : "";
+  } catch {
+    return "";
+  }
+}
+
+/** A scheduler that reads and starts nothing. */
+function observer(guest: typeof Guest, lines: string[], progress: (progress: Progress) => void): Scheduler {
+  const refuse = () => {
+    throw new Error("an observer starts nothing");
+  };
+  const ledger = {
+    append: (expected: Head, batch: string[]) => {
+      lines.splice(expected.seq, lines.length, ...batch);
+    },
+    read: (after: number, limit: number) => {
+      progress({ doing: "verifying", done: after, of: lines.length });
+      return lines.slice(after, after + limit);
+    },
+  };
+  const provider = { startTurn: refuse, interject: refuse, yieldTurn: refuse, abortTurn: refuse, release: refuse };
+  // The newest entry's own instant: nothing becomes due by opening it.
+  const clock = { now: () => instantOf(lines.at(-1)) };
+  return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ledger, clock, provider });
+}
+
+function instantOf(line: string | undefined): bigint {
+  const at = line === undefined ? undefined : (JSON.parse(line) as { at?: unknown }).at;
+  return typeof at === "string" ? BigInt(Date.parse(at)) * 1_000_000n + fraction(at) : 0n;
+}
+
+/** The nanoseconds below a millisecond, which `Date` does not keep. */
+function fraction(at: string): bigint {
+  return BigInt(/\.\d{3}(\d{1,6})/.exec(at)?.[1]?.padEnd(6, "0") ?? 0);
+}
+
+function propose(scheduler: Scheduler, source: Source) {
+  if (source.kind === "fork") {
+    source.facts.forEach((fact) => scheduler.propose(fact));
+  }
+}
+
+function index(lines: string[], progress: (progress: Progress) => void, indexed: (rows: Row[]) => void) {
+  for (let from = 0; from < lines.length; from += PART) {
+    indexed(lines.slice(from, from + PART).map(rowOf));
+    progress({ doing: "reading", done: Math.min(from + PART, lines.length), of: lines.length });
+  }
+}
+
+/** What the core refused. */
+class Refused extends Error {
+  readonly report: ErrorReport;
+  constructor(report: ErrorReport) {
+    super(report.message);
+    this.report = report;
+  }
+}
+
+/** What was done, or the report of what was wrong. */
+async function answer<T>(act: () => T | Promise<T>): Promise<Answer<T>> {
+  try {
+    return { ok: await act() };
+  } catch (error) {
+    return { error: report(error) };
+  }
+}
+
+function report(error: unknown): ErrorReport {
+  if (error instanceof Refused) {
+    return error.report;
+  }
+  if (error instanceof Error && "reportText" in error && typeof error.reportText === "string") {
+    return JSON.parse(error.reportText) as ErrorReport;
+  }
+  return { code: "malformed", message: error instanceof Error ? error.message : String(error) } as ErrorReport;
+}

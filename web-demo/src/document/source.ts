@@ -1,0 +1,131 @@
+// What can be opened, and how it is recognised: a file or text is a ledger, a folder is a fixture or a data folder; the core reads both.
+import { strToU8, unzipSync } from "fflate";
+
+import type { Trace } from "../case/trace.ts";
+
+/** What is opened: the name for people, a sentence about it, and what it is made from. */
+export type Source = { name: string; shows: string } & (
+  | { kind: "fixture"; files: Record<string, string>; trace?: Trace | null | undefined }
+  | { kind: "story"; story: string; trace?: Trace | null | undefined }
+  | { kind: "ledger"; text: string }
+  | { kind: "fork"; of: string; after: number; lines: string[]; facts: string[] }
+  | { kind: "live"; lines: string[] }
+);
+
+/** The kinds of what is open. */
+export type Kind = Source["kind"];
+
+/** Files by path relative to what was given, with `/` between names. */
+export type Files = Record<string, Uint8Array>;
+
+/** What the given files are: one that is no archive is a ledger, several are a folder. */
+export function sourceOf(name: string, files: Files): Source {
+  const paths = Object.keys(files);
+  const [only] = paths;
+  if (only === undefined) {
+    throw new Error(`\`${name}\` has no files`);
+  }
+  if (paths.length > 1) {
+    return folder(name, files);
+  }
+  const bytes = files[only] ?? new Uint8Array();
+  if (isZip(bytes)) {
+    return folder(name, unzipSync(bytes));
+  }
+  return { kind: "ledger", name, shows: `${size(bytes.length)}, opened from this computer`, text: textOf(only, bytes) };
+}
+
+function folder(name: string, files: Files): Source {
+  const whole = Object.entries(files).filter(([path]) => !path.endsWith("/"));
+  const from = common(whole.map(([path]) => path));
+  const texts = whole.filter(([path]) => /\.jsonl?$/.test(path)).map(([path, bytes]) => [path.slice(from), textOf(path, bytes)] as const);
+  const bytes = whole.reduce((sum, [, file]) => sum + file.length, 0);
+  return { kind: "fixture", name, shows: `${whole.length} files, ${size(bytes)}, opened from this computer`, files: Object.fromEntries(texts) };
+}
+
+/** How many characters of folder all paths share, so that an archive may hold the folder or what is in it. */
+function common(paths: string[]): number {
+  const first = paths[0]?.split("/")[0] ?? "";
+  return first !== ".holon" && paths.every((path) => path.startsWith(`${first}/`)) && first !== "ledger" ? first.length + 1 : 0;
+}
+
+function isZip(bytes: Uint8Array): boolean {
+  return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
+}
+
+function textOf(path: string, bytes: Uint8Array): string {
+  try {
+    return new TextDecoder("utf-8", { fatal: true }).decode(bytes);
+  } catch {
+    const at = firstBad(bytes);
+    throw new Error(`\`${path}\` is not UTF-8 text: byte ${at} cannot be read`);
+  }
+}
+
+/** The first byte that begins no character. */
+function firstBad(bytes: Uint8Array): number {
+  let [good, bad] = [0, bytes.length];
+  while (bad - good > 1) {
+    const middle = (good + bad) >> 1;
+    // A character that is cut by the end of the part is none that is bad.
+    const readable = !new TextDecoder().decode(bytes.subarray(0, middle), { stream: true }).includes("\ufffd");
+    [good, bad] = readable ? [middle, bad] : [good, middle];
+  }
+  return good;
+}
+
+/** Bytes in words. */
+export function size(bytes: number): string {
+  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+}
+
+/** The text of a folder from the core, as files of an archive. */
+export function filesOf(texts: Record<string, string>): Files {
+  return Object.fromEntries(Object.entries(texts).map(([path, text]) => [path, strToU8(text)]));
+}
+
+/** The files of what was dropped: whole folders too, read to their ends. */
+export async function dropped(items: DataTransferItemList): Promise<{ name: string; files: Files }> {
+  const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? []);
+  const files: Files = {};
+  for (const entry of entries) {
+    await gather(entry, files);
+  }
+  const [first] = entries;
+  const alone = entries.length === 1 && first !== undefined;
+  const rooted = alone && first.isDirectory ? first.name.length + 1 : 0;
+  return {
+    name: alone ? first.name : `${entries.length} files`,
+    files: Object.fromEntries(Object.entries(files).map(([path, bytes]) => [path.slice(rooted), bytes])),
+  };
+}
+
+async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
+  if (entry.isFile) {
+    const file = await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
+    files[entry.fullPath.slice(1)] = new Uint8Array(await file.arrayBuffer());
+    return;
+  }
+  const reader = (entry as FileSystemDirectoryEntry).createReader();
+  for (;;) {
+    // A browser gives the names of a large folder in parts.
+    const part = await new Promise<FileSystemEntry[]>((done, failed) => reader.readEntries(done, failed));
+    if (part.length === 0) {
+      return;
+    }
+    for (const child of part) {
+      await gather(child, files);
+    }
+  }
+}
+
+/** The files that somebody chose in a dialog. */
+export async function chosen(list: readonly File[]): Promise<{ name: string; files: Files }> {
+  const files: Files = {};
+  for (const file of list) {
+    files[file.webkitRelativePath === "" ? file.name : file.webkitRelativePath.replace(/^[^/]*\//, "")] = new Uint8Array(await file.arrayBuffer());
+  }
+  const [first] = list;
+  const folder = first?.webkitRelativePath.split("/")[0] ?? "";
+  return { name: folder === "" ? (list.length === 1 ? (first?.name ?? "") : `${list.length} files`) : folder, files };
+}

@@ -1,0 +1,121 @@
+// The page's end of the documents: the one that is open, the one that is being opened, and why the last could not be.
+import { proxy, wrap, type Remote } from "comlink";
+import { useCallback, useEffect, useRef, useState } from "react";
+import type { ErrorReport } from "@package/payloads.js";
+
+import type { Answer, Document, Look, Opened, Progress, Seen } from "./messages.ts";
+import type { Row } from "./rows.ts";
+import type { Source } from "./source.ts";
+
+/** A document that is open. */
+export interface Open extends Opened {
+  rows: readonly Row[];
+  document: Remote<Document>;
+}
+
+/** What the page shows of documents. */
+export interface Documents {
+  open: Open | null;
+  opening: { name: string; progress: Progress | null } | null;
+  failed: { name: string; error: ErrorReport } | null;
+}
+
+/** Opens what is asked for; `cancel` ends an opening, and `dismiss` forgets why the last one failed. */
+export function useDocuments(): Documents & { show: (source: Source) => void; fail: (name: string, error: unknown) => void; cancel: () => void; dismiss: () => void } {
+  const [view, setView] = useState<Documents>({ open: null, opening: null, failed: null });
+  const workers = useRef<{ open: Worker | null; opening: Worker | null; spare: Worker | null }>({ open: null, opening: null, spare: null });
+
+  const cancel = useCallback(() => {
+    workers.current.opening?.terminate();
+    workers.current.opening = null;
+    setView((before) => ({ ...before, opening: null }));
+  }, []);
+  const fail = useCallback((name: string, error: unknown) => {
+    const message = error instanceof Error ? error.message : String(error);
+    setView((before) => ({ ...before, opening: null, failed: { name, error: { code: "malformed", message } as ErrorReport } }));
+  }, []);
+  const show = useCallback(
+    (source: Source) => {
+      cancel();
+      const worker = workers.current.spare ?? startWorker();
+      workers.current = { ...workers.current, opening: worker, spare: null };
+      const isNewest = () => workers.current.opening === worker;
+      worker.addEventListener("error", (event) => isNewest() && fail(source.name, event.message || "the guest could not be loaded, or it ran out of memory"));
+      setView((before) => ({ ...before, opening: { name: source.name, progress: null }, failed: null }));
+      const rows: Row[] = [];
+      const document = wrap<Document>(worker);
+      const progressed = (progress: Progress) => isNewest() && setView((before) => ({ ...before, opening: { name: source.name, progress } }));
+      void document.open(source, proxy(progressed), proxy((part) => void rows.push(...part))).then((answer) => {
+        if (!isNewest()) {
+          return;
+        }
+        if ("error" in answer) {
+          worker.terminate();
+          workers.current.opening = null;
+          setView((before) => ({ ...before, opening: null, failed: { name: source.name, error: answer.error } }));
+          return;
+        }
+        workers.current.open?.terminate();
+        workers.current = { open: worker, opening: null, spare: startWorker() };
+        setView({ open: { ...answer.ok, rows, document }, opening: null, failed: null });
+      });
+    },
+    [cancel, fail],
+  );
+  const dismiss = useCallback(() => setView((before) => ({ ...before, failed: null })), []);
+  useEffect(() => {
+    // The first one loads the guest while the page fetches what is to be opened; later ones wait for what is opened next.
+    workers.current.spare ??= startWorker();
+    return () => {
+      Object.values(workers.current).forEach((worker) => worker?.terminate());
+      workers.current = { open: null, opening: null, spare: null };
+    };
+  }, []);
+  return { ...view, show, fail, cancel, dismiss };
+}
+
+function startWorker(): Worker {
+  return new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
+}
+
+/** The newest answer to a question that changes faster than it is answered: one is asked at a time, and the last one is asked at the end. */
+export function useNewest<Q, T>(question: Q | null, ask: (question: Q) => Promise<T>): T | null {
+  const [known, setKnown] = useState<T | null>(null);
+  const pending = useRef<{ running: boolean; next: Q | null }>({ running: false, next: null });
+  useEffect(() => {
+    let alive = true;
+    const run = async () => {
+      const state = pending.current;
+      while (state.next !== null) {
+        const asked = state.next;
+        state.next = null;
+        state.running = true;
+        const answer = await ask(asked);
+        state.running = false;
+        if (alive || state.next === null) {
+          setKnown(() => answer);
+        }
+      }
+    };
+    if (question !== null) {
+      pending.current.next = question;
+      if (!pending.current.running) {
+        void run();
+      }
+    }
+    return () => {
+      alive = false;
+    };
+  }, [question, ask]);
+  return known;
+}
+
+/** What is seen of a document; the last that was seen stays until the next is there. */
+export function useSeen(document: Remote<Document> | null, look: Look | null): Answer<Seen> | null {
+  const ask = useCallback(async (asked: { document: Remote<Document>; look: Look }) => asked.document.see(asked.look), []);
+  const question = useRef<{ document: Remote<Document>; look: Look } | null>(null);
+  if (document !== null && look !== null && (question.current?.document !== document || question.current.look !== look)) {
+    question.current = { document, look };
+  }
+  return useNewest(question.current, ask);
+}

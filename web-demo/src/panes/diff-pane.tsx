@@ -1,0 +1,137 @@
+// The diff: what an entry changed in the state, or what changed between two; and where two editions part ways.
+import microdiff from "microdiff";
+import { useEffect, useState } from "react";
+import type { Edition } from "@package/payloads.js";
+
+import { DECISIONS, EDITIONS, names } from "../case/labels.ts";
+import type { Decided } from "../document/messages.ts";
+import { holdsAt, useDecided, type Changes } from "../document/use-decided.ts";
+import type { Open } from "../document/use-document.ts";
+import { Pane } from "../parts/pane.tsx";
+import { SeqLink } from "../parts/seq-link.tsx";
+
+interface Change {
+  path: string;
+  before?: string;
+  after?: string;
+}
+
+/** The differences that are shown at most; a longer list says how many more there are. */
+const MOST = 400;
+
+/** State differences at the cursor, or between the mark and the cursor. */
+export function DiffPane({ open, seq, mark, decided, goTo }: { open: Open; seq: number; mark: number | null; decided: Changes; goTo: (seq: number) => void }) {
+  const [from, to] = mark === null || mark === seq ? [seq - 1, seq] : [Math.min(mark, seq), Math.max(mark, seq)];
+  const [changes, setChanges] = useState<Change[] | null>(null);
+  useEffect(() => {
+    let alive = true;
+    const state = async (at: number) => {
+      const answer = at === 0 ? { ok: {} } : await open.document.state(at);
+      return "ok" in answer ? (Object(answer.ok) as object) : {};
+    };
+    void (async () => {
+      const [before, after] = [await state(from), await state(to)];
+      if (alive) {
+        setChanges(differences(before, after));
+      }
+    })();
+    return () => {
+      alive = false;
+    };
+  }, [open, from, to]);
+  return (
+    <Pane title="Diff" note={<span className="note">{mark === null ? `what entry #${to} changed` : `from #${from} to #${to}`}</span>}>
+      <Editions open={open} decided={decided} goTo={goTo} />
+      {changes === null ? (
+        <p className="note pad">Comparing</p>
+      ) : (
+        <ul className="diff" aria-label="changes of the state">
+          {changes.length === 0 && <li className="note">Nothing but the head changed.</li>}
+          {changes.slice(0, MOST).map((change) => (
+            <li key={change.path}>
+              <code className="diff-path">{change.path}</code>
+              {change.before !== undefined && (
+                <del>
+                  <span aria-hidden>− </span>
+                  {change.before}
+                </del>
+              )}
+              {change.after !== undefined && (
+                <ins>
+                  <span aria-hidden>+ </span>
+                  {change.after}
+                </ins>
+              )}
+            </li>
+          ))}
+          {changes.length > MOST && <li className="note">and {(changes.length - MOST).toLocaleString("en")} more</li>}
+        </ul>
+      )}
+    </Pane>
+  );
+}
+
+/** Without the head, which every entry changes. */
+function differences(before: object, after: object): Change[] {
+  return microdiff(before, after)
+    .filter((part) => part.path[0] !== "head" && part.path[0] !== "at")
+    .map((part) => ({
+      path: part.path.join("."),
+      ...("oldValue" in part ? { before: text(part.oldValue) } : {}),
+      ...("value" in part ? { after: text(part.value) } : {}),
+    }));
+}
+
+function text(value: unknown): string {
+  const written = JSON.stringify(value) ?? "nothing";
+  return written.length > 300 ? `${written.slice(0, 300)}…` : written;
+}
+
+/** The first entry after which another edition would decide otherwise. */
+function Editions({ open, decided, goTo }: { open: Open; decided: Changes; goTo: (seq: number) => void }) {
+  const [other, setOther] = useState<Edition | null>(null);
+  return (
+    <div className="editions">
+      <label>
+        beside the{" "}
+        <select value={other ?? ""} onChange={(event) => setOther(names(EDITIONS).find((name) => name === event.target.value) ?? null)}>
+          <option value="">no other edition</option>
+          {names(EDITIONS).map((name) => (
+            <option key={name} value={name}>
+              {EDITIONS[name]}
+            </option>
+          ))}
+        </select>
+      </label>
+      {other !== null && <Divergence open={open} decided={decided} edition={other} goTo={goTo} />}
+    </div>
+  );
+}
+
+function Divergence({ open, decided, edition, goTo }: { open: Open; decided: Changes; edition: Edition; goTo: (seq: number) => void }) {
+  const others = useDecided(open, edition);
+  const known = Math.min(decided.upTo, others.upTo);
+  const parts = [...decided.changes, ...others.changes].map(({ seq }) => seq).filter((seq) => seq <= known);
+  parts.sort((left, right) => left - right);
+  const first = parts.find((seq) => !same(holdsAt(decided, seq), holdsAt(others, seq)));
+  if (first === undefined) {
+    return <p role="status">{known < open.length ? `equal up to #${known.toLocaleString("en")} so far` : "decides the same after every entry"}</p>;
+  }
+  const [ours, theirs] = [holdsAt(decided, first), holdsAt(others, first)];
+  return (
+    <p role="status">
+      parts ways at <SeqLink seq={first} />: recorded would {said(ours)}, it would {said(theirs)}{" "}
+      <button type="button" className="quiet" onClick={() => goTo(first)}>
+        Go there
+      </button>
+    </p>
+  );
+}
+
+function same(left: Decided | undefined, right: Decided | undefined): boolean {
+  return left?.decision === right?.decision && left?.rule === right?.rule;
+}
+
+function said(decided: Decided | undefined): string {
+  return decided === undefined ? "decide nothing" : `${DECISIONS[decided.decision]} (${decided.rule})`;
+}
