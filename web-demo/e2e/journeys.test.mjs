@@ -1,10 +1,11 @@
 // Journeys through the workbench, each from a question to its answer, with what it took.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
+import { gzipSync } from "node:zlib";
 
 import { unzipSync } from "fflate";
 
@@ -200,8 +201,12 @@ test("the first decision is there soon, and the page is light", async () => {
     await page.goto(workbench.url);
     await page.waitForSelector(".rule[data-outcome=fired]");
     const took = performance.now() - began;
-    const scripts = await page.evaluate(() => performance.getEntriesByType("resource").map(({ name }) => name).filter((name) => /\.js$/.test(name)));
-    console.log(`first decision ${Math.round(took)} ms after navigation; ${scripts.length} scripts of the page`);
+    const assets = new URL("../dist/assets/", import.meta.url);
+    const scripts = (await readdir(assets)).filter((name) => name.endsWith(".js"));
+    const sizes = await Promise.all(scripts.map(async (name) => gzipSync(await readFile(new URL(name, assets)), { level: 9 }).length));
+    const bytes = sizes.reduce((sum, size) => sum + size, 0);
+    console.log(`first decision ${Math.round(took)} ms after navigation; ${scripts.length} scripts, ${(bytes / 1e3).toFixed(1)} kB gzipped beside the guest`);
+    assert.ok(bytes <= 350_000, `${bytes} bytes of JavaScript`);
     assert.ok(took < 1_500, `${took} ms`);
   } finally {
     await close();

@@ -281,6 +281,29 @@ test("a ledger is pasted, dropped, and sent by another page", () =>
     assert.equal(await text(page, ".kind"), "fixture");
   }));
 
+test("a link carries a small ledger to another page, and survives a reload", () =>
+  onPage(
+    async (page) => {
+      await choose(page, "heartbeat");
+      await page.getByRole("button", { name: "Fork here" }).click();
+      await page.locator(".kind-fork").waitFor();
+      const badge = await text(page, ".badge");
+      await page.keyboard.press("ArrowLeft");
+      await page.getByRole("button", { name: "Export" }).click();
+      await page.getByRole("menuitem", { name: /Copy a link/ }).click();
+      await page.waitForFunction(() => navigator.clipboard.readText().then((copied) => copied.includes("#")));
+      const link = await page.evaluate(() => navigator.clipboard.readText());
+      const other = await page.context().newPage();
+      await other.goto(link);
+      for (const _ of ["opened", "reloaded"]) {
+        await other.locator(".badge", { hasText: badge }).waitFor();
+        await other.locator(".cursor-count strong", { hasText: `#${heartbeat.length - 1}` }).waitFor();
+        await other.reload();
+      }
+    },
+    { permissions: ["clipboard-read", "clipboard-write"] },
+  ));
+
 for (const colorScheme of ["light", "dark"]) {
   test(`axe finds nothing in any panel, ${colorScheme}`, () =>
     onPage(

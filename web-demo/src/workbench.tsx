@@ -21,6 +21,7 @@ import { TimelinePane } from "./panes/timeline-pane.tsx";
 import { WhyNotPane } from "./panes/why-not-pane.tsx";
 import { onAddress, readAddress, writeAddress } from "./parts/address.ts";
 import { keepOffline } from "./parts/offline.ts";
+import { carried } from "./parts/permalink.ts";
 import { SelectEntry } from "./parts/seq-link.tsx";
 import { Tabs } from "./parts/tabs.tsx";
 
@@ -66,11 +67,23 @@ export function Workbench() {
   }, [isLoaded]);
 
   useEffect(() => {
-    const first = cases?.find((entry) => entry.case === readAddress().name) ?? cases?.[0];
+    if (cases === null) {
+      return;
+    }
+    try {
+      const sent = carried(location.hash);
+      if (sent !== null) {
+        showSource({ kind: "ledger", name: sent.name, shows: "sent in a link", text: sent.ledger });
+        return;
+      }
+    } catch {
+      fail("the ledger in this link", new Error("the link is cut or changed: ask for it again, or for the file"));
+    }
+    const first = cases.find((entry) => entry.case === readAddress().name) ?? cases[0];
     if (first !== undefined) {
       choose(first.case);
     }
-  }, [cases, choose]);
+  }, [cases, choose, showSource, fail]);
   useEffect(() => onAddress(({ name }) => name !== null && name !== chosen && choose(name)), [chosen, choose]);
 
   return (

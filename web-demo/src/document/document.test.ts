@@ -1,11 +1,15 @@
 // Tests of what is opened: how files are recognised, how entries are indexed, where decisions hold.
 import assert from "node:assert/strict";
+import { readdir, readFile } from "node:fs/promises";
 import test from "node:test";
+import { fileURLToPath } from "node:url";
 
 import { strToU8, zipSync } from "fflate";
 
+import { DECISIONS } from "../case/labels.ts";
+import { carried, carrying } from "../parts/permalink.ts";
 import { LANES, rowOf } from "./rows.ts";
-import { sourceOf } from "./source.ts";
+import { chosen, MOST_BYTES, sourceOf } from "./source.ts";
 
 const line = (record: object, of = "messages") => JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: of, record, chain: "c" });
 
@@ -22,9 +26,39 @@ test("one file is a ledger, several are a folder, an archive is what is in it", 
   assert.throws(() => sourceOf("none", {}), /has no files/);
 });
 
+test("a link carries a small ledger, and says nothing where it is too long", () => {
+  const sent = { name: "a/b ü", ledger: `${line({ id: "m1" })}\n`.repeat(40) };
+  const fragment = carrying(sent, 7) ?? assert.fail("it is short enough");
+  assert.deepEqual(carried(fragment), sent);
+  assert.equal(carried("#heartbeat/3"), null);
+  assert.throws(() => carried(fragment.slice(0, -9)));
+  const noise = Array.from({ length: 60_000 }, (_, at) => Math.sin(at).toString(36)).join("");
+  assert.equal(carrying({ name: "a", ledger: noise }, 1), null);
+});
+
 test("a file that is no text says at which byte", () => {
   const bytes = new Uint8Array([...strToU8("abcäö"), 0xff, ...strToU8("more")]);
   assert.throws(() => sourceOf("bad", { "bad.jsonl": bytes }), /`bad.jsonl` is not UTF-8 text: byte 7 /);
+});
+
+test("what is too large for a tab is refused before it is read", async () => {
+  const file = (name: string, bytes: number) => Object.defineProperties(new File(["x"], name), { size: { value: bytes }, webkitRelativePath: { value: "" } });
+  await assert.rejects(chosen([file("large.jsonl", MOST_BYTES + 1)]), /400\.0 MB are more than a tab can hold; it opens up to 400\.0 MB/);
+  assert.deepEqual(Object.keys((await chosen([file("small.jsonl", 1)])).files), ["small.jsonl"]);
+});
+
+test("the page knows no decision and no rule but as labels", async () => {
+  const source = fileURLToPath(new URL("../../src/", import.meta.url));
+  const files = (await readdir(source, { recursive: true })).filter((file) => /\.tsx?$/.test(file) && !/labels\.ts$|\.test\.ts$/.test(file));
+  assert.ok(files.length > 20, "the page's files are found");
+  const rules = /["'`]\d\.[a-z]+(_[a-z]+)*["'`]/;
+  for (const file of files) {
+    const text = await readFile(`${source}${file}`, "utf8");
+    const named = Object.keys(DECISIONS).filter((decision) => new RegExp(`\\b${decision}\\b`).test(text));
+    // What a pane asks first is a default, and not a rule.
+    assert.deepEqual(named, file.endsWith("why-not-pane.tsx") ? ["StartModelTurn"] : [], file);
+    assert.doesNotMatch(text, rules, file);
+  }
 });
 
 test("an entry has the lane of its class and what it is about", () => {

@@ -13,9 +13,6 @@ import type { Source } from "./source.ts";
 /** How many rows are said at once. */
 const PART = 4_000;
 
-/** The largest ledger that a tab is given: what is more needs several times as much memory as a page gets. */
-export const MOST_BYTES = 400_000_000;
-
 /** Makes the document of a worker, given the initialised guest. */
 export function document(guest: Promise<typeof Guest>): Document {
   let lines: string[] = [];
@@ -84,11 +81,6 @@ function linesOf(guest: typeof Guest, source: Source): { lines: string[]; agentI
   const none: Verdict = { native: "none" };
   switch (source.kind) {
     case "ledger": {
-      if (source.text.length > MOST_BYTES) {
-        throw new Error(
-          `this ledger has ${Math.round(source.text.length / 1e6)} MB; a tab opens up to ${MOST_BYTES / 1e6} MB. Cut a part with \`wakeful export\`, or ask the command line: \`wakeful why\``,
-        );
-      }
       const lines = source.text.split("\n").filter((line) => line.trim() !== "");
       if (lines.length === 0) {
         throw new Error("this file has no entries; a ledger has one on each line, as `wakeful export` and the workbench write it");

@@ -15,6 +15,9 @@ export type Source = { name: string; shows: string } & (
 /** The kinds of what is open. */
 export type Kind = Source["kind"];
 
+/** What a tab opens at most, in bytes: read, verified and indexed it needs several times as much memory, and a tab has a few GB. */
+export const MOST_BYTES = 400_000_000;
+
 /** Files by path relative to what was given, with `/` between names. */
 export type Files = Record<string, Uint8Array>;
 
@@ -103,7 +106,7 @@ export async function dropped(items: DataTransferItemList): Promise<{ name: stri
 async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
   if (entry.isFile) {
     const file = await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
-    files[entry.fullPath.slice(1)] = new Uint8Array(await file.arrayBuffer());
+    files[entry.fullPath.slice(1)] = await read(file, files);
     return;
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
@@ -119,11 +122,22 @@ async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
   }
 }
 
+/** The bytes of a file, beside those that were read before it; refused before a tab runs out of memory over them. */
+async function read(file: File, before: Files): Promise<Uint8Array> {
+  const whole = Object.values(before).reduce((sum, { length }) => sum + length, file.size);
+  if (whole > MOST_BYTES) {
+    throw new Error(
+      `${size(whole)} are more than a tab can hold; it opens up to ${size(MOST_BYTES)}. The command line has no such limit: \`wakeful why\`, \`wakeful log\``,
+    );
+  }
+  return new Uint8Array(await file.arrayBuffer());
+}
+
 /** The files that somebody chose in a dialog. */
 export async function chosen(list: readonly File[]): Promise<{ name: string; files: Files }> {
   const files: Files = {};
   for (const file of list) {
-    files[file.webkitRelativePath === "" ? file.name : file.webkitRelativePath.replace(/^[^/]*\//, "")] = new Uint8Array(await file.arrayBuffer());
+    files[file.webkitRelativePath === "" ? file.name : file.webkitRelativePath.replace(/^[^/]*\//, "")] = await read(file, files);
   }
   const [first] = list;
   const folder = first?.webkitRelativePath.split("/")[0] ?? "";

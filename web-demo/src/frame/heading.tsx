@@ -6,6 +6,7 @@ import { dateAndTime } from "../case/clock.ts";
 import type { Seen } from "../document/messages.ts";
 import { filesOf } from "../document/source.ts";
 import type { Open } from "../document/use-document.ts";
+import { carrying } from "../parts/permalink.ts";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
 
 /** The heading of an open document. */
@@ -80,6 +81,14 @@ function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: str
     save(`${fileName(open.name)}.zip`, zipSync(filesOf(answer.ok)), "application/zip");
   };
   const ledger = async () => save(`${fileName(open.name)}.jsonl`, new TextEncoder().encode(await open.document.text()), "application/x-ndjson");
+  const link = async () => {
+    const carried = { name: open.name, ledger: await open.document.text() };
+    const fragment = open.verdict.native === "none" ? carrying(carried, seq) : `#${encodeURIComponent(open.name)}/${seq}`;
+    if (fragment === null) {
+      throw new Error("this ledger is too long for a link; export it and send the file");
+    }
+    await navigator.clipboard.writeText(new URL(fragment, document.baseURI.replace(/#.*/, "")).href);
+  };
   return (
     <DropdownMenu.Root modal={false}>
       <DropdownMenu.Trigger className="quiet">Export ▾</DropdownMenu.Trigger>
@@ -87,6 +96,9 @@ function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: str
         <DropdownMenu.Content className="menu" align="end" sideOffset={4}>
           <DropdownMenu.Item className="menu-item" onSelect={() => void folder(seq).catch(failed)}>
             Fixture folder up to #{seq}, with expected.json (zip)
+          </DropdownMenu.Item>
+          <DropdownMenu.Item className="menu-item" onSelect={() => void link().catch(failed)}>
+            Copy a link to this entry, with the ledger in it
           </DropdownMenu.Item>
           <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
             Ledger, as it is (jsonl)

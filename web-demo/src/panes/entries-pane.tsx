@@ -1,6 +1,6 @@
 // The entries: a list that renders only what is seen, with a search; the entry at the cursor below it.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useDeferredValue, useEffect, useMemo, useRef, useState, type KeyboardEvent } from "react";
+import { useDeferredValue, useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent } from "react";
 
 import type { Entry } from "../case/trace.ts";
 import type { Row } from "../document/rows.ts";
@@ -72,7 +72,7 @@ export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo
           aria-label="entries"
           tabIndex={0}
           aria-activedescendant={found[at]?.seq === seq ? `entry-${seq}` : undefined}
-          style={{ height: rows.getTotalSize() }}
+          style={{ height: rows.getTotalSize(), "--seq-width": `${Math.max(3, String(open.length).length) + 1}ch` } as CSSProperties}
           onKeyDown={walk}
         >
           {rows.getVirtualItems().map(({ index, start }) => {

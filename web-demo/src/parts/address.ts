@@ -13,9 +13,11 @@ export function readAddress(): Address {
   return { name: name === "" ? null : name, seq: number !== null && number >= 1 ? number : null };
 }
 
-/** Writes the address, without a new place in the history for every entry. */
+/** Writes the address, without a new place in the history for every entry. A ledger that came in it stays in it. */
 export function writeAddress(address: { name: string; seq: number }) {
-  history.replaceState(null, "", `#${encodeURIComponent(address.name)}/${address.seq}`);
+  const name = encodeURIComponent(address.name);
+  const [before, , packed] = location.hash.slice(1).split("/");
+  history.replaceState(null, "", `#${name}/${address.seq}${before === name && packed !== undefined ? `/${packed}` : ""}`);
 }
 
 /** Calls back when somebody else writes the address: a link that is followed or pasted, not `writeAddress`. Gives the end of it. */
