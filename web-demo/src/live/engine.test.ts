@@ -1,0 +1,291 @@
+// Tests of the live agent without a browser: a ledger in memory, a clock and timers that the test moves.
+import assert from "node:assert/strict";
+import { readFile } from "node:fs/promises";
+import test from "node:test";
+
+import { LiveClock, MS, type TextStore } from "./clock.ts";
+import { Engine, type OwnLedger } from "./engine.ts";
+import type { Behaviour, Command, Happening, LiveView, Refusal } from "./messages.ts";
+
+const root = new URL("../../../", import.meta.url);
+const guest = (await import(new URL("target/guest/web/wakeful_web.js", root).href)) as typeof import("@guest/wakeful_web.js");
+guest.initSync({ module: await readFile(new URL("target/guest/web/wakeful_web_bg.wasm", root)) });
+const { MemoryLedger } = (await import(new URL("npm/src/ledger/memory.mjs", root).href)) as { MemoryLedger: new () => OwnLedger & { lines: string[] } };
+
+const BEGINS = Date.UTC(2026, 4, 27, 9);
+const SAYS: Behaviour = { does: "say", text: "hello", takes_ms: 0 };
+
+/** What outlives a process: the ledger, the clock's file and the machine's clock. */
+class Disk {
+  lines: string[] = [];
+  clock = "";
+  machineMs = BEGINS;
+  inUse = false;
+}
+
+/** A process over a disk, and what the page would see of it. */
+class Process {
+  readonly disk: Disk;
+  readonly engine: Engine;
+  view: LiveView | null = null;
+  lines: string[] = [];
+  log: Happening[] = [];
+  refused: Refusal | null = null;
+  timer: { at: number; call: () => void } | null = null;
+  #asks = 0;
+
+  constructor(disk: Disk) {
+    this.disk = disk;
+    this.engine = new Engine({
+      guest,
+      open: () => this.#open(),
+      discard: async () => void ([disk.lines, disk.clock] = [[], ""]),
+      machine: () => BigInt(disk.machineMs) * MS,
+      later: (ms, call) => {
+        const timer = { at: disk.machineMs + ms, call };
+        this.timer = timer;
+        return () => {
+          if (this.timer === timer) this.timer = null;
+        };
+      },
+      tell: (told) => {
+        if (told.say === "answered") {
+          this.refused = told.refused;
+        } else {
+          this.view = told.view;
+          this.lines.push(...told.lines);
+          this.log.push(...told.happened);
+        }
+      },
+    });
+  }
+
+  async #open(): Promise<{ ledger: OwnLedger; clock: TextStore }> {
+    const { disk } = this;
+    if (disk.inUse) throw Object.assign(new Error("another tab has it"), { code: "in_use" });
+    disk.inUse = true;
+    const ledger = new MemoryLedger();
+    if (disk.lines.length > 0) ledger.append({ seq: 0, chain: "0".repeat(64) }, disk.lines);
+    disk.lines = ledger.lines;
+    ledger.close = () => void (disk.inUse = false);
+    return { ledger, clock: { load: () => disk.clock, save: (text) => void (disk.clock = text) } };
+  }
+
+  /** Sends a command and gives what was refused. */
+  async does(command: Command): Promise<Refusal | null> {
+    await this.engine.hear((this.#asks += 1), command);
+    return this.refused;
+  }
+
+  /** Lets the machine's time go on; alarms ring on the way. */
+  sleep(ms: number): void {
+    const until = this.disk.machineMs + ms;
+    while (this.timer !== null && this.timer.at <= until) {
+      this.disk.machineMs = this.timer.at;
+      const { call } = this.timer;
+      this.timer = null;
+      call();
+    }
+    this.disk.machineMs = until;
+  }
+
+  /** The process is gone: nothing that it does is seen any more. */
+  crash(): Process {
+    this.disk.inUse = false;
+    return new Process(this.disk);
+  }
+
+  /** How many lines say this. */
+  count(words: string): number {
+    return this.disk.lines.filter((line) => line.includes(words)).length;
+  }
+}
+
+async function started(behaviour = SAYS, mode: "real" | "virtual" = "virtual"): Promise<Process> {
+  const process = new Process(new Disk());
+  assert.equal(await process.does({ do: "open", behaviour }), null);
+  assert.equal(await process.does({ do: "set_clock", mode }), null);
+  return process;
+}
+
+const prompt: Command = { do: "prompt", text: "look", priority: "normal" };
+const view = (process: Process): LiveView => process.view ?? assert.fail("the agent is not open");
+
+test("a prompt starts a turn, the turn says its text, and the agent rests", async () => {
+  const process = await started();
+  assert.equal(await process.does(prompt), null);
+  assert.equal(process.count('"last_assistant_message":"hello"'), 1);
+  assert.deepEqual(process.lines, process.disk.lines, "the page has every line");
+  assert.equal(view(process).head.seq, process.lines.length);
+  assert.match(view(process).sentence, /^At rest/);
+  assert.ok(process.log.some(({ what, says }) => what === "decision" && says.startsWith("StartModelTurn (OperatorPrompt)")));
+});
+
+test("each behaviour leaves what a real provider would", async () => {
+  const ends: Partial<Record<Behaviour["does"], (process: Process) => void>> = {
+    nothing: (process) => assert.equal(process.count('"status":"terminal"'), 1),
+    make_item: (process) => assert.equal(process.count('"class":"work_items"'), 1),
+    wait_operator: (process) => assert.match(view(process).sentence, /waits for/),
+    wait_timer: (process) => assert.equal(view(process).next_wake, "2026-05-27T09:01:00Z"),
+    start_task: (process) => assert.equal(view(process).active_tasks.length, 1),
+    wait_task: (process) => assert.equal(view(process).status, "awaiting_task"),
+    fail: (process) => assert.equal(view(process).next_wake, "2026-05-27T09:00:10Z", "a retry is owed"),
+    never: (process) => assert.equal(view(process).run?.ends_at, null),
+  };
+  for (const [does, check] of Object.entries(ends)) {
+    const process = await started({ ...SAYS, does: does as Behaviour["does"] });
+    assert.equal(await process.does(prompt), null, does);
+    assert.equal(process.log.find(({ what, says }) => what === "trouble" || says.includes("ignored")), undefined, does);
+    check(process);
+  }
+});
+
+test("an item is made, continued by a tick and completed", async () => {
+  const process = await started({ ...SAYS, does: "make_item" });
+  await process.does({ do: "behave", behaviour: { does: "make_item", text: "tidy up", takes_ms: 1000 } });
+  await process.does(prompt);
+  await process.does({ do: "behave", behaviour: { ...SAYS, does: "complete_item" } });
+  await process.does({ do: "wake" });
+  assert.equal(process.count('"state":"completed"'), 1);
+  assert.match(view(process).sentence, /^At rest/);
+});
+
+test("a task ends from the panel, and its result wakes the agent", async () => {
+  const process = await started({ ...SAYS, does: "wait_task" });
+  await process.does(prompt);
+  const [task] = view(process).active_tasks;
+  await process.does({ do: "behave", behaviour: SAYS });
+  await process.does({ do: "end_task", task_id: task ?? "", how: "task_completed" });
+  assert.deepEqual(view(process).active_tasks, []);
+  assert.ok(process.log.some(({ says }) => says.startsWith("StartModelTurn (TaskResult)")));
+});
+
+test("virtual time stands until it is moved, and stops at everything on the way", async () => {
+  const process = await started({ does: "say", text: "slow", takes_ms: 5000 });
+  process.sleep(3_600_000);
+  assert.equal(view(process).now, "2026-05-27T09:00:00.000Z");
+  await process.does({ do: "say", fact: '{"fact":"timer_created","timer_id":"t","duration_ms":60000,"interval_ms":60000}' });
+  await process.does({ do: "wake" });
+  assert.equal(view(process).now, "2026-05-27T09:01:00.000Z");
+  assert.equal(view(process).run?.ends_at, "2026-05-27T09:01:05.000Z");
+  await process.does({ do: "advance", by_ms: 3_600_000 });
+  assert.equal(view(process).now, "2026-05-27T10:01:00.000Z");
+  assert.equal(process.count('"status":"terminal"'), 60, "a turn for each minute, of which the last is open");
+  assert.equal(process.timer, null, "no alarm rings in virtual time");
+});
+
+test("in real time an alarm rings for the agent and for its provider", async () => {
+  const process = await started({ does: "say", text: "slow", takes_ms: 5000 }, "real");
+  await process.does(prompt);
+  process.sleep(4000);
+  assert.equal(process.count('"status":"terminal"'), 0);
+  process.sleep(2000);
+  assert.equal(process.count('"status":"terminal"'), 1);
+});
+
+test("time does not run back: not over a crash, not from virtual to real, and not when the clock's file is lost", async () => {
+  let process = await started();
+  await process.does({ do: "advance", by_ms: 86_400_000 });
+  process = process.crash();
+  await process.does({ do: "open", behaviour: SAYS });
+  assert.equal(view(process).mode, "virtual");
+  assert.equal(view(process).now, "2026-05-28T09:00:00.000Z");
+  await process.does({ do: "set_clock", mode: "real" });
+  process.sleep(1000);
+  await process.does(prompt);
+  assert.equal(view(process).now, "2026-05-28T09:00:01.000Z");
+  process = process.crash();
+  process.disk.clock = '{"mode":"vir';
+  await process.does({ do: "open", behaviour: SAYS });
+  assert.ok(view(process).now >= "2026-05-28T09:00:01", view(process).now);
+  const store = { load: () => "", save: () => assert.fail("an instant that has passed is not stored") };
+  new LiveClock(store, () => 5n).reach(4n);
+});
+
+test("after a crash in a turn the agent goes on: the run is interrupted and its message replayed", async () => {
+  let process = await started({ does: "say", text: "slow", takes_ms: 5000 });
+  await process.does(prompt);
+  const before = process.disk.lines.length;
+  const interrupted = view(process).run?.run_id;
+  process = process.crash();
+  await process.does({ do: "open", behaviour: SAYS });
+  assert.ok(process.disk.lines.length > before);
+  assert.equal(process.lines.length, process.disk.lines.length, "a page that opens it gets the lines from the first");
+  assert.equal(process.count('"status":"interrupted"'), 1);
+  assert.notEqual(interrupted, undefined);
+  assert.equal(process.count('"last_assistant_message":"hello"'), 1);
+});
+
+test("an append that fails is tried again, and nothing is lost or said twice", async () => {
+  const process = await started();
+  const before = process.disk.lines.length;
+  await process.does({ do: "arm", fault: "fail_append" });
+  assert.equal(view(process).fault, "fail_append");
+  assert.equal(await process.does(prompt), null, "the fact itself was not refused");
+  assert.match(view(process).trouble ?? "", /the ledger failed/);
+  assert.equal(process.disk.lines.length, before);
+  process.sleep(1000);
+  assert.equal(view(process).trouble, null);
+  assert.equal(process.count('"kind":"operator_prompt"'), 1);
+  assert.equal(process.count('"last_assistant_message":"hello"'), 1);
+});
+
+test("a fact comes twice, late or never", async () => {
+  const process = await started();
+  await process.does({ do: "arm", fault: "duplicate" });
+  await process.does(prompt);
+  assert.ok(process.log.some(({ says }) => says.startsWith("message_queued, ignored: duplicate")));
+  assert.equal(process.count('"last_assistant_message"'), 1);
+  await process.does({ do: "arm", fault: "drop" });
+  const prompts = () => process.count('"kind":"operator_prompt"');
+  await process.does(prompt);
+  assert.equal(prompts(), 1);
+  await process.does({ do: "arm", fault: "delay" });
+  await process.does(prompt);
+  assert.equal(view(process).held, 1);
+  assert.equal(prompts(), 1);
+  await process.does({ do: "deliver" });
+  assert.equal(view(process).held, 0);
+  assert.equal(process.count('"last_assistant_message"'), 2);
+  await process.does({ do: "arm", fault: "drop" });
+  await process.does({ do: "arm", fault: null });
+  await process.does(prompt);
+  assert.equal(process.count('"last_assistant_message"'), 3);
+});
+
+test("what cannot be read is the core's own error, with its place, and stops nothing", async () => {
+  const process = await started();
+  const refused = await process.does({ do: "say", fact: '{"fact":"timer_created",\n "timer_id":"t","duration_ms":"soon"}' });
+  assert.equal(refused?.code, "malformed");
+  assert.deepEqual([refused?.place?.path, refused?.place?.line], ["duration_ms", 2]);
+  assert.equal((await process.does({ do: "say", fact: "no JSON" }))?.code, "malformed");
+  assert.equal(await process.does(prompt), null);
+});
+
+test("stop breaks a turn off, start goes on, and a restart takes the ledger over", async () => {
+  const process = await started({ ...SAYS, does: "never" });
+  await process.does(prompt);
+  await process.does({ do: "say", fact: '{"fact":"stop_requested"}' });
+  assert.equal(view(process).status, "stopped");
+  assert.equal(view(process).run, null);
+  await process.does({ do: "say", fact: '{"fact":"start_requested"}' });
+  assert.notEqual(view(process).status, "stopped");
+  await process.does({ do: "restart" });
+  assert.equal(process.count('"control":"runtime_restarted"'), 2);
+});
+
+test("a shutdown lets the ledger go; a second tab is told; what is discarded begins anew", async () => {
+  const process = await started({ ...SAYS, does: "never" });
+  await process.does(prompt);
+  const second = new Process(process.disk);
+  assert.equal((await second.does({ do: "open", behaviour: SAYS }))?.code, "in_use");
+  await process.does({ do: "shut_down" });
+  assert.equal(process.view, null);
+  assert.equal((await process.does(prompt))?.code, "wrong_state");
+  assert.equal(await second.does({ do: "open", behaviour: SAYS }), null);
+  assert.equal(second.count('"last_assistant_message":"hello"'), 1, "the message of the run that the shutdown broke off is replayed");
+  await second.does({ do: "discard" });
+  assert.equal(second.disk.lines.length, 0);
+  await second.does({ do: "open", behaviour: SAYS });
+  assert.equal(view(second).head.seq, second.disk.lines.length);
+});

@@ -1,0 +1,380 @@
+// What the worker of the live agent runs: one agent over a ledger, a clock and the scripted provider, and the faults that the panel asks for.
+// It knows no browser: what it needs of one is lent to it.
+import type * as guestModule from "@guest/wakeful_web.js";
+import type { Ledger, Scheduler, WakefulError } from "@guest/wakeful_web.js";
+import type { Fact, Head, StepReport } from "@package/payloads.js";
+
+import { instant, LiveClock, MS, type TextStore } from "./clock.ts";
+import { FAULTS, type Behaviour, type Command, type Fault, type Happening, type LiveView, type Refusal, type Told } from "./messages.ts";
+import { ScriptedProvider } from "./provider.ts";
+
+/** The agent that lives in the page. */
+export const AGENT_ID = "live";
+
+/** A ledger that can be let go. */
+export type OwnLedger = Ledger & { close(): void };
+
+/** What the engine is lent. */
+export interface Lent {
+  /** The guest, started. */
+  guest: typeof guestModule;
+  /** Opens the agent's ledger, and what is kept beside it for the clock; rejects where another tab has it. */
+  open(): Promise<{ ledger: OwnLedger; clock: TextStore }>;
+  /** Removes both for good; they are closed by then. */
+  discard(): Promise<void>;
+  /** The machine's clock: nanoseconds since the epoch. */
+  machine(): bigint;
+  /** Calls back after so many milliseconds of the machine's time; what it gives takes that back. */
+  later(ms: number, call: () => void): () => void;
+  /** Tells the page. */
+  tell(told: Told): void;
+}
+
+/** After this time an append that failed is tried again, in milliseconds. */
+const RETRY_MS = 1000;
+
+/** The longest delay that timers of JavaScript take, in milliseconds. */
+const LONGEST_MS = 2 ** 31 - 1;
+
+/** How many lines are read at once. */
+const PAGE = 1000;
+
+/** An agent while its ledger is open. */
+interface Open {
+  ledger: FailingLedger;
+  clock: LiveClock;
+  provider: ScriptedProvider;
+  scheduler: Scheduler;
+}
+
+/** Runs one agent; commands come one at a time. */
+export class Engine {
+  readonly #lent: Lent;
+  #open: Open | null = null;
+  #fault: Fault | null = null;
+  #held: string[] = [];
+  /** What is to be said next, in order. */
+  #inbox: string[] = [];
+  #trouble: string | null = null;
+  #alarm = () => {};
+  #toldLines = 0;
+  #happened: Happening[] = [];
+
+  constructor(lent: Lent) {
+    this.#lent = lent;
+  }
+
+  /** Does what the page asks, and tells it what came of it. */
+  async hear(ask: number, command: Command): Promise<void> {
+    let refused: Refusal | null = null;
+    try {
+      await this.#obey(command);
+    } catch (error) {
+      refused = refusal(error);
+      this.#note("trouble", refused.message);
+    }
+    this.#tell();
+    this.#lent.tell({ say: "answered", ask, refused });
+  }
+
+  async #obey(command: Command): Promise<void> {
+    if (command.do === "open") {
+      return this.#opened(command.behaviour);
+    }
+    if (command.do === "discard") {
+      this.#close();
+      return this.#lent.discard();
+    }
+    const open = this.#open;
+    if (open === null) {
+      throw Object.assign(new Error("the agent is not open: open it first"), { code: "wrong_state" });
+    }
+    switch (command.do) {
+      case "restart":
+        this.#note("host", "another process takes the ledger over");
+        return this.#drive(open, open.provider.behaviour);
+      case "shut_down":
+        this.#say({ fact: "shutdown_requested" });
+        return this.#close();
+      case "prompt": {
+        const { text, priority } = command;
+        const id = `prompt-${open.scheduler.head().seq + 1}`;
+        const message = { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", priority } as const;
+        return this.#say({ fact: "message_queued", message: { ...message, body: { type: "text", text } } });
+      }
+      case "say":
+        return this.#say(command.fact);
+      case "end_task":
+        return this.#say({ fact: command.how, task_id: command.task_id, summary: `ended from the panel: ${command.how}` });
+      case "behave":
+        open.provider.behaviour = command.behaviour;
+        return undefined;
+      case "set_clock":
+        open.clock.setMode(command.mode);
+        this.#note("host", `time is ${command.mode}`);
+        return this.#work();
+      case "advance":
+        return this.#advance(open, open.clock.now() + BigInt(command.by_ms) * MS);
+      case "wake":
+        return this.#advance(open, nextEvent(open) ?? open.clock.now());
+      case "arm":
+        this.#fault = command.fault;
+        open.ledger.failsNext = command.fault === "fail_append";
+        return undefined;
+      case "deliver":
+        this.#inbox.push(...this.#held.splice(0));
+        return this.#work();
+    }
+  }
+
+  async #opened(behaviour: Behaviour): Promise<void> {
+    if (this.#open !== null) return;
+    const { ledger, clock } = await this.#lent.open();
+    const time = new LiveClock(clock, () => this.#lent.machine());
+    try {
+      // Where a crash took the clock's own file, the ledger still says what time it was.
+      const newest = newestAt(ledger);
+      if (newest !== null) time.reach(newest);
+      this.#drive({ ledger: new FailingLedger(ledger, () => this.#failed()), clock: time }, behaviour);
+    } catch (error) {
+      ledger.close();
+      throw error;
+    }
+  }
+
+  /** Takes the ledger over with a scheduler and a provider that know nothing but what it holds. */
+  #drive({ ledger, clock }: Pick<Open, "ledger" | "clock">, behaviour: Behaviour): void {
+    this.#open?.scheduler.free();
+    this.#open = null;
+    this.#inbox = [];
+    const provider = new ScriptedProvider(behaviour, () => clock.now(), (says) => this.#note("provider", says));
+    const scheduler = this.#lent.guest.Scheduler.drive({ agent_id: AGENT_ID }, { ledger, clock, provider });
+    this.#open = { ledger, clock, provider, scheduler };
+    this.#note("host", `the ledger is open at entry ${scheduler.head().seq}`);
+    this.#work();
+  }
+
+  #close(): void {
+    this.#alarm();
+    this.#open?.scheduler.free();
+    this.#open?.ledger.close();
+    this.#open = null;
+    this.#fault = null;
+    this.#trouble = null;
+    this.#held = [];
+    this.#inbox = [];
+    this.#toldLines = 0;
+  }
+
+  /** Says a fact to the agent, unless something goes wrong with it, and does what follows. */
+  #say(fact: Fact | string): void {
+    const text = typeof fact === "string" ? fact : JSON.stringify(fact);
+    this.#inbox.push(...this.#faulted(text));
+    this.#work();
+  }
+
+  /** What arrives of a fact. */
+  #faulted(text: string): string[] {
+    const fault = this.#fault;
+    if (fault === null || fault === "fail_append") return [text];
+    this.#fault = null;
+    this.#note("host", `${FAULTS[fault]}: ${nameOf(text)}`);
+    if (fault === "delay") this.#held.push(text);
+    return fault === "duplicate" ? [text, text] : [];
+  }
+
+  #failed(): void {
+    this.#fault = null;
+    this.#note("host", "an append failed");
+  }
+
+  /** Moves time on, and stops on the way wherever something happens. */
+  #advance(open: Open, to: bigint): void {
+    for (;;) {
+      const event = nextEvent(open);
+      if (event === null || event > to) break;
+      open.clock.reach(event);
+      this.#work();
+      if (this.#trouble !== null) return;
+    }
+    open.clock.reach(to);
+    this.#work();
+  }
+
+  /**
+   * Says what is to be said and runs the agent until it rests. An append that failed is tried again after a while.
+   *
+   * @throws what the core says about a fact that it refused
+   */
+  #work(): void {
+    const open = this.#open;
+    if (open === null) return;
+    this.#alarm();
+    let refused: unknown = null;
+    try {
+      for (;;) {
+        refused = this.#sayAll(open.scheduler) ?? refused;
+        open.scheduler.runUntilRest().forEach((step) => this.#noteStep(step));
+        const due = open.provider.due();
+        if (due.length === 0) break;
+        this.#inbox.push(...due.flatMap((fact) => this.#faulted(JSON.stringify(fact))));
+      }
+      this.#trouble = null;
+    } catch (error) {
+      this.#trouble = refusal(error).message;
+      this.#note("trouble", this.#trouble);
+    }
+    this.#setAlarm(open);
+    if (refused !== null) throw refused;
+  }
+
+  /** Empties the inbox; gives the error of a fact that was refused. One that the ledger did not take stays. */
+  #sayAll(scheduler: Scheduler): unknown {
+    let refused: unknown = null;
+    for (let text = this.#inbox[0]; text !== undefined; text = this.#inbox[0]) {
+      try {
+        const receipt = scheduler.propose(text);
+        const ignored = receipt.answer === "ignored" ? `, ignored: ${receipt.reason} (entry ${receipt.because})` : "";
+        this.#note("fact", `${nameOf(text)}${ignored}`);
+      } catch (error) {
+        if (codeOf(error) === "ledger_failed") throw error;
+        refused = error;
+      }
+      this.#inbox.shift();
+    }
+    return refused;
+  }
+
+  /** One alarm: for what the agent waits for in real time, or for another try. */
+  #setAlarm(open: Open): void {
+    const event = open.clock.mode === "real" ? nextEvent(open) : null;
+    const until = event === null ? null : Number((event - open.clock.now()) / MS) + 1;
+    const delay = this.#trouble !== null ? RETRY_MS : until;
+    this.#alarm = () => {};
+    if (delay === null) return;
+    this.#alarm = this.#lent.later(Math.min(Math.max(delay, 0), LONGEST_MS), () => {
+      try {
+        this.#work();
+      } catch (error) {
+        this.#note("trouble", refusal(error).message);
+      }
+      this.#tell();
+    });
+  }
+
+  #noteStep({ decision }: StepReport): void {
+    if (decision !== null && decision !== undefined) {
+      this.#note("decision", `${decision.decision} (${decision.reason}) by ${decision.rule}`);
+    }
+  }
+
+  #note(what: Happening["what"], says: string): void {
+    this.#happened.push({ at: instant(this.#open?.clock.now() ?? this.#lent.machine()), what, says });
+  }
+
+  /** Tells the page what is new. */
+  #tell(): void {
+    const lines: string[] = [];
+    if (this.#open !== null) {
+      for (;;) {
+        const page = this.#open.ledger.read(this.#toldLines, PAGE);
+        if (page.length === 0) break;
+        lines.push(...page);
+        this.#toldLines += page.length;
+      }
+    }
+    const view = this.#open === null ? null : this.#view(this.#open);
+    this.#lent.tell({ say: "changed", view, lines, happened: this.#happened.splice(0) });
+  }
+
+  #view(open: Open): LiveView {
+    const { scheduler, clock, provider } = open;
+    const explanation = scheduler.explain("run_loop_idle");
+    const runId = scheduler.summary().current_run_id ?? null;
+    const event = nextEvent(open);
+    const { tasks } = scheduler.state() as { tasks: { active: Record<string, unknown> } };
+    return {
+      mode: clock.mode,
+      now: instant(clock.now()),
+      head: scheduler.head(),
+      sentence: explanation.sentence,
+      status: explanation.status,
+      run: runId === null ? null : provider.playing(runId),
+      next_wake: explanation.next_wake ?? null,
+      next_event: event === null ? null : instant(event),
+      active_tasks: Object.keys(tasks.active),
+      held: this.#held.length,
+      fault: this.#fault,
+      trouble: this.#trouble,
+    };
+  }
+}
+
+/** The earliest instant at which the agent or its provider goes on by itself. */
+function nextEvent({ scheduler, provider }: Open): bigint | null {
+  const [wake, turn] = [scheduler.nextWake() ?? null, provider.nextAt()];
+  if (wake === null || turn === null) return wake ?? turn;
+  return wake < turn ? wake : turn;
+}
+
+/** A ledger whose next append can be made to fail; nothing is stored then. */
+class FailingLedger implements OwnLedger {
+  failsNext = false;
+  readonly #inner: OwnLedger;
+  readonly #failed: () => void;
+
+  constructor(inner: OwnLedger, failed: () => void) {
+    this.#inner = inner;
+    this.#failed = failed;
+  }
+
+  append(expected: Head, batch: string[]): void {
+    if (this.failsNext) {
+      this.failsNext = false;
+      this.#failed();
+      throw new Error("the panel asked for an append that fails");
+    }
+    this.#inner.append(expected, batch);
+  }
+
+  read(after: number, limit: number): string[] {
+    return this.#inner.read(after, limit);
+  }
+
+  close(): void {
+    this.#inner.close();
+  }
+}
+
+/** When the newest line was written; null in an empty ledger. */
+function newestAt(ledger: Ledger): bigint | null {
+  let newest: string | undefined;
+  for (let after = 0; ; ) {
+    const page = ledger.read(after, PAGE);
+    if (page.length === 0) break;
+    newest = page.at(-1);
+    after += page.length;
+  }
+  // To the next whole millisecond, which is what a date of JavaScript keeps.
+  return newest === undefined ? null : (BigInt(Date.parse((JSON.parse(newest) as { at: string }).at)) + 1n) * MS;
+}
+
+/** The fact's name, for the log; what is no fact is said to be none. */
+function nameOf(text: string): string {
+  try {
+    const { fact } = JSON.parse(text) as { fact?: unknown };
+    return typeof fact === "string" ? fact : "something that is no fact";
+  } catch {
+    return "something that is no JSON";
+  }
+}
+
+function codeOf(error: unknown): string {
+  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "failed";
+}
+
+function refusal(error: unknown): Refusal {
+  const place = error instanceof Error && "place" in error ? (error as WakefulError).place : undefined;
+  const message = error instanceof Error ? error.message : String(error);
+  return { code: codeOf(error), message, ...(place === undefined ? {} : { place }) };
+}
