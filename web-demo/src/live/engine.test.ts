@@ -39,7 +39,6 @@ class Process {
     this.engine = new Engine({
       guest,
       open: () => this.#open(),
-      discard: async () => void ([disk.lines, disk.clock] = [[], ""]),
       machine: () => BigInt(disk.machineMs) * MS,
       later: (ms, call) => {
         const timer = { at: disk.machineMs + ms, call };
@@ -274,7 +273,7 @@ test("stop breaks a turn off, start goes on, and a restart takes the ledger over
   assert.equal(process.count('"control":"runtime_restarted"'), 2);
 });
 
-test("a shutdown lets the ledger go; a second tab is told; what is discarded begins anew", async () => {
+test("a second tab is told; a shutdown lets the ledger go, and the next process goes on", async () => {
   const process = await started({ ...SAYS, does: "never" });
   await process.does(prompt);
   const second = new Process(process.disk);
@@ -284,8 +283,4 @@ test("a shutdown lets the ledger go; a second tab is told; what is discarded beg
   assert.equal((await process.does(prompt))?.code, "wrong_state");
   assert.equal(await second.does({ do: "open", behaviour: SAYS }), null);
   assert.equal(second.count('"last_assistant_message":"hello"'), 1, "the message of the run that the shutdown broke off is replayed");
-  await second.does({ do: "discard" });
-  assert.equal(second.disk.lines.length, 0);
-  await second.does({ do: "open", behaviour: SAYS });
-  assert.equal(view(second).head.seq, second.disk.lines.length);
 });

@@ -20,8 +20,6 @@ export interface Lent {
   guest: typeof guestModule;
   /** Opens the agent's ledger, and what is kept beside it for the clock; rejects where another tab has it. */
   open(): Promise<{ ledger: OwnLedger; clock: TextStore }>;
-  /** Removes both for good; they are closed by then. */
-  discard(): Promise<void>;
   /** The machine's clock: nanoseconds since the epoch. */
   machine(): bigint;
   /** Calls back after so many milliseconds of the machine's time; what it gives takes that back. */
@@ -80,10 +78,6 @@ export class Engine {
   async #obey(command: Command): Promise<void> {
     if (command.do === "open") {
       return this.#opened(command.behaviour);
-    }
-    if (command.do === "discard") {
-      this.#close();
-      return this.#lent.discard();
     }
     const open = this.#open;
     if (open === null) {

@@ -48,7 +48,6 @@ export type Command =
   | { do: "open"; behaviour: Behaviour }
   | { do: "restart" }
   | { do: "shut_down" }
-  | { do: "discard" }
   | { do: "prompt"; text: string; priority: Priority }
   | { do: "say"; fact: string }
   | { do: "behave"; behaviour: Behaviour }

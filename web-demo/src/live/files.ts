@@ -1,0 +1,102 @@
+// What the live agent keeps in the browser's own file system (OPFS): its ledger, and the clock's file beside it.
+import { WakefulError } from "@package/error.ts";
+import type { SyncFile } from "@package/ledger/log.ts";
+import { openOpfsLedger } from "@package/ledger/opfs.ts";
+
+import type { TextStore } from "./clock.ts";
+import { AGENT_ID, type OwnLedger } from "./engine.ts";
+
+/** The folder of the live agent, in the root of the origin. */
+const FOLDER = "wakeful-live";
+const CLOCK = "clock.json";
+
+/** How long an opening waits for whoever has the ledger: a worker that was ended lets it go a moment later. In milliseconds. */
+const PATIENCE_MS = 1500;
+const PAUSE_MS = 50;
+
+const IN_USE = "another tab of this browser runs this agent: close it there, then start it here";
+
+/** What a dedicated worker can make of a file. */
+type SyncFileHandle = FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncFile> };
+
+/** Whether there is a live agent in this browser. */
+export async function isThere(): Promise<boolean> {
+  try {
+    await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+/**
+ * Removes it for good.
+ *
+ * @throws A `WakefulError` with the code "in_use" where another tab has it.
+ */
+export async function discard(): Promise<void> {
+  const root = await navigator.storage.getDirectory();
+  await patiently(() => root.removeEntry(FOLDER, { recursive: true }));
+}
+
+/**
+ * Opens both files in a dedicated worker.
+ *
+ * @throws A `WakefulError`: code "in_use" where another tab has them, "cannot_open" where they cannot be used.
+ */
+export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore }> {
+  const directory = await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create: true });
+  const ledger = await patiently(() => openOpfsLedger(AGENT_ID, { directory }));
+  try {
+    const file: SyncFileHandle = await directory.getFileHandle(CLOCK, { create: true });
+    const handle = await patiently(() => file.createSyncAccessHandle?.() ?? Promise.reject(new Error("this is no dedicated worker")));
+    return { ledger: closing(ledger, () => handle.close()), clock: textIn(handle) };
+  } catch (error) {
+    ledger.close();
+    throw error;
+  }
+}
+
+/** Tries until it is there, or patience ends. */
+async function patiently<T>(open: () => Promise<T>): Promise<T> {
+  for (const until = performance.now() + PATIENCE_MS; ; ) {
+    try {
+      return await open();
+    } catch (error) {
+      if (!isInUse(error)) throw error;
+      if (performance.now() > until) throw new WakefulError("in_use", IN_USE, { cause: error });
+      await new Promise((done) => setTimeout(done, PAUSE_MS));
+    }
+  }
+}
+
+const isInUse = (error: unknown) =>
+  error instanceof Error && (("code" in error && error.code === "in_use") || error.name === "NoModificationAllowedError");
+
+/** The ledger, which closes what is beside it first. */
+function closing(ledger: OwnLedger, beside: () => void): OwnLedger {
+  return {
+    append: (expected, batch) => ledger.append(expected, batch),
+    read: (after, limit) => ledger.read(after, limit),
+    close: () => {
+      beside();
+      ledger.close();
+    },
+  };
+}
+
+function textIn(file: SyncFile): TextStore {
+  return {
+    load: () => {
+      const bytes = new Uint8Array(file.getSize());
+      file.read(bytes, { at: 0 });
+      return new TextDecoder().decode(bytes);
+    },
+    save: (text) => {
+      const bytes = new TextEncoder().encode(text);
+      file.truncate(0);
+      file.write(bytes, { at: 0 });
+      file.flush();
+    },
+  };
+}
