@@ -2,6 +2,20 @@
 
 use std::{fs, path::Path};
 
+use wakeful::{
+    case::{self, CaseKind},
+    clock::VirtualClock,
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    trace::Tracer,
+};
+use wakeful_core::{
+    entry::{EntryBytes, Head},
+    host::{Ledger, Scheduler},
+    machine::Options,
+    time::Timestamp,
+};
+
 use crate::program::{arg, source, wakeful};
 
 const RECORDED: &str = "tests/ledgers/reference/10-crash-mid-turn";
@@ -39,6 +53,34 @@ fn a_story_is_exported_as_a_fixture_and_not_imported() {
     let ran = wakeful(["import", &story, "-o", &arg(&folder.path().join("other"))]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("is a story: import reads folders; use `wakeful export` for stories"), "{}", ran.err);
+}
+
+#[test]
+fn what_a_scheduler_exports_and_imports_is_what_the_commands_do() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = source("tests/fixtures/stories/heartbeat.json");
+    let (exported, imported) = (folder.path().join("exported"), folder.path().join("imported"));
+    assert_eq!(wakeful(["export", &arg(&story), "-o", &arg(&exported)]).code, 0);
+    assert_eq!(wakeful(["import", &arg(&exported), "-o", &arg(&imported)]).code, 0);
+    let texts = |path: &Path| match case::load_one(path).expect("a fixture").kind {
+        CaseKind::Fixture(folder) => folder,
+        CaseKind::Story(..) => panic!("a story"),
+    };
+
+    let trace = Tracer::Native.trace(&case::load_one(&story).expect("a story")).expect("a trace");
+    let lines = trace.steps.iter().flat_map(|step| &step.entries).map(|line| EntryBytes::from_stored(line.get().to_owned()));
+    let mut ledger = MemoryLedger::default();
+    ledger.append(&Head::START, &lines.collect::<Vec<_>>()).expect("a fresh ledger");
+    let observe = |ledger| {
+        let options = Options::new("default".into());
+        Scheduler::observe(options, ledger, VirtualClock::at(Timestamp::from_nanos(0)), Elsewhere).expect("it opens")
+    };
+    let lived = observe(ledger).export(None).expect("the ledger is whole");
+    assert_eq!(lived, texts(&exported));
+    let (mut first, mut second) = (observe(MemoryLedger::default()), observe(MemoryLedger::default()));
+    let heads = (first.import(&lived).expect("it reads"), second.import(&texts(&imported)).expect("it reads"));
+    assert_eq!(heads.0, heads.1);
+    assert_eq!(first.export(None).expect("the ledger is whole"), texts(&imported));
 }
 
 #[test]

@@ -278,7 +278,9 @@ test("a second tab is told; a shutdown lets the ledger go, and the next process 
   await process.does(prompt);
   const second = new Process(process.disk);
   assert.equal((await second.does({ do: "open", behaviour: SAYS }))?.code, "in_use");
-  await process.does({ do: "shut_down" });
+  await process.does({ do: "arm", fault: "fail_append" });
+  assert.equal((await process.does({ do: "shut_down" }))?.code, "ledger_failed", "it stays open until the shutdown is recorded");
+  assert.equal(await process.does({ do: "shut_down" }), null);
   assert.equal(process.view, null);
   assert.equal((await process.does(prompt))?.code, "wrong_state");
   assert.equal(await second.does({ do: "open", behaviour: SAYS }), null);

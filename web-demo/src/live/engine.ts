@@ -81,7 +81,7 @@ export class Engine {
     }
     const open = this.#open;
     if (open === null) {
-      throw Object.assign(new Error("the agent is not open: open it first"), { code: "wrong_state" });
+      throw failed("wrong_state", "the agent is not open: open it first");
     }
     switch (command.do) {
       case "restart":
@@ -89,6 +89,7 @@ export class Engine {
         return this.#drive(open, open.provider.behaviour);
       case "shut_down":
         this.#say({ fact: "shutdown_requested" });
+        if (this.#trouble !== null) throw failed("ledger_failed", `${this.#trouble}; shut down again when it goes on`);
         return this.#close();
       case "prompt": {
         const { text, priority } = command;
@@ -362,6 +363,8 @@ function nameOf(text: string): string {
     return "something that is no JSON";
   }
 }
+
+const failed = (code: string, message: string) => Object.assign(new Error(message), { code });
 
 function codeOf(error: unknown): string {
   return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "failed";
