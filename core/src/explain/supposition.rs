@@ -1,4 +1,4 @@
-//! Supposing: what would be decided if the edition, or values of the policy, were others.
+//! Supposing: what would be decided if the edition, or values of the policy, were others (contract 7.3).
 
 use alloc::{collections::BTreeMap, string::String};
 

@@ -1,5 +1,5 @@
 // The panel of the live agent: its process, its time, what it is told, how its provider behaves, what goes wrong, what happened.
-import { useEffect, useId, useState, type ReactNode } from "react";
+import { useEffect, useId, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
 import type { Priority } from "@package/payloads.js";
 
 import "./live.css";
@@ -18,6 +18,7 @@ const PROCESS: Record<ProcessState, string> = {
 /** The panel. */
 export function LivePane({ live }: { live: Live }) {
   const { view, process, refused } = live;
+  const speaks = useRef<HTMLInputElement>(null);
   return (
     <section className="live" aria-label="Live agent">
       <header className="live-head">
@@ -34,9 +35,9 @@ export function LivePane({ live }: { live: Live }) {
         {view?.trouble != null && <p className="live-refused">{view.trouble}; it is tried again each second.</p>}
       </div>
       <div className="live-body">
-        <Runtime live={live} />
+        <Runtime live={live} speaks={speaks} />
         <Time live={live} />
-        <Operator live={live} />
+        <Operator live={live} speaks={speaks} />
         <Provider live={live} />
         <Faults live={live} />
         <Part title="Inject a fact" wide>
@@ -87,18 +88,23 @@ function Action({ live, command, disabled = false, children }: { live: Live; com
   );
 }
 
-function Runtime({ live }: { live: Live }) {
+function Runtime({ live, speaks }: { live: Live; speaks: RefObject<HTMLInputElement | null> }) {
   const { process, view } = live;
   const [asks, setAsks] = useState(false);
+  const isOpen = process === "open" || process === "starting";
+  const opens = useRef<HTMLButtonElement>(null);
+  useLayoutEffect(() => {
+    // Whoever works by keyboard is not sent back to the top of the page when the button that was pressed can do no more.
+    const { activeElement } = document;
+    if (activeElement instanceof HTMLButtonElement && activeElement.disabled) (isOpen ? speaks : opens).current?.focus();
+  }, [isOpen, speaks]);
   const says = (fact: string): Command => ({ do: "say", fact: JSON.stringify({ fact }) });
   return (
     <Part title="Process">
       <div className="live-row">
-        {process !== "open" && (
-          <button type="button" className="live-button live-first" disabled={process === "starting"} onClick={() => void live.open()}>
-            {process === "crashed" || process === "closed" ? "Open again" : "Start an agent"}
-          </button>
-        )}
+        <button ref={opens} type="button" className="live-button live-first" disabled={isOpen} onClick={() => void live.open()}>
+          {process === "none" ? "Start an agent" : "Open again"}
+        </button>
         <Action live={live} command={says("stop_requested")} disabled={view?.status === "stopped"}>
           Stop
         </Action>
@@ -111,25 +117,25 @@ function Runtime({ live }: { live: Live }) {
         <Action live={live} command={{ do: "shut_down" }}>
           Shut down
         </Action>
-        {asks ? (
-          <>
-            <button
-              type="button"
-              className="live-button live-bad"
-              onClick={() => {
-                setAsks(false);
-                void live.discard();
-              }}
-            >
-              Remove its ledger for good
-            </button>
-            <button type="button" className="live-button" onClick={() => setAsks(false)}>
-              Keep it
-            </button>
-          </>
-        ) : (
-          <button type="button" className="live-button" disabled={live.lines.length === 0 && live.refused === null} onClick={() => setAsks(true)}>
-            Discard …
+        <button
+          type="button"
+          className="live-button"
+          aria-expanded={asks}
+          disabled={live.lines.length === 0 && live.refused === null}
+          onClick={() => setAsks(!asks)}
+        >
+          Discard …
+        </button>
+        {asks && (
+          <button
+            type="button"
+            className="live-button live-bad"
+            onClick={() => {
+              setAsks(false);
+              void live.discard();
+            }}
+          >
+            Remove its ledger for good
           </button>
         )}
       </div>
@@ -171,7 +177,7 @@ function Time({ live }: { live: Live }) {
 
 const PRIORITIES: Priority[] = ["interject", "next", "normal", "background"];
 
-function Operator({ live }: { live: Live }) {
+function Operator({ live, speaks }: { live: Live; speaks: RefObject<HTMLInputElement | null> }) {
   const [text, setText] = useState("");
   const [priority, setPriority] = useState<Priority>("normal");
   const send = async () => {
@@ -187,7 +193,14 @@ function Operator({ live }: { live: Live }) {
           void send();
         }}
       >
-        <input className="live-grows" aria-label="message of the operator" placeholder="Say something to the agent" value={text} onChange={({ target }) => setText(target.value)} />
+        <input
+          ref={speaks}
+          className="live-grows"
+          aria-label="message of the operator"
+          placeholder="Say something to the agent"
+          value={text}
+          onChange={({ target }) => setText(target.value)}
+        />
         <select aria-label="priority" value={priority} onChange={({ target }) => setPriority(target.value as Priority)}>
           {PRIORITIES.map((name) => (
             <option key={name}>{name}</option>

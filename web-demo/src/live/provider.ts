@@ -121,16 +121,16 @@ function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact
         ? turnOf("There is no item to complete.")
         : turnOf(`I complete ${item}.`, { fact: "work_item_completed", work_item_id: item, result_summary: said });
     case "wait_operator":
-      return turnOf(said, waits({ kind: "operator", waiting_for: said, wake_sources: [{ kind: "operator_input" }] }));
+      return turnOf(said, waits({ kind: "operator", waiting_for: "an answer", wake_sources: [{ kind: "operator_input" }] }));
     case "wait_timer": {
       const wake_at = instant(at + 60_000n * MS);
-      return turnOf(said, waits({ kind: "timer", waiting_for: said, wake_sources: [{ kind: "timer", wake_at }] }));
+      return turnOf(said, waits({ kind: "timer", waiting_for: "a minute to pass", wake_sources: [{ kind: "timer", wake_at }] }));
     }
     case "start_task":
       return turnOf(said, task("background"));
     case "wait_task": {
       const wake_sources = [{ kind: "task_result" as const, task_id: made("task") }];
-      return turnOf(said, task("blocking"), waits({ kind: "task", waiting_for: said, wake_sources }));
+      return turnOf(said, task("blocking"), waits({ kind: "task", waiting_for: `the result of ${made("task")}`, wake_sources }));
     }
     case "fail":
       return [
