@@ -127,6 +127,8 @@ test(`time travel on ${LARGE} entries`, async () => {
       `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), page heap ${Math.round(memory / 1e6)} MB`,
     );
     assert.ok(median(steps) < 50, `a step takes ${median(steps)} ms`);
+    // The goal is 3 s; a machine that does something else beside this may need more.
+    assert.ok(took < 6_000, `opening takes ${took} ms`);
   });
 });
 
@@ -159,6 +161,34 @@ test("from why not, to a fork, to a fixture that the native core replays", () =>
     await openFile(page, "again.jsonl", ledger);
     await opened(page, "again.jsonl");
     assert.equal(await text(page, ".badge"), head, "export and import keep the head");
+  }));
+
+test("an agent lives in the page, crashes, and goes on after a reload", () =>
+  journey(async (page) => {
+    await page.getByRole("tab", { name: "Live" }).click();
+    await page.getByRole("button", { name: "Start an agent" }).click();
+    await opened(page, "live agent");
+    await page.getByLabel("virtual").click();
+    await page.getByLabel("message of the operator").fill("look at the build");
+    await page.getByRole("button", { name: "Send" }).click();
+    await page.getByText(/ends 20/).waitFor();
+    await page.locator(".entry-summary", { hasText: "look at the build" }).waitFor();
+    const entries = async () => Number((await text(page, ".cursor-count")).match(/of ([\d,]+)/)[1]);
+    await page.waitForFunction(() => /Working: turn 1 runs/.test(document.querySelector(".sentence")?.textContent ?? ""));
+    const before = await entries();
+    await page.getByRole("button", { name: "Crash now" }).click();
+    await page.getByText("crashed", { exact: true }).waitFor();
+    await shoot(page, "journey-live");
+    await page.reload();
+    await page.getByRole("tab", { name: "Live" }).click();
+    await page.getByText("running", { exact: true }).waitFor();
+    await opened(page, "live agent");
+    // The interrupted turn is replayed: its message starts another one, which ends when its time has come.
+    await page.getByRole("button", { name: /next wake|1 min/ }).first().click();
+    await page.waitForFunction(() => /At rest/.test(document.querySelector(".sentence")?.textContent ?? ""));
+    assert.ok((await entries()) > before, "it went on in the same ledger");
+    const processed = page.locator(".entry-summary", { hasText: /· processed/ });
+    assert.equal(await processed.count(), 1, "its message was processed once");
   }));
 
 test("by keyboard alone: a case, its past, another edition", () =>

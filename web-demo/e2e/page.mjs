@@ -57,7 +57,7 @@ export async function choose(page, name) {
 /** Waits until a document is open and its newest entry is looked at. */
 export async function opened(page, name) {
   await page.waitForSelector(`.badge[data-case="${name}"]`);
-  await page.waitForSelector(".rule[data-outcome=fired]");
+  await page.waitForSelector(".decision .strong");
 }
 
 /** Opens a file of this computer. */

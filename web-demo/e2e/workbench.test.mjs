@@ -310,13 +310,18 @@ for (const colorScheme of ["light", "dark"]) {
       async (page) => {
         await choose(page, "heartbeat");
         const found = await axe(page);
-        for (const tab of ["Why not", "Diff", "Ladder", "State"]) {
+        for (const tab of ["Why not", "Diff", "Ladder", "Live", "State"]) {
           await page.getByRole("tab", { name: tab }).click();
           await page.waitForTimeout(200);
           found.push(...(await axe(page)).map((violation) => `${tab}: ${violation}`));
         }
+        await page.getByRole("tab", { name: "Live" }).click();
+        await page.getByRole("button", { name: "Start an agent" }).click();
+        await opened(page, "live agent");
+        found.push(...(await axe(page)).map((violation) => `a live agent: ${violation}`));
+        await shoot(page, `live-${colorScheme}`);
         await openFile(page, "bad.jsonl", "{");
-        await page.getByRole("alert").waitFor();
+        await page.locator(".alarm").waitFor();
         found.push(...(await axe(page)).map((violation) => `alarm: ${violation}`));
         await page.keyboard.press("?");
         await page.getByRole("dialog").waitFor();
@@ -341,6 +346,7 @@ for (const colorScheme of ["light", "dark"]) {
           await page.locator(".way").first().waitFor();
           await shoot(page, name("heartbeat-why-not"));
           await choose(page, bundle.cases.findLast((known) => known.kind === "fixture").case);
+          await page.getByRole("tab", { name: "State" }).click();
           await page.getByText("Raw state").click();
           await page.getByRole("tree", { name: "raw state" }).scrollIntoViewIfNeeded();
           await shoot(page, name("fixture"));

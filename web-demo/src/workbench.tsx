@@ -1,5 +1,5 @@
 // The workbench: the one place that holds what is looked at (document, entry, boundary, suppositions); everything below shows it.
-import { useCallback, useEffect, useMemo, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 
 import { sourceOfCase, useBundle } from "./document/bundle-cases.ts";
 import { useDecided } from "./document/use-decided.ts";
@@ -13,6 +13,8 @@ import { DecisionFacts } from "./frame/decision-facts.tsx";
 import { Heading } from "./frame/heading.tsx";
 import { Keys } from "./frame/keys.tsx";
 import { useArrivals } from "./frame/arrivals.ts";
+import { LivePane } from "./live/live-pane.tsx";
+import { useLive, type Live } from "./live/use-live.ts";
 import { DiffPane } from "./panes/diff-pane.tsx";
 import { EntriesPane } from "./panes/entries-pane.tsx";
 import { LadderPane } from "./panes/ladder-pane.tsx";
@@ -23,12 +25,14 @@ import { onAddress, readAddress, writeAddress } from "./parts/address.ts";
 import { keepOffline } from "./parts/offline.ts";
 import { carried } from "./parts/permalink.ts";
 import { SelectEntry } from "./parts/seq-link.tsx";
-import { Tabs } from "./parts/tabs.tsx";
+import { Tabs, type Chosen } from "./parts/tabs.tsx";
 
 /** The page. */
 export function Workbench() {
   const { cases, broken } = useBundle();
-  const { open, opening, failed, show, fail, cancel, dismiss } = useDocuments();
+  const { open, opening, failed, show, follow, fail, cancel, dismiss } = useDocuments();
+  const live = useLive();
+  const tabs = { why: useState<string | null>(null), what: useState<string | null>(null) };
   const [chosen, setChosen] = useState<string | null>(null);
 
   const showSource = useCallback(
@@ -84,6 +88,18 @@ export function Workbench() {
       choose(first.case);
     }
   }, [cases, choose, showSource, fail]);
+  const isLive = open?.kind === "live";
+  const watch = useCallback(
+    () => showSource({ kind: "live", name: LIVE, shows: "the agent that runs in this page; its ledger stays in this browser", lines: [...live.lines] }),
+    [showSource, live.lines],
+  );
+  useEffect(() => {
+    if (isLive) {
+      follow(live.lines);
+    }
+  }, [isLive, follow, live.lines]);
+  const livePanel = <LivePanel live={live} isWatched={isLive || chosen === LIVE} watch={watch} />;
+
   useEffect(() => onAddress(({ name }) => name !== null && name !== chosen && choose(name)), [chosen, choose]);
 
   return (
@@ -93,7 +109,9 @@ export function Workbench() {
         {broken !== null && <Alarm title="The bundled cases cannot be read" message={broken} />}
         {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}
         {opening !== null && <Opening name={opening.name} progress={opening.progress} cancel={cancel} />}
-        {open !== null && <OpenDocument key={`${open.name} ${open.head.chain}`} open={open} show={showSource} fail={fail} />}
+        {open !== null && (
+          <OpenDocument key={isLive ? LIVE : `${open.name} ${open.head.chain}`} open={open} show={showSource} fail={fail} tabs={tabs} live={livePanel} />
+        )}
       </main>
     </div>
   );
@@ -123,7 +141,28 @@ function Opening({ name, progress, cancel }: { name: string; progress: { doing: 
   );
 }
 
-function OpenDocument({ open, show, fail }: { open: Open; show: (source: Source) => void; fail: (name: string, error: unknown) => void }) {
+/** The name under which the live agent's ledger is open. */
+const LIVE = "live agent";
+
+/** The live agent's panel; while it is seen, its ledger is what is looked at. */
+function LivePanel({ live, isWatched, watch }: { live: Live; isWatched: boolean; watch: () => void }) {
+  const isThere = live.lines.length > 0;
+  useEffect(() => {
+    if (isThere && !isWatched) {
+      watch();
+    }
+  }, [isThere, isWatched, watch]);
+  return <LivePane live={live} />;
+}
+
+function OpenDocument(props: {
+  open: Open;
+  show: (source: Source) => void;
+  fail: (name: string, error: unknown) => void;
+  tabs: { why: Chosen; what: Chosen };
+  live: ReactNode;
+}) {
+  const { open, show, fail, tabs } = props;
   const [seq, setSeq] = useState(() => Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)));
   const [mark, setMark] = useState<number | null>(null);
   const [boundary, setBoundary] = useState<Look["boundary"]>(undefined);
@@ -133,6 +172,13 @@ function OpenDocument({ open, show, fail }: { open: Open; show: (source: Source)
   const decided = useDecided(open, undefined);
   const goTo = useCallback((to: number) => setSeq(Math.max(1, Math.min(open.length, to))), [open.length]);
 
+  // At the end of a ledger that grows, the cursor goes with it.
+  const length = useRef(open.length);
+  useEffect(() => {
+    const before = length.current;
+    length.current = open.length;
+    setSeq((at) => (at === before ? open.length : at));
+  }, [open.length]);
   useEffect(() => writeAddress({ name: open.name, seq }), [open.name, seq]);
   useEffect(() => onAddress((address) => address.name === open.name && address.seq !== null && goTo(address.seq)), [open.name, goTo]);
 
@@ -157,6 +203,7 @@ function OpenDocument({ open, show, fail }: { open: Open; show: (source: Source)
       <div className="panes">
         <Tabs
           label="Why"
+          chosen={tabs.why}
           tabs={[
             { name: "Ladder", body: seen && <LadderPane explanation={seen.explanation} supposed={supposed} suppose={setSupposed} /> },
             { name: "Why not", body: seen && <WhyNotPane open={open} seen={seen} fork={fork} /> },
@@ -164,9 +211,11 @@ function OpenDocument({ open, show, fail }: { open: Open; show: (source: Source)
         />
         <Tabs
           label="What"
+          chosen={tabs.what}
           tabs={[
             { name: "State", body: seen && <StatePane open={open} seen={seen} /> },
             { name: "Diff", body: <DiffPane open={open} seq={seq} mark={mark} decided={decided} goTo={goTo} /> },
+            { name: "Live", body: props.live },
           ]}
         />
         <EntriesPane open={open} seq={seq} goTo={goTo} />

@@ -30,24 +30,24 @@ pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
 
 /// Builds the web module with what only the cross-check and the workbench need.
 fn build_web(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "web", &["--features", "workbench"])
+    bind(paths, "web", "guest", &["--features", "workbench"])
 }
 
 /// Builds the web module of the npm package.
 pub(crate) fn build_package(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "npm", &[])
+    bind(paths, "npm", "web", &[])
 }
 
-/// Compiles the web module and makes of it what JavaScript loads, in this folder of the guests.
-fn bind(paths: &Paths, folder: &str, features: &[&str]) -> Result<(), Failure> {
+/// Compiles the web module in a profile and makes of it what JavaScript loads, in this folder of the guests.
+fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result<(), Failure> {
     Call::cargo(paths, &format!("{folder}-module"), "build")
-        .args(["-p", "wakeful-web", "--target", TARGET, "--profile", "web"])
+        .args(["-p", "wakeful-web", "--target", TARGET, "--profile", profile])
         .args(features)
         .build()?;
     Call::new(paths, &format!("{folder}-bindgen"), paths.tools())
         .args(["bindgen", "--target", "web", "--out-name", "wakeful_web", "--out-dir"])
         .arg(paths.guest().join(folder))
-        .arg(paths.target().join(TARGET).join("web/wakeful_web.wasm"))
+        .arg(paths.target().join(TARGET).join(profile).join("wakeful_web.wasm"))
         .build()
 }
 

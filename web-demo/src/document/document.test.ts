@@ -54,7 +54,7 @@ test("the page knows no decision and no rule but as labels", async () => {
   const rules = /["'`]\d\.[a-z]+(_[a-z]+)*["'`]/;
   for (const file of files) {
     const text = await readFile(`${source}${file}`, "utf8");
-    const named = Object.keys(DECISIONS).filter((decision) => new RegExp(`\\b${decision}\\b`).test(text));
+    const named = Object.keys(DECISIONS).filter((decision) => new RegExp(`["'\`]${decision}["'\`]`).test(text));
     // What a pane asks first is a default, and not a rule.
     assert.deepEqual(named, file.endsWith("why-not-pane.tsx") ? ["StartModelTurn"] : [], file);
     assert.doesNotMatch(text, rules, file);

@@ -64,6 +64,8 @@ export interface Decided {
 export interface Document {
   /** Opens a source; calls back with how far it is, and with the index in parts. */
   open(source: Source, progress: (progress: Progress) => void, indexed: (rows: Row[]) => void): Promise<Answer<Opened>>;
+  /** Goes on with lines that were appended since. */
+  extend(lines: string[]): Promise<Answer<{ length: number; head: Head; rows: Row[] }>>;
   /** What would be decided after an entry, and why. */
   see(look: Look): Promise<Answer<Seen>>;
   /** The whole state after an entry. */

@@ -31,12 +31,23 @@ export function document(guest: Promise<typeof Guest>): Document {
         const began = performance.now();
         const read = linesOf(loaded, source);
         ({ lines, name } = { lines: read.lines, name: source.name });
+        // The page takes the index in while the guest verifies.
+        index(lines, progress, indexed);
+        const given = lines.length;
         scheduler = observer(loaded, lines, progress);
         propose(scheduler, source);
+        index(lines.slice(given), progress, indexed);
         const head = scheduler.head();
         const opened = { ...about(source), agentId: read.agentId, length: head.seq, head, verdict: read.verdict };
-        index(lines, progress, indexed);
         return { ...opened, took_ms: performance.now() - began } satisfies Opened;
+      });
+    },
+    async extend(more) {
+      return answer(() => {
+        const from = lines.length;
+        lines.push(...more);
+        folded().catchUp();
+        return { length: lines.length, head: folded().head(), rows: lines.slice(from).map(rowOf) };
       });
     },
     async see(look) {

@@ -21,7 +21,14 @@ export interface Documents {
 }
 
 /** Opens what is asked for; `cancel` ends an opening, and `dismiss` forgets why the last one failed. */
-export function useDocuments(): Documents & { show: (source: Source) => void; fail: (name: string, error: unknown) => void; cancel: () => void; dismiss: () => void } {
+export function useDocuments(): Documents & {
+  show: (source: Source) => void;
+  /** Goes on with a ledger that grows: all its lines so far. */
+  follow: (lines: readonly string[]) => void;
+  fail: (name: string, error: unknown) => void;
+  cancel: () => void;
+  dismiss: () => void;
+} {
   const [view, setView] = useState<Documents>({ open: null, opening: null, failed: null });
   const workers = useRef<{ open: Worker | null; opening: Worker | null; spare: Worker | null }>({ open: null, opening: null, spare: null });
 
@@ -62,6 +69,30 @@ export function useDocuments(): Documents & { show: (source: Source) => void; fa
     },
     [cancel, fail],
   );
+  const followed = useRef(Promise.resolve());
+  const opened = useRef(view.open);
+  opened.current = view.open;
+  const follow = useCallback(
+    (lines: readonly string[]) => {
+      // One after the other: each goes on where the one before came to.
+      followed.current = followed.current.then(async () => {
+        const before = opened.current;
+        if (before === null || lines.length <= before.length) {
+          return;
+        }
+        const answer = await before.document.extend(lines.slice(before.length));
+        if ("error" in answer) {
+          fail(before.name, new Error(answer.error.message));
+          return;
+        }
+        const { length, head, rows } = answer.ok;
+        const open = { ...before, length, head, rows: [...before.rows, ...rows] };
+        opened.current = open;
+        setView((now) => (now.open === before ? { ...now, open } : now));
+      });
+    },
+    [fail],
+  );
   const dismiss = useCallback(() => setView((before) => ({ ...before, failed: null })), []);
   useEffect(() => {
     // The first one loads the guest while the page fetches what is to be opened; later ones wait for what is opened next.
@@ -71,7 +102,7 @@ export function useDocuments(): Documents & { show: (source: Source) => void; fa
       workers.current = { open: null, opening: null, spare: null };
     };
   }, []);
-  return { ...view, show, fail, cancel, dismiss };
+  return { ...view, show, follow, fail, cancel, dismiss };
 }
 
 function startWorker(): Worker {

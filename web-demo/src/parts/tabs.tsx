@@ -1,12 +1,14 @@
 // Panels of which one is seen, with their names above.
 import { Tabs as Radix } from "radix-ui";
-import { useState, type ReactNode } from "react";
+import type { ReactNode } from "react";
 
-/** Tabs that keep the chosen one; a body is made only while it is seen. */
-export function Tabs({ label, tabs }: { label: string; tabs: { name: string; body: ReactNode }[] }) {
-  const [chosen, setChosen] = useState(slug(tabs[0]?.name ?? ""));
+/** Which tab is chosen, kept by whoever outlives what the tabs show. */
+export type Chosen = [name: string | null, choose: (name: string) => void];
+
+/** Tabs; a body is made only while it is seen. */
+export function Tabs({ label, tabs, chosen: [name, choose] }: { label: string; tabs: { name: string; body: ReactNode }[]; chosen: Chosen }) {
   return (
-    <Radix.Root className="tabs" value={chosen} onValueChange={setChosen}>
+    <Radix.Root className="tabs" value={name ?? slug(tabs[0]?.name ?? "")} onValueChange={choose}>
       <Radix.List className="tab-list" aria-label={label}>
         {tabs.map(({ name }) => (
           <Radix.Trigger key={name} className="tab" value={slug(name)}>
