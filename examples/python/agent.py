@@ -77,6 +77,18 @@ class Clock:
         return time.time_ns()
 
 
+def kept_in(function):
+    """An import out of which nothing escapes but an `Exception`: Ctrl-C or `sys.exit` in one would end the process inside wasmtime's package."""
+
+    def answer(*args):
+        try:
+            return function(*args)
+        except BaseException as why:
+            raise RuntimeError(f"an import was ended by {type(why).__name__}: {why}") from why
+
+    return answer
+
+
 class Scheduler:
     """One instance of the guest: one agent."""
 
@@ -91,7 +103,7 @@ class Scheduler:
                 with root.add_instance(WORLD.format(name)) as instance:
                     for method in vars(type(part)):
                         if not method.startswith("_"):
-                            instance.add_func(method.replace("_", "-"), getattr(part, method))
+                            instance.add_func(method.replace("_", "-"), kept_in(getattr(part, method)))
         self.fuel_per_call = fuel_per_call
         self.store = Store(engine)
         self.store.set_fuel(fuel_per_call)
