@@ -2,10 +2,11 @@
 import { useEffect, useState } from "react";
 import type { Boundary } from "@package/payloads.js";
 
-import { BOUNDARIES, names } from "../case/labels.ts";
+import { BOUNDARIES } from "../case/labels.ts";
 import type { Seen } from "../document/messages.ts";
 import type { Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
+import { Choice } from "../parts/choice.tsx";
 import { isTyping } from "./keys.tsx";
 
 /** How long playing stands on a change, in milliseconds. */
@@ -90,17 +91,14 @@ export function CursorBar(props: {
           </>
         )}
       </span>
-      <label className="cursor-boundary">
-        asked{" "}
-        <select value={boundary ?? ""} onChange={(event) => setBoundary(names(BOUNDARIES).find((name) => name === event.target.value))}>
-          <option value="">next: {seen !== null && boundary === undefined ? BOUNDARIES[seen.boundary] : "where the loop goes on"}</option>
-          {names(BOUNDARIES).map((name) => (
-            <option key={name} value={name}>
-              {BOUNDARIES[name]}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice
+        className="cursor-boundary"
+        says="asked"
+        of={BOUNDARIES}
+        value={boundary}
+        none={`next: ${seen !== null && boundary === undefined ? BOUNDARIES[seen.boundary] : "where the loop goes on"}`}
+        choose={setBoundary}
+      />
     </section>
   );
 }

@@ -21,7 +21,7 @@ export function LivePane({ live }: { live: Live }) {
   const speaks = useRef<HTMLInputElement>(null);
   return (
     <section className="live" aria-label="Live agent">
-      <header className="live-head">
+      <header className="pane-head">
         <h2>Live agent</h2>
         <span className={`live-process live-process-${process}`}>{PROCESS[process]}</span>
         <span className="note">{live.head === null ? "no ledger open" : `${live.lines.length} entries, head ${live.head.chain.slice(0, 8)}`}</span>

@@ -3,10 +3,11 @@ import microdiff from "microdiff";
 import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
 
-import { DECISIONS, EDITIONS, names } from "../case/labels.ts";
+import { DECISIONS, EDITIONS } from "../case/labels.ts";
 import type { Decided } from "../document/messages.ts";
 import { holdsAt, useDecided, type Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
+import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
@@ -89,21 +90,11 @@ function text(value: unknown): string {
 
 /** The first entry after which another edition would decide otherwise. */
 function Editions({ open, decided, goTo }: { open: Open; decided: Changes; goTo: (seq: number) => void }) {
-  const [other, setOther] = useState<Edition | null>(null);
+  const [other, setOther] = useState<Edition>();
   return (
     <div className="editions">
-      <label>
-        beside the{" "}
-        <select value={other ?? ""} onChange={(event) => setOther(names(EDITIONS).find((name) => name === event.target.value) ?? null)}>
-          <option value="">no other edition</option>
-          {names(EDITIONS).map((name) => (
-            <option key={name} value={name}>
-              {EDITIONS[name]}
-            </option>
-          ))}
-        </select>
-      </label>
-      {other !== null && <Divergence open={open} decided={decided} edition={other} goTo={goTo} />}
+      <Choice says="beside the" of={EDITIONS} value={other} none="no other edition" choose={setOther} />
+      {other !== undefined && <Divergence open={open} decided={decided} edition={other} goTo={goTo} />}
     </div>
   );
 }

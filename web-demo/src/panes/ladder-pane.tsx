@@ -1,9 +1,10 @@
 // The ladder: every rule in order, what it says, and what it said here; and what it would say under another edition or policy.
 import { useEffect, useRef, useState } from "react";
-import type { Explanation, Spent } from "@package/payloads.js";
+import type { Edition, Explanation, Spent } from "@package/payloads.js";
 
-import { EDITIONS, names, POLICY } from "../case/labels.ts";
+import { EDITIONS, POLICY } from "../case/labels.ts";
 import type { Supposed } from "../document/messages.ts";
+import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
@@ -50,50 +51,15 @@ function SpentKeys({ keys }: { keys: Spent[] }) {
 /** What is supposed instead of what was recorded; it changes what is shown and nothing else. */
 function Suppose({ supposed, suppose }: { supposed: Supposed | undefined; suppose: (supposed: Supposed | undefined) => void }) {
   const [value, setValue] = useState<keyof typeof POLICY>("autonomous_turns");
-  const edition = supposed?.edition;
   const given = supposed?.policy?.[value];
-  const change = (part: Supposed) => {
-    const next = { ...supposed, ...part };
-    suppose(Object.keys(next).length === 0 ? undefined : next);
-  };
-  const setPolicy = (text: string) => {
-    const { policy: _, ...rest } = supposed ?? {};
-    suppose(text === "" ? (Object.keys(rest).length === 0 ? undefined : rest) : { ...rest, policy: { [value]: Number(text) } });
-  };
+  const { edition, policy } = supposed ?? {};
+  const change = (next: Supposed) => suppose(Object.keys(next).length === 0 ? undefined : next);
+  const setEdition = (wanted: Edition | undefined) => change({ ...(wanted && { edition: wanted }), ...(policy && { policy }) });
+  const setPolicy = (text: string) => change({ ...(edition && { edition }), ...(text !== "" && { policy: { [value]: Number(text) } }) });
   return (
     <div className="suppose" data-supposed={supposed !== undefined}>
-      <label>
-        under{" "}
-        <select
-          value={edition ?? ""}
-          onChange={(event) => {
-            const wanted = names(EDITIONS).find((name) => name === event.target.value);
-            if (wanted === undefined) {
-              const { edition: _, ...rest } = supposed ?? {};
-              suppose(Object.keys(rest).length === 0 ? undefined : rest);
-            } else {
-              change({ edition: wanted });
-            }
-          }}
-        >
-          <option value="">the recorded edition</option>
-          {names(EDITIONS).map((name) => (
-            <option key={name} value={name}>
-              {EDITIONS[name]}
-            </option>
-          ))}
-        </select>
-      </label>
-      <label>
-        with{" "}
-        <select value={value} onChange={(event) => setValue(names(POLICY).find((name) => name === event.target.value) ?? value)}>
-          {names(POLICY).map((name) => (
-            <option key={name} value={name}>
-              {POLICY[name]}
-            </option>
-          ))}
-        </select>
-      </label>
+      <Choice says="under" of={EDITIONS} value={edition} none="the recorded edition" choose={setEdition} />
+      <Choice says="with" of={POLICY} value={value} choose={(name) => setValue(name ?? value)} />
       <input
         type="number"
         min={0}

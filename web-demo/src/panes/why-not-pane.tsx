@@ -2,10 +2,11 @@
 import { useEffect, useState } from "react";
 import type { DecisionKind, WhyNot } from "@package/payloads.js";
 
-import { DECISIONS, names } from "../case/labels.ts";
+import { DECISIONS } from "../case/labels.ts";
 import type { Answer, Seen } from "../document/messages.ts";
 import type { Open } from "../document/use-document.ts";
 import { Alarm } from "../frame/alarm.tsx";
+import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
 
 /** The ways to another decision. */
@@ -21,18 +22,7 @@ export function WhyNotPane({ open, seen, fork }: { open: Open; seen: Seen; fork:
       alive = false;
     };
   }, [open, look.seq, boundary, asked]);
-  const note = (
-    <label>
-      why does it not{" "}
-      <select value={asked} onChange={(event) => setAsked(names(DECISIONS).find((name) => name === event.target.value) ?? asked)}>
-        {names(DECISIONS).map((name) => (
-          <option key={name} value={name}>
-            {DECISIONS[name]}
-          </option>
-        ))}
-      </select>
-    </label>
-  );
+  const note = <Choice says="why does it not" of={DECISIONS} value={asked} choose={(name) => setAsked(name ?? asked)} />;
   return (
     <Pane title="Why not" note={note}>
       {look.supposed !== undefined && <p className="note pad">Asked of the ledger as it was recorded, without what is supposed.</p>}
