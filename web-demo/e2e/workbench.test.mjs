@@ -281,7 +281,7 @@ test("a ledger is pasted, dropped, and sent by another page", () =>
     assert.equal(await text(page, ".kind"), "fixture");
   }));
 
-test("a link carries a small ledger to another page, and survives a reload", () =>
+test("a link carries a small ledger, the cursor, the panel and the edition to another page, and survives a reload", () =>
   onPage(
     async (page) => {
       await choose(page, "heartbeat");
@@ -289,6 +289,8 @@ test("a link carries a small ledger to another page, and survives a reload", () 
       await page.locator(".kind-fork").waitFor();
       const badge = await text(page, ".badge");
       await page.keyboard.press("ArrowLeft");
+      await page.getByRole("tab", { name: "Diff" }).click();
+      await page.getByLabel("under").selectOption("2026-05-08");
       await page.getByRole("button", { name: "Export" }).click();
       await page.getByRole("menuitem", { name: /Copy a link/ }).click();
       await page.waitForFunction(() => navigator.clipboard.readText().then((copied) => copied.includes("#")));
@@ -298,6 +300,8 @@ test("a link carries a small ledger to another page, and survives a reload", () 
       for (const _ of ["opened", "reloaded"]) {
         await other.locator(".badge", { hasText: badge }).waitFor();
         await other.locator(".cursor-count strong", { hasText: `#${heartbeat.length - 1}` }).waitFor();
+        await other.locator(".diff").waitFor();
+        assert.equal(await other.getByLabel("under").inputValue(), "2026-05-08");
         await other.reload();
       }
     },

@@ -1,6 +1,7 @@
 // The workbench: the one place that holds what is looked at (document, entry, boundary, suppositions); everything below shows it.
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 
+import { EDITIONS, names } from "./case/labels.ts";
 import { sourceOfCase, useBundle } from "./document/bundle-cases.ts";
 import { useDecided } from "./document/use-decided.ts";
 import { useDocuments, useSeen, type Open } from "./document/use-document.ts";
@@ -32,7 +33,8 @@ export function Workbench() {
   const { cases, broken } = useBundle();
   const { open, opening, failed, show, follow, fail, cancel, dismiss } = useDocuments();
   const live = useLive();
-  const tabs = { why: useState<string | null>(null), what: useState<string | null>(null) };
+  const [{ why, what }] = useState(() => readAddress().view);
+  const tabs = { why: useState(why ?? null), what: useState(what ?? null) };
   const [chosen, setChosen] = useState<string | null>(null);
 
   const showSource = useCallback(
@@ -166,7 +168,7 @@ function OpenDocument(props: {
   const [seq, setSeq] = useState(() => Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)));
   const [mark, setMark] = useState<number | null>(null);
   const [boundary, setBoundary] = useState<Look["boundary"]>(undefined);
-  const [supposed, setSupposed] = useState<Supposed | undefined>(undefined);
+  const [supposed, setSupposed] = useState(() => addressedEdition(open.name));
   const look = useMemo<Look>(() => ({ seq, boundary, supposed }), [seq, boundary, supposed]);
   const answer = useSeen(open.document, look);
   const decided = useDecided(open, undefined);
@@ -179,7 +181,11 @@ function OpenDocument(props: {
     length.current = open.length;
     setSeq((at) => (at === before ? open.length : at));
   }, [open.length]);
-  useEffect(() => writeAddress({ name: open.name, seq }), [open.name, seq]);
+  const [[why], [what], edition] = [tabs.why, tabs.what, supposed?.edition];
+  useEffect(
+    () => writeAddress({ name: open.name, seq, view: { why: why ?? undefined, what: what ?? undefined, edition } }),
+    [open.name, seq, why, what, edition],
+  );
   useEffect(() => onAddress((address) => address.name === open.name && address.seq !== null && goTo(address.seq)), [open.name, goTo]);
 
   const fork = useCallback(
@@ -228,4 +234,10 @@ function OpenDocument(props: {
 function addressed(name: string): number | null {
   const address = readAddress();
   return address.name === name ? address.seq : null;
+}
+
+function addressedEdition(name: string): Supposed | undefined {
+  const address = readAddress();
+  const edition = names(EDITIONS).find((known) => address.name === name && known === address.view.edition);
+  return edition === undefined ? undefined : { edition };
 }

@@ -28,12 +28,12 @@ test("one file is a ledger, several are a folder, an archive is what is in it", 
 
 test("a link carries a small ledger, and says nothing where it is too long", () => {
   const sent = { name: "a/b ü", ledger: `${line({ id: "m1" })}\n`.repeat(40) };
-  const fragment = carrying(sent, 7) ?? assert.fail("it is short enough");
+  const fragment = carrying(sent, 7, { why: "why-not", edition: undefined }) ?? assert.fail("it is short enough");
   assert.deepEqual(carried(fragment), sent);
   assert.equal(carried("#heartbeat/3"), null);
   assert.throws(() => carried(fragment.slice(0, -9)));
   const noise = Array.from({ length: 60_000 }, (_, at) => Math.sin(at).toString(36)).join("");
-  assert.equal(carrying({ name: "a", ledger: noise }, 1), null);
+  assert.equal(carrying({ name: "a", ledger: noise }, 1, {}), null);
 });
 
 test("a file that is no text says at which byte", () => {

@@ -6,6 +6,7 @@ import { dateAndTime } from "../case/clock.ts";
 import type { Seen } from "../document/messages.ts";
 import { filesOf } from "../document/source.ts";
 import type { Open } from "../document/use-document.ts";
+import { fragment, readAddress } from "../parts/address.ts";
 import { carrying } from "../parts/permalink.ts";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
 
@@ -81,13 +82,14 @@ function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: str
     save(`${fileName(open.name)}.zip`, zipSync(filesOf(answer.ok)), "application/zip");
   };
   const ledger = async () => save(`${fileName(open.name)}.jsonl`, new TextEncoder().encode(await open.document.text()), "application/x-ndjson");
-  const link = async () => {
+  const copyLink = async () => {
     const carried = { name: open.name, ledger: await open.document.text() };
-    const fragment = open.verdict.native === "none" ? carrying(carried, seq) : `#${encodeURIComponent(open.name)}/${seq}`;
-    if (fragment === null) {
+    const { view } = readAddress();
+    const link = open.verdict.native === "none" ? carrying(carried, seq, view) : fragment({ name: open.name, seq, view });
+    if (link === null) {
       throw new Error("this ledger is too long for a link; export it and send the file");
     }
-    await navigator.clipboard.writeText(new URL(fragment, document.baseURI.replace(/#.*/, "")).href);
+    await navigator.clipboard.writeText(new URL(link, document.baseURI.replace(/#.*/, "")).href);
   };
   return (
     <DropdownMenu.Root modal={false}>
@@ -97,7 +99,7 @@ function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: str
           <DropdownMenu.Item className="menu-item" onSelect={() => void folder(seq).catch(failed)}>
             Fixture folder up to #{seq}, with expected.json (zip)
           </DropdownMenu.Item>
-          <DropdownMenu.Item className="menu-item" onSelect={() => void link().catch(failed)}>
+          <DropdownMenu.Item className="menu-item" onSelect={() => void copyLink().catch(failed)}>
             Copy a link to this entry, with the ledger in it
           </DropdownMenu.Item>
           <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
