@@ -186,6 +186,12 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.getByRole("button", { name: "Crash now" }).click();
     await page.getByText("crashed", { exact: true }).waitFor();
     await shoot(page, "journey-live");
+    await page.getByRole("button", { name: "Export" }).click();
+    const download = page.waitForEvent("download");
+    await page.getByRole("menuitem", { name: /Scenario/ }).click();
+    const scenario = join(await mkdtemp(join(tmpdir(), "wakeful-")), "live.txt");
+    await writeFile(scenario, await readFile(await (await download).path()));
+    execFileSync(process.env.WAKEFUL, ["crosscheck", scenario, "--engines", "native,wasmtime"], { stdio: "pipe" });
     await page.reload();
     await page.getByRole("tab", { name: "Live" }).click();
     await page.getByText("running", { exact: true }).waitFor();

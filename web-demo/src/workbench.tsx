@@ -112,7 +112,7 @@ export function Workbench() {
         {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}
         {opening !== null && <Opening name={opening.name} progress={opening.progress} cancel={cancel} />}
         {open !== null && (
-          <OpenDocument key={isLive ? LIVE : `${open.name} ${open.head.chain}`} open={open} show={showSource} fail={fail} tabs={tabs} live={livePanel} />
+          <OpenDocument key={isLive ? LIVE : `${open.name} ${open.head.chain}`} open={open} show={showSource} fail={fail} tabs={tabs} live={livePanel} acts={isLive ? live.acts : null} />
         )}
       </main>
     </div>
@@ -163,6 +163,8 @@ function OpenDocument(props: {
   fail: (name: string, error: unknown) => void;
   tabs: { why: Chosen; what: Chosen };
   live: ReactNode;
+  /** What was done to the live agent, where that is what is open and all of it is known. */
+  acts: readonly string[] | null;
 }) {
   const { open, show, fail, tabs } = props;
   const [seq, setSeq] = useState(() => Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)));
@@ -201,7 +203,7 @@ function OpenDocument(props: {
   }
   return (
     <SelectEntry value={{ selected: seq, select: goTo }}>
-      <Heading open={open} seen={seen} seq={seq} goTo={goTo} fail={fail} fork={fork} />
+      <Heading open={open} seen={seen} seq={seq} goTo={goTo} fail={fail} fork={fork} acts={props.acts} />
       {answer !== null && "error" in answer && <Alarm title="This entry cannot be looked at" error={answer.error} />}
       {seen === null ? <section className="decision" aria-hidden /> : <DecisionFacts decision={seen.explanation.decision} />}
       <CursorBar open={open} seq={seq} goTo={goTo} mark={mark} setMark={setMark} decided={decided} seen={seen} boundary={boundary} setBoundary={setBoundary} />

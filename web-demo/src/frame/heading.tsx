@@ -4,6 +4,7 @@ import { DropdownMenu } from "radix-ui";
 
 import { dateAndTime } from "../case/clock.ts";
 import type { Seen } from "../document/messages.ts";
+import { scenario } from "../live/acts.ts";
 import { filesOf } from "../document/source.ts";
 import type { Open } from "../document/use-document.ts";
 import { fragment, readAddress } from "../parts/address.ts";
@@ -18,6 +19,7 @@ export function Heading(props: {
   goTo: (seq: number) => void;
   fail: (name: string, error: unknown) => void;
   fork: (facts: string[]) => void;
+  acts: readonly string[] | null;
 }) {
   const { open, seen, seq } = props;
   return (
@@ -27,7 +29,7 @@ export function Heading(props: {
         <span className="name">{open.name}</span>
         <span className="clock">{open.rows[seq - 1] !== undefined && `${dateAndTime(open.rows[seq - 1]?.at ?? "")} UTC`}</span>
         <VerdictBadge open={open} goTo={props.goTo} />
-        <Export open={open} seq={seq} fail={props.fail} />
+        <Export open={open} seq={seq} fail={props.fail} acts={props.acts} />
         <button type="button" className="quiet" title="Copy the entries up to here into a fork that can be changed" onClick={() => props.fork([])}>
           Fork here
         </button>
@@ -72,7 +74,7 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
   );
 }
 
-function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: string, error: unknown) => void }) {
+function Export({ open, seq, fail, acts }: { open: Open; seq: number; fail: (name: string, error: unknown) => void; acts: readonly string[] | null }) {
   const failed = (error: unknown) => fail(open.name, error);
   const folder = async (upTo: number) => {
     const answer = await open.document.folder(upTo);
@@ -105,6 +107,11 @@ function Export({ open, seq, fail }: { open: Open; seq: number; fail: (name: str
           <DropdownMenu.Item className="menu-item" onSelect={() => void ledger().catch(failed)}>
             Ledger, as it is (jsonl)
           </DropdownMenu.Item>
+          {acts !== null && (
+            <DropdownMenu.Item className="menu-item" onSelect={() => save(`${fileName(open.name)}.txt`, new TextEncoder().encode(scenario(acts)), "text/plain")}>
+              Scenario file of what was done (txt)
+            </DropdownMenu.Item>
+          )}
         </DropdownMenu.Content>
       </DropdownMenu.Portal>
     </DropdownMenu.Root>

@@ -30,6 +30,7 @@ class Process {
   view: LiveView | null = null;
   lines: string[] = [];
   log: Happening[] = [];
+  acts: string[] = [];
   refused: Refusal | null = null;
   timer: { at: number; call: () => void } | null = null;
   #asks = 0;
@@ -54,6 +55,7 @@ class Process {
           this.view = told.view;
           this.lines.push(...told.lines);
           this.log.push(...told.happened);
+          this.acts.push(...told.acts);
         }
       },
     });
@@ -285,4 +287,57 @@ test("a second tab is told; a shutdown lets the ledger go, and the next process 
   assert.equal((await process.does(prompt))?.code, "wrong_state");
   assert.equal(await second.does({ do: "open", behaviour: SAYS }), null);
   assert.equal(second.count('"last_assistant_message":"hello"'), 1, "the message of the run that the shutdown broke off is replayed");
+});
+
+/** Plays the acts of a scenario with nothing but a scheduler over a ledger; gives the ledger's lines. */
+function replayed(acts: string[]): string[] {
+  const ledger = new MemoryLedger();
+  let [now, fails] = [BigInt(BEGINS) * MS, false];
+  const nothing = () => {};
+  const failing = {
+    append: (...batch: Parameters<OwnLedger["append"]>) => {
+      if (fails) {
+        fails = false;
+        throw new Error("as the scenario says");
+      }
+      ledger.append(...batch);
+    },
+    read: (after: number, limit: number) => ledger.read(after, limit),
+  };
+  const provider = { startTurn: nothing, interject: nothing, yieldTurn: nothing, abortTurn: nothing, release: nothing };
+  const drive = () => guest.Scheduler.drive({ agent_id: "default" }, { ledger: failing, clock: { now: () => now }, provider });
+  let scheduler = drive();
+  const does: Record<string, (rest: string) => unknown> = {
+    clock: (at) => (now = BigInt(Date.parse(at)) * MS),
+    say: (fact) => scheduler.propose(fact),
+    run: () => scheduler.runUntilRest(),
+    append: () => (fails = true),
+    restart: () => (scheduler = drive()),
+  };
+  for (const act of acts) {
+    const [verb = "", ...rest] = act.split(" ");
+    const play = does[verb] ?? assert.fail(`no scenario says \`${act}\``);
+    try {
+      play(rest.join(" "));
+    } catch (error) {
+      assert.match(String(error), /as the scenario says|malformed/, act);
+    }
+  }
+  return ledger.lines;
+}
+
+test("what was done is a scenario, and played again it gives the same ledger", async () => {
+  const first = await started({ ...SAYS, does: "make_item", takes_ms: 500 });
+  await first.does(prompt);
+  await first.does({ do: "arm", fault: "fail_append" });
+  await first.does({ do: "prompt", text: "and then", priority: "next" });
+  first.sleep(1000);
+  await first.does({ do: "say", fact: '{"fact":"timer_created",\n"timer_id":"t","duration_ms":60000}' });
+  await first.does({ do: "say", fact: '{"fact":"timer_created"}' });
+  await first.does({ do: "wake" });
+  const second = first.crash();
+  await second.does({ do: "open", behaviour: { ...SAYS, does: "complete_item" } });
+  await second.does({ do: "advance", by_ms: 120_000 });
+  assert.ok(first.acts.includes("append fails") && second.acts.includes("restart"), "a failure and a crash are among what was done");
+  assert.deepEqual(replayed([...first.acts, ...second.acts]), second.disk.lines);
 });

@@ -4,12 +4,13 @@ import type * as guestModule from "@guest/wakeful_web.js";
 import type { Ledger, Scheduler, WakefulError } from "@guest/wakeful_web.js";
 import type { Fact, Head, StepReport } from "@package/payloads.js";
 
+import { Acts } from "./acts.ts";
 import { instant, LiveClock, MS, type TextStore } from "./clock.ts";
 import { FAULTS, type Behaviour, type Command, type Fault, type Happening, type LiveView, type Refusal, type Told } from "./messages.ts";
 import { ScriptedProvider } from "./provider.ts";
 
-/** The agent that lives in the page. */
-export const AGENT_ID = "live";
+/** The agent that lives in the page; scenarios call theirs so, and ids that the core makes begin with it. */
+export const AGENT_ID = "default";
 
 /** A ledger that can be let go. */
 export type OwnLedger = Ledger & { close(): void };
@@ -57,6 +58,7 @@ export class Engine {
   #alarm = () => {};
   #toldLines = 0;
   #happened: Happening[] = [];
+  #acts = new Acts();
 
   constructor(lent: Lent) {
     this.#lent = lent;
@@ -143,6 +145,8 @@ export class Engine {
     this.#open = null;
     this.#inbox = [];
     const provider = new ScriptedProvider(behaviour, () => clock.now(), (says) => this.#note("provider", says));
+    // A scenario begins with an agent that is driven; a ledger that is there already is taken over by another process.
+    if (ledger.read(0, 1).length > 0) this.#acts.did("restart", clock.now());
     const scheduler = this.#lent.guest.Scheduler.drive({ agent_id: AGENT_ID }, { ledger, clock, provider });
     this.#open = { ledger, clock, provider, scheduler };
     this.#note("host", `the ledger is open at entry ${scheduler.head().seq}`);
@@ -180,6 +184,7 @@ export class Engine {
 
   #failed(): void {
     this.#fault = null;
+    this.#acts.lastFailed();
     this.#note("host", "an append failed");
   }
 
@@ -208,7 +213,8 @@ export class Engine {
     let refused: unknown = null;
     try {
       for (;;) {
-        refused = this.#sayAll(open.scheduler) ?? refused;
+        refused = this.#sayAll(open) ?? refused;
+        this.#acts.did("run", open.clock.now());
         open.scheduler.runUntilRest().forEach((step) => this.#noteStep(step));
         const due = open.provider.due();
         if (due.length === 0) break;
@@ -224,10 +230,12 @@ export class Engine {
   }
 
   /** Empties the inbox; gives the error of a fact that was refused. One that the ledger did not take stays. */
-  #sayAll(scheduler: Scheduler): unknown {
+  #sayAll({ scheduler, clock }: Open): unknown {
     let refused: unknown = null;
     for (let text = this.#inbox[0]; text !== undefined; text = this.#inbox[0]) {
       try {
+        // On one line, as a scenario file has it; text that is no JSON is refused before it is recorded.
+        this.#acts.did(`say ${text.replaceAll("\n", " ")}`, clock.now());
         const receipt = scheduler.propose(text);
         const ignored = receipt.answer === "ignored" ? `, ignored: ${receipt.reason} (entry ${receipt.because})` : "";
         this.#note("fact", `${nameOf(text)}${ignored}`);
@@ -279,7 +287,7 @@ export class Engine {
       }
     }
     const view = this.#open === null ? null : this.#view(this.#open);
-    this.#lent.tell({ say: "changed", view, lines, happened: this.#happened.splice(0) });
+    this.#lent.tell({ say: "changed", view, lines, happened: this.#happened.splice(0), acts: this.#acts.take() });
   }
 
   #view(open: Open): LiveView {

@@ -31,13 +31,15 @@ interface Known {
   head: Head | null;
   /** All lines of the ledger so far. */
   lines: readonly string[];
+  /** What was done to it, as lines of a scenario file; null where that began before this page, which knows the ledger only. */
+  acts: readonly string[] | null;
   /** What happened, the newest last. */
   log: readonly Happening[];
   /** Why it could not be opened. */
   refused: Refusal | null;
 }
 
-const NOTHING: Known = { process: "none", view: null, head: null, lines: [], log: [], refused: null };
+const NOTHING: Known = { process: "none", view: null, head: null, lines: [], acts: [], log: [], refused: null };
 
 /** How many happenings are kept. */
 const LOG = 500;
@@ -72,7 +74,7 @@ export function useLive(): Live {
 
   const open = useCallback(async () => {
     end();
-    setKnown((before) => ({ ...NOTHING, log: before.log, process: "starting" }));
+    setKnown((before) => ({ ...NOTHING, log: before.log, acts: before.acts, process: "starting" }));
     const started = new Worker(new URL("./live-worker.ts", import.meta.url), { type: "module" });
     worker.current = started;
     started.addEventListener("message", ({ data }: MessageEvent<Told>) => {
@@ -135,14 +137,21 @@ export function useLive(): Live {
   return useMemo(() => ({ ...known, behaviour, setBehaviour, open, send, crash, discard }), [known, behaviour, setBehaviour, open, send, crash, discard]);
 }
 
-function heard(before: Known, { view, lines, happened }: Extract<Told, { say: "changed" }>): Known {
+function heard(before: Known, { view, lines, happened, acts }: Extract<Told, { say: "changed" }>): Known {
   return {
     ...before,
     process: view === null ? (before.process === "starting" ? "starting" : "closed") : "open",
     view,
     head: view?.head ?? before.head,
     lines: lines.length === 0 ? before.lines : [...before.lines, ...lines],
+    acts: actsOf(before, acts),
     log: [...before.log, ...happened].slice(-LOG),
     refused: null,
   };
+}
+
+/** A scenario is whole where this page has seen its beginning: the first act of a process that found a ledger is to take it over. */
+function actsOf({ acts }: Known, more: string[]): readonly string[] | null {
+  const tookOver = more.find((act) => !act.startsWith("clock ")) === "restart";
+  return acts === null || (acts.length === 0 && tookOver) ? null : [...acts, ...more];
 }
