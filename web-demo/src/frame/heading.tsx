@@ -35,12 +35,14 @@ export function Heading(props: {
         </button>
         <ThemeSwitch />
       </div>
-      <h1 className="sentence" aria-live="polite" title={seen?.explanation.sentence}>
-        {seen === null ? "\u00a0" : <Said sentence={seen.explanation.sentence} />}
-      </h1>
-      <p className="shows" title={open.shows}>
-        {open.shows}
-      </p>
+      <div className="heading-text">
+        <h1 className="sentence" aria-live="polite" title={seen?.explanation.sentence}>
+          {seen === null ? "\u00a0" : <Said sentence={seen.explanation.sentence} />}
+        </h1>
+        <p className="shows" title={open.shows}>
+          {open.shows}
+        </p>
+      </div>
     </header>
   );
 }
