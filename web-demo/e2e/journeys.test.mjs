@@ -1,7 +1,7 @@
 // Journeys through the workbench, each from a question to its answer, with what it took.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -26,6 +26,20 @@ after(() => workbench?.close());
 
 const text = (page, selector) => page.locator(selector).innerText();
 const median = (numbers) => numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
+
+/** What the processes of the pages have in memory, in MB; where the system does not tell, it says so. */
+async function renderers(browser) {
+  const session = await browser.newBrowserCDPSession();
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  await session.detach();
+  const kilobytes = await Promise.all(
+    processInfo
+      .filter(({ type }) => type === "renderer")
+      .map(({ id }) => readFile(`/proc/${id}/status`, "utf8").then((status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]), () => Number.NaN)),
+  );
+  const sum = kilobytes.reduce((sum, each) => sum + each, 0);
+  return Number.isNaN(sum) ? "an unknown number of" : Math.round(sum / 1e3);
+}
 
 /** A journey in a page of its own, held to a clean console. */
 async function journey(use) {
@@ -85,6 +99,18 @@ test("a bad file says what and where, and what was open stays open", () =>
     await alarm.waitFor({ state: "detached" });
   }));
 
+test("what is too large for a tab is refused, and the tab survives", () =>
+  journey(async (page) => {
+    const sentence = await text(page, ".sentence");
+    const path = join(await mkdtemp(join(tmpdir(), "wakeful-")), "huge.jsonl");
+    await writeFile(path, "");
+    await truncate(path, 121_000_000);
+    await page.locator('input[aria-label="file to open"]').setInputFiles(path);
+    await page.getByRole("alert").getByText(/121\.0 MB are more than a tab can hold/).waitFor();
+    assert.equal(await text(page, ".sentence"), sentence);
+    await choose(page, bundle.cases.at(-1).case);
+  }));
+
 test(`time travel on ${LARGE} entries`, async () => {
   const lines = await largeLedger(LARGE);
   await journey(async (page) => {
@@ -129,9 +155,9 @@ test(`time travel on ${LARGE} entries`, async () => {
     }
     await page.keyboard.press("+");
     await shoot(page, "journey-time-travel");
-    const memory = await page.evaluate(() => performance.memory?.usedJSHeapSize ?? 0);
+    const memory = await renderers(workbench.browser);
     console.log(
-      `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), page heap ${Math.round(memory / 1e6)} MB`,
+      `${lines.length} entries, ${(buffer.length / 1e6).toFixed(1)} MB: open in ${Math.round(took)} ms, all decisions after ${Math.round(decided)} ms, a step ${median(steps).toFixed(1)} ms (median of ${steps.length}), ${memory} MB resident in page and worker`,
     );
     assert.ok(median(steps) < 50, `a step takes ${median(steps)} ms`);
     // The goal is 3 s; a machine that does something else beside this may need more.

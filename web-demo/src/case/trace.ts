@@ -1,6 +1,5 @@
-// A played case as the page holds it: the trace, parsed for looking at, with the state after each step.
+// The trace of a played case, parsed to compare it with the native one.
 import type { Decision, Effect, ErrorReport, Explanation, Expected, Head } from "@package/payloads.js";
-import type { State } from "@guest/wakeful_web.js";
 
 /** One stored entry. */
 export interface Entry {
@@ -53,16 +52,3 @@ export type Verdict =
   | { native: "equal"; chain: string }
   | { native: "none" }
   | { native: "differs"; step: number; part: "command" | "outcome" | "entries" | "explanation" | "length"; entry: number | null };
-
-/** A case that was played: what the page shows. */
-export interface Played {
-  case: string;
-  steps: Step[];
-  /** The state after each step. */
-  states: State[];
-  /** Every entry as the ledger keeps it; a parsed entry is for looking at, since JavaScript changes numbers. */
-  lines: string[];
-  verdict: Verdict;
-  /** How long the guest took, in milliseconds. */
-  took_ms: number;
-}

@@ -43,7 +43,7 @@ test("a file that is no text says at which byte", () => {
 
 test("what is too large for a tab is refused before it is read", async () => {
   const file = (name: string, bytes: number) => Object.defineProperties(new File(["x"], name), { size: { value: bytes }, webkitRelativePath: { value: "" } });
-  await assert.rejects(chosen([file("large.jsonl", MOST_BYTES + 1)]), /400\.0 MB are more than a tab can hold; it opens up to 400\.0 MB/);
+  await assert.rejects(chosen([file("large.jsonl", MOST_BYTES + 1)]), /120\.0 MB are more than a tab can hold; it opens up to 120\.0 MB/);
   assert.deepEqual(Object.keys((await chosen([file("small.jsonl", 1)])).files), ["small.jsonl"]);
 });
 

@@ -13,8 +13,8 @@ import type { Source } from "./source.ts";
 /** How many rows are said at once. */
 const PART = 4_000;
 
-/** Makes the document of a worker, given the initialised guest. */
-export function document(guest: Promise<typeof Guest>): Document {
+/** The document of a worker, over the guest that it loads. */
+export function documentOver(guest: Promise<typeof Guest>): Document {
   let lines: string[] = [];
   let scheduler: Scheduler | undefined;
   let name = "";

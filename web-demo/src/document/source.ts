@@ -15,8 +15,8 @@ export type Source = { name: string; shows: string } & (
 /** The kinds of what is open. */
 export type Kind = Source["kind"];
 
-/** What a tab opens at most, in bytes: read, verified and indexed it needs several times as much memory, and a tab has a few GB. */
-export const MOST_BYTES = 400_000_000;
+/** What a tab opens at most, in bytes: read, verified and indexed it needs twenty times as much memory, and a tab has a few GB. */
+export const MOST_BYTES = 120_000_000;
 
 /** Files by path relative to what was given, with `/` between names. */
 export type Files = Record<string, Uint8Array>;

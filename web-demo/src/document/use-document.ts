@@ -1,6 +1,6 @@
 // The page's end of the documents: the one that is open, the one that is being opened, and why the last could not be.
 import { proxy, wrap, type Remote } from "comlink";
-import { useCallback, useEffect, useRef, useState } from "react";
+import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 import type { ErrorReport } from "@package/payloads.js";
 
 import type { Answer, Document, Look, Opened, Progress, Seen } from "./messages.ts";
@@ -144,9 +144,6 @@ export function useNewest<Q, T>(question: Q | null, ask: (question: Q) => Promis
 /** What is seen of a document; the last that was seen stays until the next is there. */
 export function useSeen(document: Remote<Document> | null, look: Look | null): Answer<Seen> | null {
   const ask = useCallback(async (asked: { document: Remote<Document>; look: Look }) => asked.document.see(asked.look), []);
-  const question = useRef<{ document: Remote<Document>; look: Look } | null>(null);
-  if (document !== null && look !== null && (question.current?.document !== document || question.current.look !== look)) {
-    question.current = { document, look };
-  }
-  return useNewest(question.current, ask);
+  const question = useMemo(() => (document === null || look === null ? null : { document, look }), [document, look]);
+  return useNewest(question, ask);
 }

@@ -4,6 +4,6 @@ import * as guest from "@guest/wakeful_web.js";
 import wasmUrl from "@guest/wakeful_web_bg.wasm?url";
 import { expose } from "comlink";
 
-import { document } from "./opened.ts";
+import { documentOver } from "./opened.ts";
 
-expose(document(guest.default({ module_or_path: wasmUrl }).then(() => guest)));
+expose(documentOver(guest.default({ module_or_path: wasmUrl }).then(() => guest)));
