@@ -108,7 +108,7 @@ export function Workbench() {
     <div className="workbench" data-arriving={arriving}>
       <CaseList cases={cases} chosen={chosen} choose={choose} openFiles={openFiles} fail={fail} open={open} />
       <main className="main" aria-busy={opening !== null}>
-        {broken !== null && <Alarm title="The bundled cases cannot be read" message={broken} />}
+        {broken !== null && <Alarm title="The bundled cases cannot be read" error={{ message: broken }} />}
         {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}
         {opening !== null && <Opening name={opening.name} progress={opening.progress} cancel={cancel} />}
         {open !== null && (

@@ -6,8 +6,11 @@ import type { Verdict } from "../case/trace.ts";
 import type { Row } from "./rows.ts";
 import type { Kind, Source } from "./source.ts";
 
-/** An answer, or why there is none; an error crosses as the core's report. */
-export type Answer<T> = { ok: T } | { error: ErrorReport };
+/** What is wrong, for people: the core's report, or the page's own words where it never came to the core. */
+export type Trouble = Pick<ErrorReport, "message" | "place">;
+
+/** An answer, or why there is none. */
+export type Answer<T> = { ok: T } | { error: Trouble };
 
 /** How far the opening has come. */
 export interface Progress {

@@ -6,7 +6,7 @@ import { trace } from "@shell/play.mjs";
 
 import { compare } from "../case/compare.ts";
 import type { Trace, Verdict } from "../case/trace.ts";
-import type { Answer, Document, Look, Opened, Progress } from "./messages.ts";
+import type { Answer, Document, Look, Opened, Progress, Trouble } from "./messages.ts";
 import { rowOf, type Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
@@ -186,12 +186,12 @@ async function answer<T>(act: () => T | Promise<T>): Promise<Answer<T>> {
   }
 }
 
-function report(error: unknown): ErrorReport {
+function report(error: unknown): Trouble {
   if (error instanceof Refused) {
     return error.report;
   }
   if (error instanceof Error && "reportText" in error && typeof error.reportText === "string") {
     return JSON.parse(error.reportText) as ErrorReport;
   }
-  return { code: "malformed", message: error instanceof Error ? error.message : String(error) } as ErrorReport;
+  return { message: error instanceof Error ? error.message : String(error) };
 }

@@ -1,9 +1,8 @@
 // The page's end of the documents: the one that is open, the one that is being opened, and why the last could not be.
 import { proxy, wrap, type Remote } from "comlink";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
-import type { ErrorReport } from "@package/payloads.js";
 
-import type { Answer, Document, Look, Opened, Progress, Seen } from "./messages.ts";
+import type { Answer, Document, Look, Opened, Progress, Seen, Trouble } from "./messages.ts";
 import type { Row } from "./rows.ts";
 import type { Source } from "./source.ts";
 
@@ -17,7 +16,7 @@ export interface Open extends Opened {
 export interface Documents {
   open: Open | null;
   opening: { name: string; progress: Progress | null } | null;
-  failed: { name: string; error: ErrorReport } | null;
+  failed: { name: string; error: Trouble } | null;
 }
 
 /** Opens what is asked for; `cancel` ends an opening, and `dismiss` forgets why the last one failed. */
@@ -39,7 +38,7 @@ export function useDocuments(): Documents & {
   }, []);
   const fail = useCallback((name: string, error: unknown) => {
     const message = error instanceof Error ? error.message : String(error);
-    setView((before) => ({ ...before, opening: null, failed: { name, error: { code: "malformed", message } as ErrorReport } }));
+    setView((before) => ({ ...before, opening: null, failed: { name, error: { message } } }));
   }, []);
   const show = useCallback(
     (source: Source) => {

@@ -1,13 +1,12 @@
 // What went wrong, in the core's own words, with the place where there is one.
-import type { ErrorReport } from "@package/payloads.js";
+import type { Trouble } from "../document/messages.ts";
 
-/** An alarm: a message, or the core's report; it can be dismissed where what was open is still open. */
-export function Alarm({ title, message, error, dismiss }: { title: string; message?: string; error?: ErrorReport; dismiss?: () => void }) {
-  const place = error?.place;
+/** An alarm; it can be dismissed where what was open is still open. */
+export function Alarm({ title, error: { message, place }, dismiss }: { title: string; error: Trouble; dismiss?: () => void }) {
   return (
     <section className="alarm" role="alert">
       <h2>{title}</h2>
-      <p>{message ?? error?.message}</p>
+      <p>{message}</p>
       {place != null && (
         <p className="alarm-place">
           {place.file != null && <code>{place.file}</code>} line {place.line}, column {place.column}

@@ -1,9 +1,10 @@
 // What can be opened: files of this computer, and the bundled cases with a search.
-import { useDeferredValue, useEffect, useRef, useState, type ChangeEvent, type KeyboardEvent } from "react";
+import { useDeferredValue, useRef, useState, type ChangeEvent, type KeyboardEvent } from "react";
 
 import type { CaseLine } from "../case/bundle.ts";
 import { chosen as chosenFiles, type Files } from "../document/source.ts";
 import type { Open } from "../document/use-document.ts";
+import { matching, useSearchField } from "../parts/search.ts";
 
 const GROUPS = [
   { kind: "story", title: "Stories" },
@@ -21,8 +22,8 @@ export function CaseList(props: {
 }) {
   const { cases, chosen, choose, open } = props;
   const [search, setSearch] = useState("");
-  const found = matching(cases ?? [], useDeferredValue(search));
-  const field = useSlashFocus();
+  const found = matching(cases ?? [], useDeferredValue(search), ({ case: name, shows }) => `${name} ${words(name)} ${shows}`);
+  const field = useSearchField("/");
 
   const walk = (event: KeyboardEvent<HTMLElement>) => {
     const by = event.key === "ArrowDown" ? 1 : event.key === "ArrowUp" ? -1 : 0;
@@ -126,28 +127,4 @@ function CaseGroup(props: { title: string; lines: CaseLine[]; chosen: string | n
 /** A case's name is a sentence with underscores. */
 function words(name: string): string {
   return name.replaceAll("_", " ");
-}
-
-function matching(cases: CaseLine[], search: string): CaseLine[] {
-  const wanted = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return cases.filter((line) => {
-    const text = `${line.case} ${words(line.case)} ${line.shows}`.toLowerCase();
-    return wanted.every((word) => text.includes(word));
-  });
-}
-
-/** The search field, which the key `/` goes to. */
-function useSlashFocus() {
-  const field = useRef<HTMLInputElement>(null);
-  useEffect(() => {
-    const press = (event: globalThis.KeyboardEvent) => {
-      if (event.key === "/" && !(event.target instanceof HTMLInputElement)) {
-        event.preventDefault();
-        field.current?.focus();
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, []);
-  return field;
 }

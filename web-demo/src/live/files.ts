@@ -19,7 +19,7 @@ const IN_USE = "another tab of this browser runs this agent: close it there, the
 /** What a dedicated worker can make of a file. */
 type SyncFileHandle = FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncFile> };
 
-/** Whether there is a live agent in this browser. */
+/** Whether there is a live agent in this browser. Where files cannot be used at all there is none, and starting one says why. */
 export async function isThere(): Promise<boolean> {
   try {
     await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);

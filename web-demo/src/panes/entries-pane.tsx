@@ -5,9 +5,9 @@ import { useDeferredValue, useEffect, useMemo, useRef, useState, type CSSPropert
 import type { Entry } from "../case/trace.ts";
 import type { Row } from "../document/rows.ts";
 import type { Open } from "../document/use-document.ts";
-import { isTyping } from "../frame/keys.tsx";
 import { JsonTree } from "../parts/json-tree.tsx";
 import { Pane } from "../parts/pane.tsx";
+import { matching, useSearchField } from "../parts/search.ts";
 
 const ROW_PX = 24;
 
@@ -15,9 +15,9 @@ const ROW_PX = 24;
 export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo: (seq: number) => void }) {
   const [search, setSearch] = useState("");
   const wanted = useDeferredValue(search);
-  const found = useMemo(() => matching(open.rows, wanted), [open.rows, wanted]);
+  const found = useMemo(() => matching(open.rows, wanted, rowText), [open.rows, wanted]);
   const body = useRef<HTMLDivElement>(null);
-  const field = useRef<HTMLInputElement>(null);
+  const field = useSearchField("f");
   const rows = useVirtualizer({ count: found.length, getScrollElement: () => body.current, estimateSize: () => ROW_PX, overscan: 12 });
   const at = indexAt(found, seq);
 
@@ -28,16 +28,6 @@ export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo
       rows.scrollToIndex(at, { align: "auto" });
     }
   }, [rows, at, height]);
-  useEffect(() => {
-    const press = (event: globalThis.KeyboardEvent) => {
-      if (event.key === "f" && !isTyping(event)) {
-        event.preventDefault();
-        field.current?.focus();
-      }
-    };
-    window.addEventListener("keydown", press);
-    return () => window.removeEventListener("keydown", press);
-  }, []);
 
   const walk = (event: KeyboardEvent) => {
     const to = destination(event.key, at, found.length);
@@ -110,16 +100,7 @@ export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo
   );
 }
 
-/** The rows that have all words. */
-function matching(rows: readonly Row[], search: string): readonly Row[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return words.length === 0
-    ? rows
-    : rows.filter((row) => {
-        const text = `#${row.seq} ${row.class} ${row.says} ${row.at}`.toLowerCase();
-        return words.every((word) => text.includes(word));
-      });
-}
+const rowText = ({ seq, at, class: of, says }: Row) => `#${seq} ${of} ${says} ${at}`;
 
 /** The place of an entry among those found, or of the last before it. */
 function indexAt(rows: readonly Row[], seq: number): number {
