@@ -2,7 +2,7 @@
 import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
 
-import type { Decided } from "./messages.ts";
+import type { Decided, Trouble } from "./messages.ts";
 import type { Open } from "./use-document.ts";
 
 /** How many entries are asked about at once: a fraction of a second, so that the cursor never waits long. */
@@ -13,11 +13,15 @@ export interface Changes {
   changes: readonly Decided[];
   /** Up to which entry. */
   upTo: number;
+  /** Why it is not known any further, where that failed. */
+  trouble: Trouble | null;
 }
+
+const NOTHING: Changes = { changes: [], upTo: 0, trouble: null };
 
 /** The decisions of a document under an edition; its own, where none is given. */
 export function useDecided(open: Open, edition: Edition | undefined): Changes {
-  const [known, setKnown] = useState<Changes>({ changes: [], upTo: 0 });
+  const [known, setKnown] = useState(NOTHING);
   useEffect(() => {
     let alive = true;
     const run = async () => {
@@ -25,16 +29,20 @@ export function useDecided(open: Open, edition: Edition | undefined): Changes {
       for (let from = 1; from <= open.length && alive; from += PART) {
         const to = Math.min(open.length, from + PART - 1);
         const answer = await open.document.decided(from, to, edition);
-        if ("error" in answer || !alive) {
+        if (!alive) {
+          return;
+        }
+        if ("error" in answer) {
+          setKnown((before) => ({ ...before, trouble: answer.error }));
           return;
         }
         // The first of a part is said always; it is a change only where it differs from the last one known.
         const [first, ...rest] = answer.ok;
         changes.push(...(first === undefined || same(first, changes.at(-1)) ? rest : [first, ...rest]));
-        setKnown({ changes: [...changes], upTo: to });
+        setKnown({ changes: [...changes], upTo: to, trouble: null });
       }
     };
-    setKnown({ changes: [], upTo: 0 });
+    setKnown(NOTHING);
     void run();
     return () => {
       alive = false;

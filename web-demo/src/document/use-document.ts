@@ -46,7 +46,11 @@ export function useDocuments(): Documents & {
       const worker = workers.current.spare ?? startWorker();
       workers.current = { ...workers.current, opening: worker, spare: null };
       const isNewest = () => workers.current.opening === worker;
-      worker.addEventListener("error", (event) => isNewest() && fail(source.name, event.message || "the guest could not be loaded, or it ran out of memory"));
+      worker.addEventListener("error", (event) => {
+        if (isNewest() || workers.current.open === worker) {
+          fail(source.name, event.message || "the guest could not be loaded, or it ran out of memory");
+        }
+      });
       setView((before) => ({ ...before, opening: { name: source.name, progress: null }, failed: null }));
       const rows: Row[] = [];
       const document = wrap<Document>(worker);

@@ -4,9 +4,10 @@ import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
 
 import { DECISIONS, EDITIONS } from "../case/labels.ts";
-import type { Decided } from "../document/messages.ts";
+import type { Answer, Decided } from "../document/messages.ts";
 import { holdsAt, useDecided, type Changes } from "../document/use-decided.ts";
 import type { Open } from "../document/use-document.ts";
+import { Alarm } from "../frame/alarm.tsx";
 import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
@@ -23,19 +24,10 @@ const MOST = 400;
 /** State differences at the cursor, or between the mark and the cursor. */
 export function DiffPane({ open, seq, mark, decided, goTo }: { open: Open; seq: number; mark: number | null; decided: Changes; goTo: (seq: number) => void }) {
   const [from, to] = mark === null || mark === seq ? [seq - 1, seq] : [Math.min(mark, seq), Math.max(mark, seq)];
-  const [changes, setChanges] = useState<Change[] | null>(null);
+  const [answer, setAnswer] = useState<Answer<Change[]> | null>(null);
   useEffect(() => {
     let alive = true;
-    const state = async (at: number) => {
-      const answer = at === 0 ? { ok: {} } : await open.document.state(at);
-      return "ok" in answer ? (Object(answer.ok) as object) : {};
-    };
-    void (async () => {
-      const [before, after] = [await state(from), await state(to)];
-      if (alive) {
-        setChanges(differences(before, after));
-      }
-    })();
+    void compared(open, from, to).then((found) => alive && setAnswer(found));
     return () => {
       alive = false;
     };
@@ -43,33 +35,44 @@ export function DiffPane({ open, seq, mark, decided, goTo }: { open: Open; seq: 
   return (
     <Pane title="Diff" note={<span className="note">{mark === null ? `what entry #${to} changed` : `from #${from} to #${to}`}</span>}>
       <Editions open={open} decided={decided} goTo={goTo} />
-      {changes === null ? (
-        <p className="note pad">Comparing</p>
-      ) : (
-        <ul className="diff" aria-label="changes of the state">
-          {changes.length === 0 && <li className="note">Nothing but the head changed.</li>}
-          {changes.slice(0, MOST).map((change) => (
-            <li key={change.path}>
-              <code className="diff-path">{change.path}</code>
-              {change.before !== undefined && (
-                <del>
-                  <span aria-hidden>− </span>
-                  {change.before}
-                </del>
-              )}
-              {change.after !== undefined && (
-                <ins>
-                  <span aria-hidden>+ </span>
-                  {change.after}
-                </ins>
-              )}
-            </li>
-          ))}
-          {changes.length > MOST && <li className="note">and {(changes.length - MOST).toLocaleString("en")} more</li>}
-        </ul>
-      )}
+      {answer === null && <p className="note pad">Comparing</p>}
+      {answer !== null && "error" in answer && <Alarm title="The states cannot be compared" error={answer.error} />}
+      {answer !== null && "ok" in answer && <Differences changes={answer.ok} />}
     </Pane>
   );
+}
+
+function Differences({ changes }: { changes: Change[] }) {
+  return (
+    <ul className="diff" aria-label="changes of the state">
+      {changes.length === 0 && <li className="note">Nothing but the head changed.</li>}
+      {changes.slice(0, MOST).map((change) => (
+        <li key={change.path}>
+          <code className="diff-path">{change.path}</code>
+          {change.before !== undefined && (
+            <del>
+              <span aria-hidden>− </span>
+              {change.before}
+            </del>
+          )}
+          {change.after !== undefined && (
+            <ins>
+              <span aria-hidden>+ </span>
+              {change.after}
+            </ins>
+          )}
+        </li>
+      ))}
+      {changes.length > MOST && <li className="note">and {(changes.length - MOST).toLocaleString("en")} more</li>}
+    </ul>
+  );
+}
+
+/** What changed from the state after one entry to that after another; before the first entry there is nothing. */
+async function compared({ document }: Open, from: number, to: number): Promise<Answer<Change[]>> {
+  const before = from === 0 ? { ok: {} } : await document.state(from);
+  const after = await document.state(to);
+  return "error" in before ? before : "error" in after ? after : { ok: differences(Object(before.ok) as object, Object(after.ok) as object) };
 }
 
 /** Without the head, which every entry changes. */

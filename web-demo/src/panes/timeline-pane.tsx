@@ -94,6 +94,7 @@ export function TimelinePane({ open, seq, mark, goTo, decided }: { open: Open; s
       {decided.upTo < open.length && (
         <span className="note timeline-note" role="status">
           decisions up to #{decided.upTo.toLocaleString("en")}
+          {decided.trouble !== null && `, then: ${decided.trouble.message}`}
         </span>
       )}
     </section>
