@@ -1,8 +1,8 @@
 //! The native host of the Wakeful scheduler.
 //!
 //! [`engine`] is one trait over the native core and the sandboxed guest, so that every command takes `--engine`. [`sandbox`] runs the
-//! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`run`] is
-//! the loop of a live agent over them. [`crosscheck`] puts engines side by side: a [`case`] is played by each of them, and their
+//! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`driver`] drives a ledger with
+//! an engine, and [`run`] is the loop of an agent that plays a story over it. [`crosscheck`] puts engines side by side: a [`case`] is played by each of them, and their
 //! [`trace`]s are compared ([`compare`]).
 
 pub mod case;
@@ -12,6 +12,7 @@ pub mod compare;
 pub mod conformance;
 pub mod crosscheck;
 pub mod doctor;
+pub mod driver;
 pub mod engine;
 pub mod generator;
 pub mod ledger;

@@ -36,6 +36,7 @@ enum Answerer {
     /// The core in this program
     Native,
     /// The oracle component in wasmtime
+    #[value(alias = "wasm")]
     Wasmtime,
 }
 

@@ -6,7 +6,8 @@ use clap::{Args, ValueEnum};
 
 use super::CliError;
 use crate::{
-    sandbox::{self, Compiler, NoGuest},
+    engine::Engines,
+    sandbox::{self, Compiler, Guest, NoGuest},
     trace::{Hosted, Tracer, Web},
 };
 
@@ -16,6 +17,7 @@ pub(super) enum EngineName {
     /// The core in this program
     Native,
     /// The guest component in wasmtime, compiled by Cranelift
+    #[value(alias = "wasm")]
     Wasmtime,
     /// The guest component in wasmtime's interpreter
     Pulley,
@@ -116,7 +118,42 @@ impl EngineArg {
     }
 }
 
+/// The engine that drives live agents.
+#[derive(Args)]
+pub(super) struct DriverArg {
+    /// The engine that decides
+    #[arg(long, value_enum, default_value = "native")]
+    engine: DriverName,
+    #[command(flatten)]
+    guest: GuestArg,
+}
+
+/// An engine that can drive a live agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DriverName {
+    /// The core in this program
+    Native,
+    /// The guest component in wasmtime, an instance for each agent
+    #[value(alias = "wasm")]
+    Wasmtime,
+}
+
+impl DriverArg {
+    /// What starts engines.
+    pub(super) fn engines(&self) -> Result<Engines, CliError> {
+        Ok(match self.engine {
+            DriverName::Native => Engines::Native,
+            DriverName::Wasmtime => Engines::Sandboxed(self.guest.find(Compiler::Cranelift)?),
+        })
+    }
+}
+
 impl GuestArg {
+    /// The guest, compiled.
+    fn find(&self, compiler: Compiler) -> Result<Guest, CliError> {
+        Ok(sandbox::find(self.guest.as_deref(), compiler)?.ok_or(NoGuest)?)
+    }
+
     /// Starts an engine.
     pub(super) fn start(&self, engine: EngineName) -> Result<Tracer, CliError> {
         Ok(match engine {
@@ -131,6 +168,6 @@ impl GuestArg {
     }
 
     fn sandboxed(&self, compiler: Compiler) -> Result<Tracer, CliError> {
-        Ok(Tracer::of(&sandbox::find(self.guest.as_deref(), compiler)?.ok_or(NoGuest)?)?)
+        Ok(Tracer::of(&self.find(compiler)?)?)
     }
 }

@@ -161,7 +161,7 @@ enum CliError {
     Oracle(#[from] crate::conformance::OracleError),
     /// A live agent cannot go on.
     #[error(transparent)]
-    Run(#[from] crate::run::RunError),
+    Run(#[from] crate::driver::DriveError),
     /// There was nothing to judge.
     #[error("the files hold no vector")]
     NoVectors,

@@ -14,21 +14,25 @@ use clap::Args;
 use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::{
     entry::{Entry, EntryBytes, Head},
+    host::ErrorReport,
     id::AgentId,
     json::RawJson,
-    machine::{Options, ProposeError},
+    machine::Options,
     time::Timestamp,
 };
 
 use super::{
-    CliError, Verdict, ledger, log,
+    CliError, Verdict,
+    engines::DriverArg,
+    ledger, log,
     style::{BAD, painted},
 };
 use crate::{
     case,
     clock::RecordedClock,
+    driver::{self, Watcher},
     ledger::SqliteFile,
-    run::{self, Ending, Run, Time, Until, Watcher},
+    run::{Audience, Ending, Run, Time, Until},
 };
 
 /// How the process ends where the story says that it does.
@@ -65,6 +69,8 @@ pub(super) struct RunArgs {
     /// Print each entry as it is stored, one JSON object per line
     #[arg(long)]
     json: bool,
+    #[command(flatten)]
+    driver: DriverArg,
 }
 
 impl RunArgs {
@@ -79,7 +85,7 @@ impl RunArgs {
         let ledger = SqliteFile::open(&self.ledger)?.ledger(&agent_id);
         let log = Log { json: self.json, bar: bar() };
         let until = if self.until_rest { Until::Rest } else { Until::Told };
-        let mut run = Run::open(&Options::new(agent_id), ledger, story, time, signals()?, log)?;
+        let mut run = Run::open(&Options::new(agent_id), &self.driver.engines()?, ledger, story, time, signals()?, log)?;
         match run.live(until)? {
             Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
             // What a crash leaves is what is on the disk: nothing is tidied up.
@@ -107,7 +113,7 @@ fn signals() -> Result<Receiver<()>, CliError> {
 fn recorded(file: &Path, agent: &AgentId) -> Result<RecordedClock, CliError> {
     let (_, mut ledger) = ledger::to_read(file, Some(agent.as_str()))?;
     let mut entries = Vec::new();
-    run::read(&mut ledger, Head::START, |entry, _| entries.push(entry.clone()))?;
+    driver::read(&mut ledger, Head::START, |entry, _| entries.push(entry.clone()))?;
     Ok(RecordedClock::of(&entries))
 }
 
@@ -132,9 +138,11 @@ impl Watcher for Log {
             self.print(&line);
         }
     }
+}
 
-    fn refused(&mut self, fact: &RawJson, why: &ProposeError) {
-        self.bar.suspend(|| writeln!(anstream::stderr(), "{} {}: {why}", painted(BAD, "not taken:"), fact.as_str()).ok());
+impl Audience for Log {
+    fn refused(&mut self, fact: &RawJson, why: &ErrorReport) {
+        self.bar.suspend(|| writeln!(anstream::stderr(), "{} {}: {}", painted(BAD, "not taken:"), fact.as_str(), why.message).ok());
     }
 
     fn progress(&mut self, done: u64, of: u64, now: Timestamp) {

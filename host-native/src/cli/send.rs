@@ -29,8 +29,9 @@ use super::{
 };
 use crate::{
     clock::{SystemClock, VirtualClock},
+    driver,
+    engine::EngineError,
     provider::Elsewhere,
-    run,
 };
 
 #[derive(Args)]
@@ -166,12 +167,12 @@ impl Send {
         let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
         let receipt = match self.is_virtual {
             true => {
-                let at = run::read(&mut ledger.clone(), wakeful_core::entry::Head::START, |_, _| {})?.1;
+                let at = driver::read(&mut ledger.clone(), wakeful_core::entry::Head::START, |_, _| {})?.1;
                 say(&Options::new(agent), ledger, &VirtualClock::at(at.unwrap_or(Timestamp::from_nanos(0))), &self.what.fact())
             }
             false => say(&Options::new(agent), ledger, &SystemClock, &self.what.fact()),
         };
-        let receipt = receipt.map_err(run::RunError::from)?;
+        let receipt = receipt.map_err(|why| EngineError::Refused(why.report()))?;
         if self.json {
             say!("{}", json::write(&receipt));
         } else {

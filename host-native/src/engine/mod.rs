@@ -1,9 +1,11 @@
 //! Engines: one trait over the native core and the sandboxed guest. Payloads are the core's JSON text on both sides.
 
+mod choice;
 mod native;
 mod process;
 mod remote;
 
+pub use choice::Engines;
 pub use native::Native;
 pub(crate) use process::Process;
 pub use process::ProcessError;

@@ -10,7 +10,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful::{ledger::SqliteFile, run};
+use wakeful::{driver, ledger::SqliteFile};
 use wakeful_core::{
     entry::{Entry, Head, Record},
     plane::{
@@ -146,7 +146,7 @@ impl Drop for Live {
 pub(super) fn entries(file: &Path, agent: &str) -> Vec<Entry> {
     let file = SqliteFile::open_read_only(file).expect("the ledger");
     let mut entries = Vec::new();
-    run::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| entries.push(entry.clone())).expect("the entries");
+    driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| entries.push(entry.clone())).expect("the entries");
     entries
 }
 

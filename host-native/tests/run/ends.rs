@@ -289,3 +289,15 @@ fn one_file_holds_many_agents() {
         assert_eq!(started(&entries(&home.file("agent.sqlite"), agent)), 1);
     }
 }
+
+#[test]
+fn an_agent_in_the_sandbox_lives_the_same_life() {
+    let story = documented();
+    let heads = ["native", "wasm"].map(|engine| {
+        let home = Home::with(&story);
+        let codes = [(); 2].map(|()| home.run(&["--virtual", "--until-rest", "--engine", engine]).code);
+        (codes, home.entries().last().map(Entry::head))
+    });
+    assert_eq!(heads[0].0, [3, 0], "it crashes once, as the story says");
+    assert_eq!(heads[0], heads[1]);
+}

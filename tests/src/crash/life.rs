@@ -2,13 +2,17 @@
 
 use std::sync::mpsc;
 
-use wakeful::run::{Ending, Run, Time, Until, Watcher};
+use wakeful::{
+    driver::Watcher,
+    engine::Engines,
+    run::{Audience, Ending, Run, Time, Until},
+};
 use wakeful_core::{
     entry::{Entry, EntryBytes, Head},
-    host::{Ledger, LedgerError},
+    host::{ErrorReport, Ledger, LedgerError},
     id::Seq,
     json::RawJson,
-    machine::{Options, ProposeError},
+    machine::Options,
     story::Story,
     time::Timestamp,
 };
@@ -64,7 +68,8 @@ fn live(story: &Story, ledger: WatchedLedger) -> Result<Lived, String> {
     loop {
         let (_sender, signals) = mpsc::channel();
         let time = Time::Virtual(story.starts_at);
-        let opened = Run::open(&Options::new(story.agent_id.clone()), Bounded(ledger.clone()), story.clone(), time, signals, Silent);
+        let options = Options::new(story.agent_id.clone());
+        let opened = Run::open(&options, &Engines::Native, Bounded(ledger.clone()), story.clone(), time, signals, Silent);
         match opened.and_then(|mut run| run.live(Until::Rest)) {
             Ok(Ending::Crashed | Ending::ShutDown) => {}
             Ok(Ending::Rested) => break,
@@ -97,8 +102,10 @@ struct Silent;
 
 impl Watcher for Silent {
     fn entry(&mut self, _: &Entry, _: &EntryBytes) {}
+}
 
-    fn refused(&mut self, _: &RawJson, _: &ProposeError) {}
+impl Audience for Silent {
+    fn refused(&mut self, _: &RawJson, _: &ErrorReport) {}
 
     fn progress(&mut self, _: u64, _: u64, _: Timestamp) {}
 }
