@@ -8,6 +8,8 @@
 pub mod case;
 pub mod cli;
 pub mod clock;
+#[cfg(target_os = "linux")]
+pub mod command;
 pub mod compare;
 pub mod conformance;
 pub mod crosscheck;

@@ -2,6 +2,8 @@
 
 mod asking;
 mod bad_input;
+#[cfg(target_os = "linux")]
+mod command;
 mod commands;
 mod crosscheck;
 mod folders;

@@ -1,0 +1,160 @@
+//! How the process of a command comes to be.
+
+use std::{
+    io,
+    os::{fd::OwnedFd, unix::process::CommandExt},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::{Arc, Condvar, Mutex, mpsc},
+    thread,
+    time::Instant,
+};
+
+use rustix::{
+    event::{EventfdFlags, eventfd},
+    fs::{OFlags, fcntl_getfl, fcntl_setfl},
+    process::{Pid, PidfdFlags, pidfd_open},
+};
+
+use super::{
+    Input, Kept, Limits, MARK, Running, STREAM_BYTES, Shared, Spec, State,
+    family::Family,
+    output::OutputFile,
+    tend::{Streams, Tended, Tender},
+};
+
+/// The size of a terminal.
+const LINES: u16 = 24;
+const COLUMNS: u16 = 80;
+
+/// Why a command cannot be started.
+#[derive(Debug, thiserror::Error)]
+pub enum StartError {
+    /// There is no such folder.
+    #[error("cannot run in `{}`: it is no folder; name one that is there", .0.display())]
+    NoFolder(PathBuf),
+    /// The file for its output cannot be made.
+    #[error("cannot make the output file `{}`: {why}", path.display())]
+    Output {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// There is no terminal for it.
+    #[error("cannot make a terminal: {0}; run the command without `tty`")]
+    Terminal(io::Error),
+    /// The program cannot be started.
+    #[error("cannot start `{program}`: {why}")]
+    Spawn {
+        /// The program.
+        program: String,
+        /// Why.
+        why: io::Error,
+    },
+    /// The host has no more threads or open files to look after it.
+    #[error("cannot look after another command: {0}; stop some, or raise the limits of the host")]
+    Exhausted(io::Error),
+}
+
+impl Running {
+    /// Starts a command whose output goes to a new file at `output`.
+    ///
+    /// # Errors
+    /// It cannot be started; then nothing of it runs.
+    pub fn start(spec: &Spec, limits: &Limits, output: &Path) -> Result<Self, StartError> {
+        if !spec.workdir.is_dir() {
+            return Err(StartError::NoFolder(spec.workdir.clone()));
+        }
+        let file = OutputFile::create(output, limits.output_bytes).map_err(|why| StartError::Output { path: output.to_owned(), why })?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|why| StartError::Exhausted(why.into()))?;
+        // The thread comes first: where there is none, nothing has been started that nobody looks after.
+        let (hand_over, handed_over) = mpsc::channel::<Tender>();
+        let tending = thread::Builder::new().name("command".to_owned());
+        tending.spawn(move || handed_over.recv().map(Tender::run)).map_err(StartError::Exhausted)?;
+
+        let (mut child, streams) = if spec.tty { on_a_terminal(spec)? } else { on_pipes(spec)? };
+        let started = Instant::now();
+        let leader = Pid::from_child(&child);
+        let handle = pidfd_open(leader, PidfdFlags::empty()).map_err(|why| given_up(&mut child, why.into()))?;
+        let shared = Arc::new(Shared {
+            waker,
+            output: output.to_owned(),
+            state: Mutex::new(State {
+                input: if spec.accepts_input { Input::open() } else { Input::NotAccepted },
+                stops: 0,
+                stdout: Kept::new(STREAM_BYTES),
+                stderr: Kept::new(STREAM_BYTES),
+                exit: None,
+                listeners: Vec::new(),
+            }),
+            ended: Condvar::new(),
+        });
+        let family = Family::new(leader, spec.mark.clone());
+        let tender = Tender::new(Tended { child, handle, family, started }, streams, file, *limits, Arc::clone(&shared));
+        hand_over.send(tender).expect("the thread waits for it");
+        Ok(Self { shared })
+    }
+}
+
+/// On a terminal of its own, in a session of its own; the terminal is input, output and errors.
+fn on_a_terminal(spec: &Spec) -> Result<(Child, Streams), StartError> {
+    let failed = |why| StartError::Terminal(io_error(why));
+    let (ours, theirs) = pty_process::blocking::open().map_err(failed)?;
+    ours.resize(pty_process::Size::new(LINES, COLUMNS)).map_err(failed)?;
+    let output = never_blocking(OwnedFd::from(ours)).map_err(StartError::Terminal)?;
+    let input = spec.accepts_input.then(|| output.try_clone()).transpose().map_err(StartError::Terminal)?;
+    let (program, command) = command(spec);
+    let child = pty_process::blocking::Command::from(command).spawn(theirs);
+    let child = child.map_err(|why| StartError::Spawn { program, why: io_error(why) })?;
+    Ok((child, Streams { stdout: Some(output), stderr: None, input, is_terminal: true }))
+}
+
+fn io_error(why: pty_process::Error) -> io::Error {
+    match why {
+        pty_process::Error::Io(why) => why,
+        pty_process::Error::Rustix(why) => why.into(),
+    }
+}
+
+/// On pipes, in a process group of its own.
+fn on_pipes(spec: &Spec) -> Result<(Child, Streams), StartError> {
+    let (program, mut command) = command(spec);
+    command.stdin(if spec.accepts_input { Stdio::piped() } else { Stdio::null() });
+    command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
+    let mut child = command.spawn().map_err(|why| StartError::Spawn { program, why })?;
+    let (stdout, stderr, input) = (child.stdout.take(), child.stderr.take(), child.stdin.take());
+    let [stdout, stderr, input] = [stdout.map(OwnedFd::from), stderr.map(OwnedFd::from), input.map(OwnedFd::from)]
+        .map(|stream| stream.map(never_blocking).transpose());
+    let streams = || Ok(Streams { stdout: stdout?, stderr: stderr?, input: input?, is_terminal: false });
+    let streams = streams().map_err(|why| given_up(&mut child, why))?;
+    Ok((child, streams))
+}
+
+/// Ends a process that nobody can look after.
+fn given_up(child: &mut Child, why: io::Error) -> StartError {
+    let _ended = child.kill().and_then(|()| child.wait());
+    StartError::Exhausted(why)
+}
+
+/// The shell with the command line, in its folder and its environment; and the name of the program.
+fn command(spec: &Spec) -> (String, Command) {
+    let shell = spec.shell.as_deref().unwrap_or_else(|| default_shell());
+    let mut command = Command::new(shell);
+    if spec.login {
+        command.arg("-l");
+    }
+    command.args(["-c", &spec.cmd]).current_dir(&spec.workdir).env_clear().envs(&spec.environment).env(MARK, &spec.mark);
+    (shell.to_owned(), command)
+}
+
+fn default_shell() -> &'static str {
+    ["/bin/bash", "/usr/bin/bash"].into_iter().find(|path| Path::new(path).is_file()).unwrap_or("/bin/sh")
+}
+
+/// The same stream, whose reads and writes give up instead of waiting.
+fn never_blocking(stream: OwnedFd) -> io::Result<OwnedFd> {
+    let flags = fcntl_getfl(&stream)?;
+    fcntl_setfl(&stream, flags | OFlags::NONBLOCK)?;
+    Ok(stream)
+}

@@ -1,0 +1,249 @@
+//! The thread that looks after a command, from its start until nothing of it is left.
+//!
+//! It waits in one place for everything: output, room for input, the end of the command's own process, a word from a caller, and the next
+//! deadline. Nothing is polled for, except what the command left behind: those processes are not ours to wait for.
+
+use std::{
+    os::{
+        fd::{AsFd, OwnedFd},
+        unix::process::ExitStatusExt,
+    },
+    process::Child,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use rustix::{
+    event::{PollFd, PollFlags, Timespec, poll},
+    io::{Errno, read, write},
+    process::Signal,
+    termios::{SpecialCodeIndex, tcgetattr},
+};
+
+use super::{Cause, Exit, Input, Limits, Shared, family::Family, output::OutputFile};
+
+/// How much is read at once.
+const CHUNK: usize = 64 * 1024;
+
+/// How long processes that outlived their command have to end by themselves, at most; and how often they are looked for.
+const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
+const LEFTOVER_PAUSE: Duration = Duration::from_millis(10);
+
+/// How long output is waited for when nothing of the command can be seen any more, but something holds its streams open.
+const DRAIN: Duration = Duration::from_millis(250);
+
+/// The command's own process.
+pub(super) struct Tended {
+    pub(super) child: Child,
+    /// Readable when the process has ended.
+    pub(super) handle: OwnedFd,
+    pub(super) family: Family,
+    pub(super) started: Instant,
+}
+
+/// Our ends of its streams, none of which blocks. A terminal is all three; its output comes as stdout.
+pub(super) struct Streams {
+    pub(super) stdout: Option<OwnedFd>,
+    pub(super) stderr: Option<OwnedFd>,
+    pub(super) input: Option<OwnedFd>,
+    pub(super) is_terminal: bool,
+}
+
+/// How far a command is.
+enum Phase {
+    /// Its own process lives.
+    Runs,
+    /// That has ended, and others of it may live.
+    Leaves { told: bool },
+    /// Nothing of it lives that can be seen; what it wrote is read until then.
+    Drains { until: Instant },
+}
+
+pub(super) struct Tender {
+    tended: Tended,
+    streams: Streams,
+    file: OutputFile,
+    limits: Limits,
+    shared: Arc<Shared>,
+    phase: Phase,
+    cause: Cause,
+    /// When its own process had ended.
+    ended: Option<Instant>,
+    /// When what still lives is killed.
+    kill_at: Option<Instant>,
+}
+
+impl Tender {
+    pub(super) fn new(tended: Tended, streams: Streams, file: OutputFile, limits: Limits, shared: Arc<Shared>) -> Self {
+        Self { tended, streams, file, limits, shared, phase: Phase::Runs, cause: Cause::Exited, ended: None, kill_at: None }
+    }
+
+    /// Looks after the command until it has ended and its output is stored.
+    pub(super) fn run(mut self) {
+        let mut chunk = vec![0; CHUNK];
+        while !self.is_over() {
+            self.wait();
+            self.take_output(&mut chunk);
+            self.give_input();
+            self.go_on(Instant::now());
+        }
+        self.finish();
+    }
+
+    fn is_over(&self) -> bool {
+        let is_silent = self.streams.stdout.is_none() && self.streams.stderr.is_none();
+        matches!(self.phase, Phase::Drains { until } if is_silent || Instant::now() >= until)
+    }
+
+    /// Waits until something can be done. What it is, the reads and writes find out: they do not block.
+    fn wait(&mut self) {
+        let now = Instant::now();
+        let timeout = self.deadline(now).map(|at| at.saturating_duration_since(now)).and_then(|left| Timespec::try_from(left).ok());
+        let input_is_due = self.shared.state().input.is_due();
+        let mut sources = vec![PollFd::new(&self.shared.waker, PollFlags::IN)];
+        let own = matches!(self.phase, Phase::Runs).then_some(&self.tended.handle);
+        let outputs = [&self.streams.stdout, &self.streams.stderr].into_iter().flatten();
+        sources.extend(own.into_iter().chain(outputs).map(|source| PollFd::new(source, PollFlags::IN)));
+        sources.extend(self.streams.input.iter().filter(|_| input_is_due).map(|input| PollFd::new(input, PollFlags::OUT)));
+        // An interrupted wait is a short one.
+        let _ready = poll(&mut sources, timeout.as_ref());
+        let _empty = read(&self.shared.waker, &mut [0; 8]);
+    }
+
+    /// When something must be done although nothing happens.
+    fn deadline(&self, now: Instant) -> Option<Instant> {
+        let own = match self.phase {
+            Phase::Runs if self.cause == Cause::Exited => self.limits.wall.and_then(|wall| self.tended.started.checked_add(wall)),
+            Phase::Runs => None,
+            Phase::Leaves { .. } => Some(now + LEFTOVER_PAUSE),
+            Phase::Drains { until } => Some(until),
+        };
+        own.into_iter().chain(self.kill_at).min()
+    }
+
+    fn take_output(&mut self, chunk: &mut [u8]) {
+        for is_stderr in [false, true] {
+            let stream = if is_stderr { &mut self.streams.stderr } else { &mut self.streams.stdout };
+            let Some(source) = stream else { continue };
+            match read(&*source, &mut *chunk) {
+                Ok(count) if count > 0 => {
+                    self.file.append(&chunk[..count]);
+                    let mut state = self.shared.state();
+                    let kept = if is_stderr { &mut state.stderr } else { &mut state.stdout };
+                    kept.add(&chunk[..count]);
+                }
+                Err(Errno::AGAIN | Errno::INTR) => {}
+                // The end; a terminal that nobody holds says so with an error.
+                Ok(_) | Err(_) => *stream = None,
+            }
+        }
+    }
+
+    fn give_input(&mut self) {
+        let mut state = self.shared.state();
+        let Some(to) = &self.streams.input else { return };
+        let given = hand_over(&mut state.input, to, self.streams.is_terminal);
+        if !matches!(given, Ok(false)) {
+            state.input.shut();
+            self.streams.input = None;
+        }
+    }
+
+    /// Does what is due.
+    fn go_on(&mut self, now: Instant) {
+        match self.phase {
+            Phase::Runs if has_ended(&self.tended.handle) => {
+                self.ended = Some(now);
+                self.phase = Phase::Leaves { told: self.cause != Cause::Exited };
+                self.look_for_leftovers(now);
+            }
+            Phase::Runs => self.hold_to_its_limits(now),
+            Phase::Leaves { .. } => self.look_for_leftovers(now),
+            Phase::Drains { .. } => {}
+        }
+    }
+
+    fn hold_to_its_limits(&mut self, now: Instant) {
+        let stops = self.shared.state().stops;
+        let is_late = self.limits.wall.is_some_and(|wall| now.saturating_duration_since(self.tended.started) >= wall);
+        match self.cause {
+            Cause::Exited if stops > 0 => self.tell_to_end(Cause::Stopped, now),
+            Cause::Exited if is_late => self.tell_to_end(Cause::TimedOut, now),
+            _ => {}
+        }
+        let is_told_again = stops > u32::from(self.cause != Cause::TimedOut);
+        if self.kill_at.is_some_and(|at| now >= at || is_told_again) {
+            self.kill_at = None;
+            self.tended.family.kill();
+        }
+    }
+
+    fn tell_to_end(&mut self, cause: Cause, now: Instant) {
+        self.cause = cause;
+        self.kill_at = now.checked_add(self.limits.stop_grace);
+        self.tended.family.signal(Signal::TERM);
+    }
+
+    fn look_for_leftovers(&mut self, now: Instant) {
+        let Phase::Leaves { told } = self.phase else { return };
+        let family = &mut self.tended.family;
+        let is_killed = self.kill_at.is_some_and(|at| now >= at || self.shared.state().stops > 1);
+        if is_killed {
+            family.kill();
+        }
+        if is_killed || family.is_gone() {
+            self.kill_at = None;
+            self.phase = Phase::Drains { until: now + DRAIN };
+        } else if !told {
+            family.signal(Signal::TERM);
+            self.kill_at = Some(now + self.limits.stop_grace.min(LEFTOVER_GRACE));
+            self.phase = Phase::Leaves { told: true };
+        }
+    }
+
+    fn finish(mut self) {
+        let status = self.tended.child.wait().ok();
+        let exit = Exit {
+            code: status.and_then(|status| status.code()),
+            signal: status.and_then(|status| status.signal()),
+            cause: self.cause,
+            output_bytes: self.file.total(),
+            left_out_bytes: self.file.left_out(),
+            output_fault: self.file.fault(),
+            duration: self.ended.map_or_else(|| self.tended.started.elapsed(), |ended| ended - self.tended.started),
+        };
+        let listeners = {
+            let mut state = self.shared.state();
+            state.input.shut();
+            state.exit = Some(exit.clone());
+            std::mem::take(&mut state.listeners)
+        };
+        self.shared.ended.notify_all();
+        listeners.into_iter().for_each(|listener| listener(&exit));
+    }
+}
+
+/// Whether the process of a handle has ended; it is not reaped by that.
+fn has_ended(handle: &OwnedFd) -> bool {
+    let mut own = [PollFd::new(handle, PollFlags::IN)];
+    poll(&mut own, Some(&Timespec::default())).is_ok_and(|ready| ready > 0)
+}
+
+/// Writes what waits, as far as it is taken; gives whether the input is over.
+fn hand_over(input: &mut Input, to: impl AsFd, is_terminal: bool) -> Result<bool, Errno> {
+    let Input::Open { waiting, ends, last } = input else { return Ok(true) };
+    let is_busy = |why: Errno| if matches!(why, Errno::AGAIN | Errno::INTR) { Ok(false) } else { Err(why) };
+    while !waiting.is_empty() {
+        match write(&to, waiting.as_slices().0) {
+            Ok(count) => drop(waiting.drain(..count)),
+            Err(why) => return is_busy(why),
+        }
+    }
+    if *ends && is_terminal {
+        // In the middle of a line the character only sends that line off, and a second one ends the input.
+        let end = [tcgetattr(&to)?.special_codes[SpecialCodeIndex::VEOF]; 2];
+        let times = if last.is_none_or(|last| last == b'\n') { 1 } else { 2 };
+        return write(&to, &end[..times]).map_or_else(is_busy, |_| Ok(true));
+    }
+    Ok(*ends)
+}
