@@ -9,6 +9,7 @@ mod crosscheck;
 mod folders;
 mod limits;
 mod lying;
+mod openai;
 mod program;
 mod run;
 mod sandbox;

@@ -1,0 +1,227 @@
+//! A chat as it is sent: messages and tools in the shape of chat completions.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::options::EndpointOptions;
+
+/// What one round is asked about.
+#[derive(Clone, Copy, Debug)]
+pub struct Chat<'a> {
+    /// The conversation, oldest first.
+    pub messages: &'a [ChatMessage],
+    /// The tools that the model may call.
+    pub tools: &'a [ToolDefinition],
+}
+
+/// One message. Its JSON is that of chat completions, in both directions.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "role", rename_all = "lowercase")]
+pub enum ChatMessage {
+    /// What the model is told about its work.
+    System {
+        /// The text.
+        content: String,
+    },
+    /// What somebody says to the model.
+    User {
+        /// The text.
+        content: String,
+    },
+    /// What the model said; [`Round::message`](super::Round::message) makes it.
+    Assistant {
+        /// The text. A message without calls has one, be it empty: servers refuse it otherwise.
+        #[serde(rename = "content")]
+        text: Option<String>,
+        /// The tools that it called.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tool_calls: Vec<ToolCall>,
+    },
+    /// What came of a tool call.
+    Tool {
+        /// The call.
+        tool_call_id: String,
+        /// The result, as text.
+        content: String,
+    },
+}
+
+/// A tool that the model called.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "Function<Called>", into = "Function<Called>")]
+pub struct ToolCall {
+    /// The call, for its result.
+    pub id: String,
+    /// The name of the tool, as the model wrote it.
+    pub name: String,
+    /// The arguments, as the model wrote them: JSON mostly, but nobody has looked.
+    pub arguments: String,
+}
+
+/// A tool that the model may call.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(from = "Function<Defined>", into = "Function<Defined>")]
+pub struct ToolDefinition {
+    /// The name.
+    pub name: String,
+    /// What it does and when to call it.
+    pub description: String,
+    /// The JSON Schema of its arguments.
+    pub parameters: Value,
+}
+
+/// How calls and definitions stand on the wire: a function in an object of type `function`.
+#[derive(Serialize, Deserialize)]
+struct Function<F> {
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    id: Option<String>,
+    #[serde(rename = "type", default)]
+    kind: FunctionKind,
+    function: F,
+}
+
+#[derive(Default, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum FunctionKind {
+    #[default]
+    Function,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Called {
+    name: String,
+    arguments: String,
+}
+
+#[derive(Serialize, Deserialize)]
+struct Defined {
+    name: String,
+    description: String,
+    parameters: Value,
+}
+
+impl From<Function<Called>> for ToolCall {
+    fn from(Function { id, function: Called { name, arguments }, .. }: Function<Called>) -> Self {
+        Self { id: id.unwrap_or_default(), name, arguments }
+    }
+}
+
+impl From<ToolCall> for Function<Called> {
+    fn from(ToolCall { id, name, arguments }: ToolCall) -> Self {
+        Self { id: Some(id), kind: FunctionKind::Function, function: Called { name, arguments } }
+    }
+}
+
+impl From<Function<Defined>> for ToolDefinition {
+    fn from(Function { function: Defined { name, description, parameters }, .. }: Function<Defined>) -> Self {
+        Self { name, description, parameters }
+    }
+}
+
+impl From<ToolDefinition> for Function<Defined> {
+    fn from(ToolDefinition { name, description, parameters }: ToolDefinition) -> Self {
+        Self { id: None, kind: FunctionKind::Function, function: Defined { name, description, parameters } }
+    }
+}
+
+/// The body of a request.
+#[derive(Serialize)]
+pub(super) struct Request<'a> {
+    model: &'a str,
+    messages: &'a [ChatMessage],
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    tools: &'a [ToolDefinition],
+    stream: bool,
+    stream_options: StreamOptions,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    max_completion_tokens: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    temperature: Option<f64>,
+}
+
+#[derive(Serialize)]
+struct StreamOptions {
+    include_usage: bool,
+}
+
+impl<'a> Request<'a> {
+    /// The request for a chat, to a server at this host.
+    pub(super) fn new(chat: &Chat<'a>, options: &'a EndpointOptions, host: &str) -> Self {
+        // Two names for one limit: the newer models of the hosted service refuse the old one, other servers know no other.
+        let (max_tokens, max_completion_tokens) = if host == "api.openai.com" || host.ends_with(".openai.azure.com") {
+            (None, options.max_output_tokens)
+        } else {
+            (options.max_output_tokens, None)
+        };
+        Self {
+            model: &options.model,
+            messages: chat.messages,
+            tools: chat.tools,
+            stream: true,
+            stream_options: StreamOptions { include_usage: true },
+            max_tokens,
+            max_completion_tokens,
+            temperature: options.temperature,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn a_request_has_the_shape_of_chat_completions() {
+        let call = ToolCall { id: "c1".into(), name: "read".into(), arguments: "{\"path\":\"a\"}".into() };
+        let messages = [
+            ChatMessage::System { content: "Be brief.".into() },
+            ChatMessage::User { content: "Hi".into() },
+            ChatMessage::Assistant { text: None, tool_calls: vec![call] },
+            ChatMessage::Tool { tool_call_id: "c1".into(), content: "text".into() },
+            ChatMessage::Assistant { text: Some("Done.".into()), tool_calls: vec![] },
+        ];
+        let tools = [ToolDefinition { name: "read".into(), description: "Reads.".into(), parameters: json!({"type": "object"}) }];
+        let options = EndpointOptions::new("http://localhost/v1", "m");
+        let request = serde_json::to_value(Request::new(&Chat { messages: &messages, tools: &tools }, &options, "localhost")).unwrap();
+        let expected = json!({
+            "model": "m",
+            "messages": [
+                {"role": "system", "content": "Be brief."},
+                {"role": "user", "content": "Hi"},
+                {"role": "assistant", "content": null, "tool_calls": [
+                    {"id": "c1", "type": "function", "function": {"name": "read", "arguments": "{\"path\":\"a\"}"}},
+                ]},
+                {"role": "tool", "tool_call_id": "c1", "content": "text"},
+                {"role": "assistant", "content": "Done."},
+            ],
+            "tools": [{"type": "function", "function": {"name": "read", "description": "Reads.", "parameters": {"type": "object"}}}],
+            "stream": true,
+            "stream_options": {"include_usage": true},
+        });
+        assert_eq!(request, expected);
+        let read: Vec<ChatMessage> = serde_json::from_value(request["messages"].clone()).unwrap();
+        assert_eq!(read, messages);
+        let read: Vec<ToolDefinition> = serde_json::from_value(request["tools"].clone()).unwrap();
+        assert_eq!(read, tools);
+    }
+
+    #[test]
+    fn what_is_not_asked_for_is_not_sent_and_the_limit_has_the_name_that_the_host_knows() {
+        let mut options = EndpointOptions::new("http://localhost/v1", "m");
+        let chat = Chat { messages: &[], tools: &[] };
+        let sent = |options: &EndpointOptions, host| serde_json::to_value(Request::new(&chat, options, host)).unwrap();
+        let plain = sent(&options, "localhost");
+        let names: Vec<&String> = plain.as_object().unwrap().keys().collect();
+        assert_eq!(names, ["model", "messages", "stream", "stream_options"]);
+        options.max_output_tokens = Some(100);
+        options.temperature = Some(0.5);
+        assert_eq!(sent(&options, "localhost")["max_tokens"], 100);
+        assert_eq!(sent(&options, "localhost")["temperature"], 0.5);
+        let hosted = sent(&options, "api.openai.com");
+        assert_eq!((hosted.get("max_tokens"), &hosted["max_completion_tokens"]), (None, &json!(100)));
+    }
+}

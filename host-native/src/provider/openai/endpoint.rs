@@ -1,0 +1,293 @@
+//! A model behind a server: asks for one round at a time.
+
+use std::time::{Duration, Instant, SystemTime};
+
+use ureq::{
+    Error as HttpError, Timeout,
+    config::Config,
+    http::{StatusCode, Uri},
+};
+
+use super::{
+    assembly::Assembly,
+    cancel::Cancel,
+    chat::{Chat, Request},
+    error::{ChatError, Phase, Retry, ServerMessage, Unreachable, shortened},
+    exchange::{self, Break, Exchange, Head, Heard, Post},
+    framing::Framing,
+    options::{EndpointOptions, OptionsError, Patience, completions_url},
+    round::Round,
+    wire::Chunk,
+};
+
+/// Hears of a round while it comes.
+pub trait Watch {
+    /// The model says this, after what it said before.
+    fn text(&mut self, _delta: &str) {}
+
+    /// The model begins to call this tool.
+    fn tool_call_begun(&mut self, _name: &str) {}
+
+    /// A request failed before any output; the one after it is this attempt, from 2, after this wait.
+    fn retrying(&mut self, _attempt: u32, _after: Duration, _why: &ChatError) {}
+}
+
+/// Nobody watches.
+impl Watch for () {}
+
+/// The most bytes of an error's body that are read.
+const MOST_OF_AN_ERROR: u64 = 64 << 10;
+
+/// A model behind a server that speaks chat completions.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    options: EndpointOptions,
+    url: Uri,
+    connections: Config,
+}
+
+impl Endpoint {
+    /// An endpoint; nothing is asked yet.
+    ///
+    /// # Errors
+    ///
+    /// The base URL is none, or no model is named.
+    pub fn new(options: EndpointOptions) -> Result<Self, OptionsError> {
+        let url = completions_url(&options.base_url)?;
+        if options.model.trim().is_empty() {
+            return Err(OptionsError::NoModel);
+        }
+        let connections = exchange::connections(&url, &options.patience);
+        Ok(Self { options, url, connections })
+    }
+
+    /// The options that it asks with.
+    #[must_use]
+    pub fn options(&self) -> &EndpointOptions {
+        &self.options
+    }
+
+    /// Asks for the next round of a chat, and waits for the whole of it. What failed before anything of the answer was accepted is tried
+    /// again, as far as that may help; after that nothing is.
+    ///
+    /// # Errors
+    ///
+    /// Why no whole round came; [`ChatError::CutOff`] has the part that did. Cancelled, it returns at once with
+    /// [`ChatError::Cancelled`], wherever it is.
+    pub fn complete(&self, chat: &Chat<'_>, watch: &mut dyn Watch, cancel: &Cancel) -> Result<Round, ChatError> {
+        let request = Request::new(chat, &self.options, self.url.host().unwrap_or_default());
+        let body = serde_json::to_vec(&request).expect("a request is strings, numbers and JSON values, which are all JSON");
+        let authorization = self.options.key.as_ref().map(|key| key.bearer());
+        let post = Post { url: self.url.clone(), authorization, body };
+        let mut attempt = 1;
+        loop {
+            let why = match self.attempt(attempt, &post, chat, watch, cancel) {
+                Ok(round) => return Ok(round),
+                Err(why) => why,
+            };
+            let Some(after) = self.wait_after(attempt, &why) else { return Err(given_up(attempt, why)) };
+            attempt += 1;
+            watch.retrying(attempt, after, &why);
+            if cancel.wait(after) {
+                return Err(ChatError::Cancelled);
+            }
+        }
+    }
+
+    /// How long to wait after a failed attempt, if there is to be another.
+    fn wait_after(&self, attempt: u32, why: &ChatError) -> Option<Duration> {
+        let retries = &self.options.retries;
+        let wait = match why.retry() {
+            Retry::Never => return None,
+            Retry::Later => retries.first_wait.saturating_mul(2_u32.saturating_pow(attempt - 1)),
+            Retry::After(wait) => wait,
+        };
+        (attempt <= retries.most).then(|| wait.min(retries.longest_wait))
+    }
+
+    /// One request.
+    fn attempt(&self, attempt: u32, post: &Post, chat: &Chat<'_>, watch: &mut dyn Watch, cancel: &Cancel) -> Result<Round, ChatError> {
+        let mut assembly = Assembly::new(attempt);
+        let first = assembly.begun() + self.options.patience.first_byte;
+        let lost = |why| self.lost(why, Phase::FirstByte);
+        let exchange = Exchange::begin(&self.connections, post.clone(), self.options.max_response_bytes, cancel).map_err(lost)?;
+        let head = match exchange.next(first).map_err(lost)? {
+            Heard::Head(head) => head,
+            Heard::Bytes(_) | Heard::End => return Err(self.ended()),
+        };
+        if !StatusCode::from_u16(head.status).is_ok_and(|status| status.is_success()) {
+            return Err(self.refusal(head, &exchange)?);
+        }
+        match self.read(&exchange, first, &mut assembly, watch) {
+            Err(ChatError::Cancelled) => Err(ChatError::Cancelled),
+            Err(why) if !assembly.is_finished() && assembly.has_output() => {
+                Err(ChatError::CutOff { partial: Box::new(assembly.into_round(chat)), why: Box::new(why) })
+            }
+            Err(why) if !assembly.is_finished() => Err(why),
+            // The server has said that the answer is over: what broke after that is none of it.
+            Ok(()) | Err(_) => Ok(assembly.into_round(chat)),
+        }
+    }
+
+    /// Reads an answer until it is over.
+    fn read(&self, exchange: &Exchange<'_>, first: Instant, assembly: &mut Assembly, watch: &mut dyn Watch) -> Result<(), ChatError> {
+        let mut framing = Framing::default();
+        let mut deadline = first;
+        let mut phase = Phase::FirstByte;
+        loop {
+            match exchange.next(deadline).map_err(|why| self.lost(why, phase))? {
+                Heard::Bytes(bytes) => {
+                    for data in framing.push(&bytes) {
+                        if data.trim_ascii() == b"[DONE]" {
+                            return if assembly.is_finished() || assembly.has_output() { Ok(()) } else { Err(self.ended()) };
+                        }
+                        assembly.take(self.chunk(&data)?, watch);
+                    }
+                    deadline = Instant::now() + self.options.patience.idle;
+                    phase = Phase::Idle;
+                }
+                Heard::End => {
+                    let Some(whole) = framing.into_whole() else { return Err(self.ended()) };
+                    let chunk = self.chunk(&whole)?;
+                    if chunk.choices.as_ref().is_none_or(Vec::is_empty) {
+                        return Err(self.malformed("it has no `choices`", &whole));
+                    }
+                    assembly.take(chunk, watch);
+                    return Ok(());
+                }
+                Heard::Head(_) => return Err(self.ended()),
+            }
+        }
+    }
+
+    /// The chunk that stands in this text.
+    fn chunk(&self, data: &[u8]) -> Result<Chunk, ChatError> {
+        let chunk: Chunk = serde_json::from_slice(data).map_err(|why| self.malformed(&why.to_string(), data))?;
+        match chunk.error() {
+            None => Ok(chunk),
+            Some(says) => {
+                let says = says.without(|text| self.hidden(text));
+                Err(if says.is_about_context_length() {
+                    ChatError::ContextLength { says }
+                } else {
+                    ChatError::Failed { url: self.url(), says }
+                })
+            }
+        }
+    }
+
+    /// What the server refused the request with.
+    fn refusal(&self, head: Head, exchange: &Exchange<'_>) -> Result<ChatError, ChatError> {
+        let mut body = Vec::new();
+        let deadline = Instant::now() + self.options.patience.idle;
+        while (body.len() as u64) < MOST_OF_AN_ERROR {
+            match exchange.next(deadline) {
+                Ok(Heard::Bytes(bytes)) => body.extend_from_slice(&bytes),
+                Err(Break::Cancelled) => return Err(ChatError::Cancelled),
+                Ok(_) | Err(_) => break, // The status has come: what there is of the words must do.
+            }
+        }
+        let says = match head.location.filter(|_| (300..400).contains(&head.status)) {
+            Some(location) => ServerMessage { message: shortened(&format!("it redirects to `{location}`")), ..ServerMessage::default() },
+            None => ServerMessage::read(&String::from_utf8_lossy(&body)),
+        };
+        let says = says.without(|text| self.hidden(text));
+        if says.is_about_context_length() {
+            return Ok(ChatError::ContextLength { says });
+        }
+        let retry_after = head.retry_after.and_then(|text| wait_asked_for(&text, SystemTime::now()));
+        Ok(ChatError::Refused { url: self.url(), status: head.status, says, retry_after, had_key: self.options.key.is_some() })
+    }
+
+    /// What it means that nothing more comes.
+    fn lost(&self, why: Break, phase: Phase) -> ChatError {
+        let Patience { connect, first_byte, idle } = self.options.patience;
+        let timed_out = |phase, after| ChatError::TimedOut { url: self.url(), phase, after };
+        let unreachable = |why| ChatError::Unreachable { url: self.url(), why };
+        match why {
+            Break::Cancelled => ChatError::Cancelled,
+            Break::TooLarge => ChatError::TooLarge { limit: self.options.max_response_bytes },
+            Break::Silent if phase == Phase::Idle => timed_out(Phase::Idle, idle),
+            Break::Silent => timed_out(Phase::FirstByte, first_byte),
+            Break::Lost(HttpError::Timeout(Timeout::Resolve | Timeout::Connect)) => timed_out(Phase::Connect, connect),
+            Break::Lost(HttpError::HostNotFound) => unreachable(Unreachable::NoSuchHost),
+            Break::Lost(HttpError::Io(why)) if why.kind() == std::io::ErrorKind::ConnectionRefused => unreachable(Unreachable::Refused),
+            Break::Lost(HttpError::Io(why)) if why.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+                unreachable(Unreachable::Tls(why.to_string()))
+            }
+            Break::Lost(HttpError::Rustls(why)) => unreachable(Unreachable::Tls(why.to_string())),
+            Break::Lost(HttpError::Tls(why)) => unreachable(Unreachable::Tls(why.to_owned())),
+            Break::Lost(why @ (HttpError::Protocol(_) | HttpError::LargeResponseHeader(..))) => self.malformed(&why.to_string(), b""),
+            Break::Lost(HttpError::Io(why)) => unreachable(Unreachable::Lost(why.to_string())),
+            Break::Lost(why) => unreachable(Unreachable::Lost(why.to_string())),
+        }
+    }
+
+    fn malformed(&self, why: &str, data: &[u8]) -> ChatError {
+        let beginning: String = String::from_utf8_lossy(data).trim().chars().take(200).collect();
+        ChatError::Malformed { url: self.url(), why: why.to_owned(), beginning: self.hidden(&beginning) }
+    }
+
+    fn ended(&self) -> ChatError {
+        ChatError::Ended { url: self.url() }
+    }
+
+    fn url(&self) -> String {
+        self.url.to_string()
+    }
+
+    /// The text without the key, which some servers repeat.
+    fn hidden(&self, text: &str) -> String {
+        self.options.key.as_ref().map_or_else(|| text.to_owned(), |key| key.hidden_in(text))
+    }
+}
+
+/// The error of the last attempt.
+fn given_up(attempts: u32, why: ChatError) -> ChatError {
+    if attempts == 1 { why } else { ChatError::GaveUp { attempts, why: Box::new(why) } }
+}
+
+/// How long the header `Retry-After` asks for: seconds, or until a date.
+fn wait_asked_for(text: &str, now: SystemTime) -> Option<Duration> {
+    let text = text.trim();
+    let until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
+    text.parse().ok().map(Duration::from_secs).or_else(|| httpdate::parse_http_date(text).ok().map(until))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_wait_is_asked_for_in_seconds_or_until_a_date() {
+        let now = SystemTime::UNIX_EPOCH + Duration::from_secs(784_111_777);
+        for (text, wait) in [
+            ("3", Some(3)),
+            (" 0 ", Some(0)),
+            ("Sun, 06 Nov 1994 08:49:42 GMT", Some(5)),
+            ("Sun, 06 Nov 1994 08:49:30 GMT", Some(0)),
+            ("soon", None),
+            ("-1", None),
+        ] {
+            assert_eq!(wait_asked_for(text, now), wait.map(Duration::from_secs), "{text}");
+        }
+    }
+
+    #[test]
+    fn waits_double_up_to_the_longest_and_are_counted() {
+        let mut options = EndpointOptions::new("http://localhost/v1", "m");
+        options.retries.first_wait = Duration::from_secs(1);
+        options.retries.longest_wait = Duration::from_secs(3);
+        options.retries.most = 3;
+        let endpoint = Endpoint::new(options).unwrap();
+        let waits: Vec<Option<u64>> =
+            (1..=4).map(|attempt| endpoint.wait_after(attempt, &endpoint.ended()).map(|wait| wait.as_secs())).collect();
+        assert_eq!(waits, [Some(1), Some(2), Some(3), None]);
+        assert_eq!(endpoint.wait_after(1, &endpoint.malformed("it is text", b"")), None);
+    }
+
+    #[test]
+    fn an_endpoint_needs_a_model() {
+        assert_eq!(Endpoint::new(EndpointOptions::new("http://localhost/v1", " ")).unwrap_err(), OptionsError::NoModel);
+    }
+}

@@ -1,0 +1,182 @@
+//! One request and its response, on a thread of its own, so that whoever waits for it can stop waiting at any moment.
+
+use std::{
+    io::Read,
+    net::IpAddr,
+    sync::{
+        Arc,
+        mpsc::{self, Receiver, RecvTimeoutError, Sender},
+    },
+    thread,
+    time::Instant,
+};
+
+use ureq::{
+    Agent, Proxy,
+    config::Config,
+    http::{HeaderMap, Uri, header},
+    tls::{RootCerts, TlsConfig},
+};
+
+use super::{
+    cancel::{Cancel, Listening},
+    options::Patience,
+};
+
+/// What is posted.
+#[derive(Clone)]
+pub(super) struct Post {
+    pub(super) url: Uri,
+    pub(super) authorization: Option<String>,
+    pub(super) body: Vec<u8>,
+}
+
+/// What comes back, in this order: the head, pieces of the body, the end.
+#[derive(Debug)]
+pub(super) enum Heard {
+    Head(Head),
+    Bytes(Vec<u8>),
+    End,
+}
+
+/// The head of a response, as far as it is looked at.
+#[derive(Debug)]
+pub(super) struct Head {
+    pub(super) status: u16,
+    pub(super) retry_after: Option<String>,
+    pub(super) location: Option<String>,
+}
+
+/// Why nothing more comes.
+#[derive(Debug)]
+pub(super) enum Break {
+    Cancelled,
+    /// Nothing came until the deadline.
+    Silent,
+    /// The body is larger than allowed.
+    TooLarge,
+    Lost(ureq::Error),
+}
+
+/// How connections are made to a server: TLS as the system trusts it, through the proxy of the environment unless the server is this
+/// machine, and without following redirects, which would lose the body or carry the key elsewhere.
+pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
+    let tls = TlsConfig::builder()
+        .root_certs(RootCerts::PlatformVerifier)
+        .unversioned_rustls_crypto_provider(Arc::new(rustls::crypto::ring::default_provider()))
+        .build();
+    Agent::config_builder()
+        .tls_config(tls)
+        .proxy(if is_here(url) { None } else { Proxy::try_from_env() })
+        .http_status_as_error(false)
+        .max_redirects(0)
+        .user_agent(concat!("wakeful/", env!("CARGO_PKG_VERSION")))
+        .accept("text/event-stream, application/json")
+        .timeout_resolve(Some(patience.connect))
+        .timeout_connect(Some(patience.connect))
+        .build()
+}
+
+/// Whether the server is on this machine.
+fn is_here(url: &Uri) -> bool {
+    let host = url.host().unwrap_or_default().trim_matches(['[', ']']);
+    host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
+}
+
+/// A request under way. Dropped, it closes its connection, which ends its thread; one that still connects ends with that.
+pub(super) struct Exchange<'a> {
+    agent: Agent,
+    heard: Receiver<Result<Heard, Break>>,
+    cancel: &'a Cancel,
+    _listening: Listening,
+}
+
+impl<'a> Exchange<'a> {
+    /// Sends a request over a connection of its own; takes at most `limit` bytes of the response's body.
+    pub(super) fn begin(connections: &Config, post: Post, limit: u64, cancel: &'a Cancel) -> Result<Self, Break> {
+        let agent = connections.new_agent();
+        let (say, heard) = mpsc::channel();
+        let listening = cancel.listen({
+            let say = say.clone();
+            move || {
+                let _ = say.send(Err(Break::Cancelled)); // Where nobody hears it, nobody waits.
+            }
+        });
+        let run = {
+            let agent = agent.clone();
+            move || {
+                let end = converse(&agent, post, limit, &say).map(|()| Heard::End);
+                let _ = say.send(end); // Likewise.
+            }
+        };
+        thread::Builder::new().name("wakeful-openai".to_owned()).spawn(run).map_err(|why| Break::Lost(ureq::Error::Io(why)))?;
+        Ok(Self { agent, heard, cancel, _listening: listening })
+    }
+
+    /// What comes next, until the deadline.
+    pub(super) fn next(&self, deadline: Instant) -> Result<Heard, Break> {
+        // What has come already is not wanted any more either.
+        if self.cancel.is_cancelled() {
+            return Err(Break::Cancelled);
+        }
+        match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
+            Ok(heard) => heard,
+            Err(RecvTimeoutError::Timeout) => Err(Break::Silent),
+            Err(RecvTimeoutError::Disconnected) => Ok(Heard::End),
+        }
+    }
+}
+
+impl Drop for Exchange<'_> {
+    fn drop(&mut self) {
+        self.agent.clone().shutdown();
+    }
+}
+
+/// Sends, and tells what comes back as it comes.
+fn converse(agent: &Agent, post: Post, limit: u64, say: &Sender<Result<Heard, Break>>) -> Result<(), Break> {
+    let mut request = agent.post(post.url).content_type("application/json");
+    if let Some(authorization) = post.authorization {
+        request = request.header(header::AUTHORIZATION, authorization);
+    }
+    let response = request.send(&post.body).map_err(Break::Lost)?;
+    let (head, body) = response.into_parts();
+    let text = |headers: &HeaderMap, name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let told = say.send(Ok(Heard::Head(Head {
+        status: head.status.as_u16(),
+        retry_after: text(&head.headers, header::RETRY_AFTER),
+        location: text(&head.headers, header::LOCATION),
+    })));
+    if told.is_err() {
+        return Ok(());
+    }
+    let mut body = body.into_reader();
+    let mut left = limit;
+    let mut buffer = [0; 16 << 10];
+    loop {
+        let count = body.read(&mut buffer).map_err(|why| Break::Lost(why.into()))?;
+        if count == 0 {
+            return Ok(());
+        }
+        let within = left.min(count as u64);
+        if say.send(Ok(Heard::Bytes(buffer[..within as usize].to_vec()))).is_err() {
+            return Ok(());
+        }
+        left = left.checked_sub(count as u64).ok_or(Break::TooLarge)?;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn no_proxy_stands_before_this_machine() {
+        for here in ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://127.3.2.1:8/v1", "http://[::1]:8080/v1"] {
+            assert!(is_here(&here.parse().unwrap()), "{here}");
+        }
+        for elsewhere in ["https://api.openai.com/v1", "http://10.0.0.1/v1", "http://localhost.example/v1", "http://[::2]/v1"] {
+            assert!(!is_here(&elsewhere.parse().unwrap()), "{elsewhere}");
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! What an endpoint is asked with: where it is, the model, the key, and the limits.
+
+use std::time::Duration;
+
+use ureq::http::{Uri, uri::Scheme};
+
+use super::secret::Secret;
+
+/// Where chat completions are asked for, and how.
+#[derive(Clone, Debug)]
+#[non_exhaustive]
+pub struct EndpointOptions {
+    /// The base URL as servers document it, with its version: `https://api.openai.com/v1`, `http://localhost:11434/v1`.
+    pub base_url: String,
+    /// The name of the model, as the server knows it.
+    pub model: String,
+    /// The key that is sent as a bearer token; local servers mostly need none.
+    pub key: Option<Secret>,
+    /// How long each part of a request may take.
+    pub patience: Patience,
+    /// What is tried again.
+    pub retries: Retries,
+    /// The most tokens of an answer; the server's own limit where nothing is said.
+    pub max_output_tokens: Option<u64>,
+    /// The sampling temperature; the server's own where nothing is said.
+    pub temperature: Option<f64>,
+    /// The most bytes that one response may have, 16 MiB by default.
+    pub max_response_bytes: u64,
+}
+
+impl EndpointOptions {
+    /// A model at a base URL, everything else by default.
+    #[must_use]
+    pub fn new(base_url: impl Into<String>, model: impl Into<String>) -> Self {
+        Self {
+            base_url: base_url.into(),
+            model: model.into(),
+            key: None,
+            patience: Patience::default(),
+            retries: Retries::default(),
+            max_output_tokens: None,
+            temperature: None,
+            max_response_bytes: 16 << 20,
+        }
+    }
+}
+
+/// How long each part of a request may take.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Patience {
+    /// To find the host and to connect, TLS included; 10 s by default.
+    pub connect: Duration,
+    /// From the beginning of the request to the first byte of the answer; 300 s by default, since a local model reads its prompt first.
+    pub first_byte: Duration,
+    /// Between two pieces of the answer; 120 s by default.
+    pub idle: Duration,
+}
+
+impl Default for Patience {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), first_byte: Duration::from_secs(300), idle: Duration::from_secs(120) }
+    }
+}
+
+/// What is tried again: a request that failed before anything of its answer was accepted, and that may go better the next time.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Retries {
+    /// How often at most, after the first try; 4 by default.
+    pub most: u32,
+    /// The wait before the first retry, doubled before each later one; 500 ms by default.
+    pub first_wait: Duration,
+    /// The longest wait, also where the server asks for a longer one; 60 s by default.
+    pub longest_wait: Duration,
+}
+
+impl Default for Retries {
+    fn default() -> Self {
+        Self { most: 4, first_wait: Duration::from_millis(500), longest_wait: Duration::from_secs(60) }
+    }
+}
+
+/// Why options cannot be used.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum OptionsError {
+    /// The base URL is none.
+    #[error("`{url}` is no base URL: {why}; give one such as `https://api.openai.com/v1` or `http://localhost:11434/v1`")]
+    BaseUrl {
+        /// What was given; `[url]` where it may hold a password.
+        url: String,
+        /// What is wrong with it.
+        why: &'static str,
+    },
+    /// There is no model.
+    #[error("no model is named: give the name of a model that the server has, with --model or in WAKEFUL_MODEL")]
+    NoModel,
+    /// The key is empty.
+    #[error("the API key is empty: put it into WAKEFUL_API_KEY, or leave the variable unset where the server needs none")]
+    EmptyKey,
+    /// The key cannot be sent.
+    #[error("the API key has white space or letters that no HTTP header can carry: put the key alone into WAKEFUL_API_KEY")]
+    KeyUnfit,
+}
+
+/// The URL that completions are posted to.
+pub(super) fn completions_url(base_url: &str) -> Result<Uri, OptionsError> {
+    let base_url = base_url.trim();
+    let refuse = |why| OptionsError::BaseUrl { url: base_url.to_owned(), why };
+    if base_url.contains('@') {
+        let why = "a user or password in it would show in messages; the key goes into WAKEFUL_API_KEY";
+        return Err(OptionsError::BaseUrl { url: "[url]".to_owned(), why });
+    }
+    if base_url.contains(['?', '#']) {
+        return Err(refuse("it has a query or a fragment"));
+    }
+    let base = base_url.trim_end_matches('/');
+    if base.ends_with("/chat/completions") {
+        return Err(refuse("`/chat/completions` is added to it, so leave that out"));
+    }
+    let uri: Uri = format!("{base}/chat/completions").parse().map_err(|_| refuse("it cannot be read as a URL"))?;
+    let is_http = uri.scheme() == Some(&Scheme::HTTP) || uri.scheme() == Some(&Scheme::HTTPS);
+    if !is_http {
+        return Err(refuse("it does not begin with `http://` or `https://`"));
+    }
+    if uri.host().is_none_or(str::is_empty) {
+        return Err(refuse("it names no host"));
+    }
+    Ok(uri)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn base_urls_are_taken_as_servers_document_them() {
+        for (base, url) in [
+            ("https://api.openai.com/v1", "https://api.openai.com/v1/chat/completions"),
+            (" http://localhost:11434/v1/ ", "http://localhost:11434/v1/chat/completions"),
+            ("http://[::1]:8080", "http://[::1]:8080/chat/completions"),
+        ] {
+            assert_eq!(completions_url(base).unwrap().to_string(), url);
+        }
+    }
+
+    #[test]
+    fn what_is_no_base_url_is_refused_with_the_reason() {
+        for (base, why) in [
+            ("", "it does not begin with"),
+            ("localhost:11434/v1", "it cannot be read as a URL"),
+            ("localhost/v1", "it cannot be read as a URL"),
+            ("ftp://host/v1", "it does not begin with"),
+            ("https://", "it cannot be read as a URL"),
+            ("http://host/v1?key=1", "it has a query"),
+            ("http://host/v1/chat/completions", "so leave that out"),
+            ("http://ho st/v1", "it cannot be read as a URL"),
+        ] {
+            let said = completions_url(base).unwrap_err().to_string();
+            assert!(said.starts_with(&format!("`{base}` is no base URL: ")) && said.contains(why), "{said}");
+        }
+    }
+
+    #[test]
+    fn a_password_in_a_url_is_refused_without_showing_it() {
+        let said = completions_url("http://me:hunter2@host/v1").unwrap_err().to_string();
+        assert!(said.starts_with("`[url]` is no base URL: a user or password"), "{said}");
+        assert!(!said.contains("hunter2"));
+    }
+}

@@ -1,0 +1,110 @@
+//! Server-sent events: bytes in, in pieces of any size, and the data of whole events out.
+
+/// Splits a stream of server-sent events. Only `data` counts here; names, ids, retry times and comments are passed over.
+#[derive(Debug, Default)]
+pub(super) struct Splitter {
+    line: Vec<u8>,
+    data: Option<Vec<u8>>,
+    after_carriage_return: bool,
+    has_begun: bool,
+}
+
+const BYTE_ORDER_MARK: &[u8] = "\u{feff}".as_bytes();
+
+impl Splitter {
+    /// Takes the next bytes; gives the data of each event that they end.
+    pub(super) fn push(&mut self, bytes: &[u8]) -> Vec<Vec<u8>> {
+        let mut events = Vec::new();
+        for &byte in bytes {
+            // CR LF ends one line, and the two may come apart.
+            let ends_pair = byte == b'\n' && std::mem::take(&mut self.after_carriage_return);
+            if ends_pair {
+                continue;
+            }
+            self.after_carriage_return = byte == b'\r';
+            if matches!(byte, b'\r' | b'\n') {
+                events.extend(self.end_line());
+            } else {
+                self.line.push(byte);
+            }
+        }
+        events
+    }
+
+    /// What the line that ended means: an empty one ends an event.
+    fn end_line(&mut self) -> Option<Vec<u8>> {
+        let line = std::mem::take(&mut self.line);
+        let is_first = !std::mem::replace(&mut self.has_begun, true);
+        let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line) } else { &line };
+        if line.is_empty() {
+            return self.data.take();
+        }
+        let value = match line.strip_prefix(b"data") {
+            Some([]) => &[],
+            Some([b':', b' ', value @ ..] | [b':', value @ ..]) => value,
+            _ => return None,
+        };
+        match &mut self.data {
+            Some(data) => {
+                data.push(b'\n');
+                data.extend_from_slice(value);
+            }
+            none => *none = Some(value.to_vec()),
+        }
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn whole(text: &str) -> Vec<String> {
+        told(&mut Splitter::default(), text.as_bytes())
+    }
+
+    fn told(splitter: &mut Splitter, bytes: &[u8]) -> Vec<String> {
+        splitter.push(bytes).into_iter().map(|data| String::from_utf8(data).unwrap()).collect()
+    }
+
+    #[test]
+    fn lines_end_in_three_ways() {
+        for end in ["\n", "\r\n", "\r"] {
+            let text = ["data: one", "", "data: two", "data:three", "", ""].join(end);
+            assert_eq!(whole(&text), ["one", "two\nthree"], "{end:?}");
+        }
+    }
+
+    #[test]
+    fn only_data_counts() {
+        let text = "\u{feff}: hello\nevent: message\nid: 4\nretry: 10\ndatabase: no\ndata: yes\n\n: keep-alive\n\nevent: ping\n\n";
+        assert_eq!(whole(text), ["yes"]);
+    }
+
+    #[test]
+    fn one_space_after_the_colon_is_not_data() {
+        assert_eq!(whole("data:  two\n\ndata\n\ndata:\ndata:\n\n"), [" two", "", "\n"]);
+    }
+
+    #[test]
+    fn an_event_that_is_not_ended_is_none() {
+        assert_eq!(whole("data: one\n\ndata: cut\n"), ["one"]);
+    }
+
+    #[test]
+    fn every_cut_gives_the_same_events() {
+        let text = "\u{feff}data: {\"a\":\"é\u{1f980}\"}\r\n\r\n: c\rdata: x\r\rdata: y\ndata: z\n\ndata: [DONE]\n\n";
+        let expected = whole(text);
+        assert_eq!(expected, ["{\"a\":\"é\u{1f980}\"}", "x", "y\nz", "[DONE]"]);
+        let bytes = text.as_bytes();
+        for first in 0..=bytes.len() {
+            for second in first..=bytes.len() {
+                let mut splitter = Splitter::default();
+                let mut events = told(&mut splitter, &bytes[..first]);
+                events.extend(told(&mut splitter, &bytes[first..second]));
+                events.extend(told(&mut splitter, &bytes[second..]));
+                assert_eq!(events, expected, "cut at {first} and {second}");
+            }
+        }
+    }
+}
