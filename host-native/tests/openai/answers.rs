@@ -38,6 +38,13 @@ fn a_request_is_posted_with_key_model_messages_and_tools() {
 }
 
 #[test]
+fn no_debug_text_has_the_key() {
+    let endpoint = endpoint(&Server::answering([]));
+    let text = format!("{endpoint:?}");
+    assert!(text.contains("test-model") && text.contains("[key]") && !text.contains(KEY), "{text}");
+}
+
+#[test]
 fn without_a_key_none_is_sent() {
     let server = Server::answering([Answer::says("Hi.")]);
     let mut options = options(&server);

@@ -64,6 +64,8 @@ fn before_it_begins() {
     let begun = Instant::now();
     let answered = endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut (), &cancel);
     assert_at_once("before it begins", (answered, begun.elapsed()));
+    server.wait_until_left();
+    assert!(server.received().is_empty(), "nothing was sent");
 }
 
 #[test]

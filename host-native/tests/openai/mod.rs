@@ -4,6 +4,7 @@ pub(crate) mod answer;
 mod answers;
 mod cancelling;
 mod faults;
+mod page;
 mod refusals;
 pub(crate) mod server;
 mod splits;

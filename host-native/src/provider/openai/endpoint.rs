@@ -81,6 +81,9 @@ impl Endpoint {
         let post = Post { url: self.url.clone(), authorization, body };
         let mut attempt = 1;
         loop {
+            if cancel.is_cancelled() {
+                return Err(ChatError::Cancelled);
+            }
             let why = match self.attempt(attempt, &post, chat, watch, cancel) {
                 Ok(round) => return Ok(round),
                 Err(why) => why,
@@ -88,9 +91,7 @@ impl Endpoint {
             let Some(after) = self.wait_after(attempt, &why) else { return Err(given_up(attempt, why)) };
             attempt += 1;
             watch.retrying(attempt, after, &why);
-            if cancel.wait(after) {
-                return Err(ChatError::Cancelled);
-            }
+            let _ = cancel.wait(after); // The next attempt sees whether it is still wanted.
         }
     }
 

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use ureq::http::{Uri, uri::Scheme};
+use ureq::http::Uri;
 
 use super::secret::Secret;
 
@@ -48,9 +48,9 @@ impl EndpointOptions {
 /// How long each part of a request may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Patience {
-    /// To find the host and to connect, TLS included; 10 s by default.
+    /// To find the host, and then to connect, TLS included: each may take so long; 10 s by default.
     pub connect: Duration,
-    /// From the beginning of the request to the first byte of the answer; 300 s by default, since a local model reads its prompt first.
+    /// From the beginning of the request to the first byte of the answer's body; 300 s by default, since a local model reads the chat first.
     pub first_byte: Duration,
     /// Between two pieces of the answer; 120 s by default.
     pub idle: Duration,
@@ -117,11 +117,11 @@ pub(super) fn completions_url(base_url: &str) -> Result<Uri, OptionsError> {
     if base.ends_with("/chat/completions") {
         return Err(refuse("`/chat/completions` is added to it, so leave that out"));
     }
-    let uri: Uri = format!("{base}/chat/completions").parse().map_err(|_| refuse("it cannot be read as a URL"))?;
-    let is_http = uri.scheme() == Some(&Scheme::HTTP) || uri.scheme() == Some(&Scheme::HTTPS);
+    let is_http = base.split_once("://").is_some_and(|(scheme, _)| matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https"));
     if !is_http {
         return Err(refuse("it does not begin with `http://` or `https://`"));
     }
+    let uri: Uri = format!("{base}/chat/completions").parse().map_err(|_| refuse("it cannot be read as a URL"))?;
     if uri.host().is_none_or(str::is_empty) {
         return Err(refuse("it names no host"));
     }
@@ -147,10 +147,11 @@ mod tests {
     fn what_is_no_base_url_is_refused_with_the_reason() {
         for (base, why) in [
             ("", "it does not begin with"),
-            ("localhost:11434/v1", "it cannot be read as a URL"),
-            ("localhost/v1", "it cannot be read as a URL"),
+            ("localhost:11434/v1", "it does not begin with"),
+            ("localhost/v1", "it does not begin with"),
             ("ftp://host/v1", "it does not begin with"),
-            ("https://", "it cannot be read as a URL"),
+            ("https://", "it does not begin with"),
+            ("https:///v1", "it cannot be read as a URL"),
             ("http://host/v1?key=1", "it has a query"),
             ("http://host/v1/chat/completions", "so leave that out"),
             ("http://ho st/v1", "it cannot be read as a URL"),
