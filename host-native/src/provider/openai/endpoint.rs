@@ -204,7 +204,7 @@ impl Endpoint {
     fn lost(&self, why: Break, phase: Phase) -> ChatError {
         let Patience { connect, first_byte, idle } = self.options.patience;
         let timed_out = |phase, after| ChatError::TimedOut { url: self.url(), phase, after };
-        let unreachable = |why| ChatError::Unreachable { url: self.url(), why };
+        let unreachable = |why| ChatError::Unreachable { url: self.url(), proxy: self.proxy(), why };
         match why {
             Break::Cancelled => ChatError::Cancelled,
             Break::TooLarge => ChatError::TooLarge { limit: self.options.max_response_bytes },
@@ -231,6 +231,12 @@ impl Endpoint {
 
     fn ended(&self) -> ChatError {
         ChatError::Ended { url: self.url() }
+    }
+
+    /// Host and port of the proxy that stands before the server.
+    fn proxy(&self) -> Option<String> {
+        let proxy = self.connections.proxy().filter(|proxy| !proxy.is_no_proxy(&self.url))?;
+        Some(format!("{}:{}", proxy.host(), proxy.port()))
     }
 
     fn url(&self) -> String {
@@ -285,6 +291,22 @@ mod tests {
             (1..=4).map(|attempt| endpoint.wait_after(attempt, &endpoint.ended()).map(|wait| wait.as_secs())).collect();
         assert_eq!(waits, [Some(1), Some(2), Some(3), None]);
         assert_eq!(endpoint.wait_after(1, &endpoint.malformed("it is text", b"")), None);
+    }
+
+    #[test]
+    fn a_proxy_that_stands_before_the_server_is_named() {
+        let mut endpoint = Endpoint::new(EndpointOptions::new("http://localhost/v1", "m")).unwrap();
+        let refused = || Break::Lost(HttpError::Io(std::io::ErrorKind::ConnectionRefused.into()));
+        let said = endpoint.lost(refused(), Phase::FirstByte).to_string();
+        assert!(said.starts_with("cannot reach `http://localhost/v1/chat/completions`: the connection was refused"), "{said}");
+        let proxy = ureq::Proxy::new("http://me:hunter2@proxy.example:3128").unwrap();
+        endpoint.connections = ureq::Agent::config_builder().proxy(Some(proxy)).build();
+        let said = endpoint.lost(refused(), Phase::FirstByte).to_string();
+        assert!(
+            said.contains("` through the proxy `proxy.example:3128`, which the environment names: the connection was refused"),
+            "{said}"
+        );
+        assert!(!said.contains("hunter2"), "{said}");
     }
 
     #[test]

@@ -18,10 +18,12 @@ pub enum ChatError {
     #[error("the request was cancelled")]
     Cancelled,
     /// There is no connection to the server, or it was lost before the answer began.
-    #[error("cannot reach `{url}`: {why}")]
+    #[error("cannot reach `{url}`{}: {why}", Through(.proxy.as_deref()))]
     Unreachable {
         /// What was asked.
         url: String,
+        /// Host and port of the proxy that stands before it.
+        proxy: Option<String>,
         /// Why.
         why: Unreachable,
     },
@@ -248,6 +250,18 @@ impl fmt::Display for ServerMessage {
 /// The beginning of a text, as much as is kept.
 pub(super) fn shortened(text: &str) -> String {
     text.chars().take(MOST_SAID).collect()
+}
+
+/// The proxy that a connection goes through.
+struct Through<'a>(Option<&'a str>);
+
+impl fmt::Display for Through<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(proxy) => write!(f, " through the proxy `{proxy}`, which the environment names"),
+            None => Ok(()),
+        }
+    }
 }
 
 /// A status as people read it.
