@@ -4,6 +4,8 @@
 //! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`driver`] drives a ledger with
 //! an engine, and [`run`] is the loop of an agent that plays a story over it. [`crosscheck`] puts engines side by side: a [`case`] is played by each of them, and their
 //! [`trace`]s are compared ([`compare`]).
+//!
+//! On Linux, `command` runs commands and looks after them, and `confine` is what they may do.
 
 pub mod case;
 pub mod cli;
@@ -11,6 +13,8 @@ pub mod clock;
 #[cfg(target_os = "linux")]
 pub mod command;
 pub mod compare;
+#[cfg(target_os = "linux")]
+pub mod confine;
 pub mod conformance;
 pub mod crosscheck;
 pub mod doctor;
@@ -25,4 +29,5 @@ pub mod scenario;
 pub mod schema;
 mod source;
 pub mod story;
+mod toml_text;
 pub mod trace;

@@ -3,5 +3,9 @@
 use std::process::ExitCode;
 
 fn main() -> ExitCode {
+    #[cfg(target_os = "linux")]
+    if let Some(could_not) = wakeful::confine::launched() {
+        return could_not;
+    }
     wakeful::cli::main()
 }

@@ -5,6 +5,8 @@ mod bad_input;
 #[cfg(target_os = "linux")]
 mod command;
 mod commands;
+#[cfg(target_os = "linux")]
+mod confine;
 mod crosscheck;
 mod folders;
 mod limits;

@@ -45,7 +45,7 @@ pub struct Spec {
     pub workdir: PathBuf,
     /// The shell, by name or path; `bash`, else `sh`, where there is none.
     pub shell: Option<String>,
-    /// Whether the shell reads the user's profile first.
+    /// Whether the shell reads the user's profile first; where that is closed to the command there is none to read.
     pub login: bool,
     /// Whether it runs on a terminal, of 24 lines and 80 columns.
     pub tty: bool,

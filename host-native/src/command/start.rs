@@ -1,6 +1,7 @@
 //! How the process of a command comes to be.
 
 use std::{
+    ffi::OsString,
     io,
     os::{fd::OwnedFd, unix::process::CommandExt},
     path::{Path, PathBuf},
@@ -22,6 +23,7 @@ use super::{
     output::OutputFile,
     tend::{Streams, Tended, Tender},
 };
+use crate::confine::Confinement;
 
 /// The size of a terminal.
 const LINES: u16 = 24;
@@ -58,11 +60,11 @@ pub enum StartError {
 }
 
 impl Running {
-    /// Starts a command whose output goes to a new file at `output`.
+    /// Starts a command, confined or with the rights of the host, whose output goes to a new file at `output`.
     ///
     /// # Errors
     /// It cannot be started; then nothing of it runs.
-    pub fn start(spec: &Spec, limits: &Limits, output: &Path) -> Result<Self, StartError> {
+    pub fn start(spec: &Spec, limits: &Limits, confinement: Option<&Confinement>, output: &Path) -> Result<Self, StartError> {
         if !spec.workdir.is_dir() {
             return Err(StartError::NoFolder(spec.workdir.clone()));
         }
@@ -73,7 +75,7 @@ impl Running {
         let tending = thread::Builder::new().name("command".to_owned());
         tending.spawn(move || handed_over.recv().map(Tender::run)).map_err(StartError::Exhausted)?;
 
-        let (mut child, streams) = if spec.tty { on_a_terminal(spec)? } else { on_pipes(spec)? };
+        let (mut child, streams) = if spec.tty { on_a_terminal(spec, confinement)? } else { on_pipes(spec, confinement)? };
         let started = Instant::now();
         let leader = Pid::from_child(&child);
         let handle = pidfd_open(leader, PidfdFlags::empty()).map_err(|why| given_up(&mut child, why.into()))?;
@@ -98,13 +100,13 @@ impl Running {
 }
 
 /// On a terminal of its own, in a session of its own; the terminal is input, output and errors.
-fn on_a_terminal(spec: &Spec) -> Result<(Child, Streams), StartError> {
+fn on_a_terminal(spec: &Spec, confinement: Option<&Confinement>) -> Result<(Child, Streams), StartError> {
     let failed = |why| StartError::Terminal(io_error(why));
     let (ours, theirs) = pty_process::blocking::open().map_err(failed)?;
     ours.resize(pty_process::Size::new(LINES, COLUMNS)).map_err(failed)?;
     let output = never_blocking(OwnedFd::from(ours)).map_err(StartError::Terminal)?;
     let input = spec.accepts_input.then(|| output.try_clone()).transpose().map_err(StartError::Terminal)?;
-    let (program, command) = command(spec);
+    let (program, command) = command(spec, confinement);
     let child = pty_process::blocking::Command::from(command).spawn(theirs);
     let child = child.map_err(|why| StartError::Spawn { program, why: io_error(why) })?;
     Ok((child, Streams { stdout: Some(output), stderr: None, input, is_terminal: true }))
@@ -118,8 +120,8 @@ fn io_error(why: pty_process::Error) -> io::Error {
 }
 
 /// On pipes, in a process group of its own.
-fn on_pipes(spec: &Spec) -> Result<(Child, Streams), StartError> {
-    let (program, mut command) = command(spec);
+fn on_pipes(spec: &Spec, confinement: Option<&Confinement>) -> Result<(Child, Streams), StartError> {
+    let (program, mut command) = command(spec, confinement);
     command.stdin(if spec.accepts_input { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|why| StartError::Spawn { program, why })?;
@@ -138,14 +140,20 @@ fn given_up(child: &mut Child, why: io::Error) -> StartError {
 }
 
 /// The shell with the command line, in its folder and its environment; and the name of the program.
-fn command(spec: &Spec) -> (String, Command) {
+fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) {
     let shell = spec.shell.as_deref().unwrap_or_else(|| default_shell());
-    let mut command = Command::new(shell);
-    if spec.login {
+    let mut words = confinement.map(|confinement| confinement.before().iter().map(OsString::as_os_str)).into_iter().flatten();
+    let program = words.next().unwrap_or(shell.as_ref());
+    let mut command = Command::new(program);
+    if confinement.is_some() {
+        command.args(words).arg(shell);
+    }
+    // A shell that cannot read the profile would only complain.
+    if spec.login && confinement.is_none_or(Confinement::shows_home) {
         command.arg("-l");
     }
     command.args(["-c", &spec.cmd]).current_dir(&spec.workdir).env_clear().envs(&spec.environment).env(MARK, &spec.mark);
-    (shell.to_owned(), command)
+    (program.to_string_lossy().into_owned(), command)
 }
 
 fn default_shell() -> &'static str {

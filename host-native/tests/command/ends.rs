@@ -141,7 +141,7 @@ fn the_end_is_told_to_whoever_asked_before_or_after_it() {
 fn what_cannot_be_started_says_why() {
     let home = Home::new();
     let start = |spec: &Spec, output: &str| {
-        Running::start(spec, &Limits::default(), &home.path(output)).map(|_| ()).expect_err("it does not start")
+        Running::start(spec, &Limits::default(), None, &home.path(output)).map(|_| ()).expect_err("it does not start")
     };
     let nowhere = start(&Spec { workdir: home.path("nowhere"), ..home.spec("true") }, "output");
     assert!(matches!(&nowhere, StartError::NoFolder(path) if path.ends_with("nowhere")), "{nowhere}");

@@ -52,7 +52,7 @@ impl Home {
 
     pub(crate) fn start(&self, spec: &Spec, limits: &Limits) -> Running {
         let output = self.path(&format!("output-{}", COMMANDS.fetch_add(1, Ordering::Relaxed)));
-        Running::start(spec, limits, &output).expect("it starts")
+        Running::start(spec, limits, None, &output).expect("it starts")
     }
 
     /// Runs a command to its end.

@@ -53,8 +53,8 @@ fn a_flood_is_capped_quickly_and_the_command_goes_on_to_its_end() {
 #[test]
 fn a_disk_that_is_full_is_told_and_stops_nothing() {
     let home = Home::new();
-    let running =
-        wakeful::command::Running::start(&home.spec("echo lost; exit 6"), &Limits::default(), "/dev/full".as_ref()).expect("it starts");
+    let running = wakeful::command::Running::start(&home.spec("echo lost; exit 6"), &Limits::default(), None, "/dev/full".as_ref())
+        .expect("it starts");
     let exit = ended(&running);
     assert_eq!((exit.code, exit.output_bytes, exit.left_out_bytes), (Some(6), 5, 5));
     assert!(exit.output_fault.is_some_and(|why| why.contains("No space left")));

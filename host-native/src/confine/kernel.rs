@@ -1,0 +1,100 @@
+//! What the kernel enforces (Landlock), and for whom it cannot.
+
+use std::path::PathBuf;
+
+use landlock::{
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
+    Scope,
+};
+use rustix::{
+    io,
+    thread::{CapabilitySet, CapabilitySets, capabilities, set_capabilities, set_no_new_privs},
+};
+use serde::{Deserialize, Serialize};
+
+/// The kernels whose rights these are: files since Linux 6.2, devices since 6.10, TCP since 6.7, signals and abstract sockets since 6.12.
+const FILES: ABI = ABI::V3;
+const DEVICES: ABI = ABI::V5;
+const TCP: ABI = ABI::V4;
+const SCOPES: ABI = ABI::V6;
+
+/// What a process may do, and all that it starts.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Rights {
+    /// Files and folders that may be read and executed.
+    pub(super) read: Vec<PathBuf>,
+    /// Those that may also be written.
+    pub(super) write: Vec<PathBuf>,
+    /// Devices that may be used.
+    pub(super) devices: Vec<PathBuf>,
+    /// Whether TCP may be used.
+    pub(super) network: bool,
+    /// Whether it is an error where the kernel cannot hold it to files and network.
+    pub(super) is_required: bool,
+}
+
+/// What this kernel can hold a process to.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Held {
+    pub(super) files: bool,
+    pub(super) tcp: bool,
+    pub(super) scopes: bool,
+}
+
+impl Held {
+    /// Asks the kernel; nothing is restricted by that.
+    pub(super) fn here() -> Self {
+        let strict = || Ruleset::default().set_compatibility(CompatLevel::HardRequirement);
+        Self {
+            files: strict().handle_access(AccessFs::from_all(FILES)).is_ok(),
+            tcp: strict().handle_access(AccessNet::from_all(TCP)).is_ok(),
+            scopes: strict().scope(Scope::from_all(SCOPES)).is_ok(),
+        }
+    }
+}
+
+/// What a host that is root leaves to its commands: whose a file is does not matter; which files they are, Landlock says.
+const LEFT_TO_ROOT: CapabilitySet = CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
+
+/// Gives up what a host that is root may do to the machine, for good. With it a command could read the memory and the environment of any
+/// process, whatever Landlock says.
+pub(super) fn give_up_capabilities() -> io::Result<()> {
+    // Without it the next program of root would get them all again.
+    set_no_new_privs(true)?;
+    let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
+    let [effective, permitted, inheritable] = [effective, permitted, inheritable].map(|set| set.intersection(LEFT_TO_ROOT));
+    set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
+}
+
+impl Rights {
+    /// Restricts this thread, and all that it starts, to these rights, for good.
+    ///
+    /// # Errors
+    /// The kernel cannot, and it is required; or a place cannot be named to it.
+    pub(super) fn restrict(&self) -> Result<(), RulesetError> {
+        let level = if self.is_required { CompatLevel::HardRequirement } else { CompatLevel::BestEffort };
+        let mut ruleset = Ruleset::default().set_compatibility(level).handle_access(AccessFs::from_all(FILES))?;
+        if !self.network {
+            ruleset = ruleset.handle_access(AccessNet::from_all(TCP))?;
+        }
+        let ruleset = ruleset.set_compatibility(CompatLevel::BestEffort);
+        let ruleset = ruleset.handle_access(AccessFs::from_all(DEVICES))?.scope(Scope::from_all(SCOPES))?;
+
+        let read = AccessFs::from_read(FILES);
+        // A device that was made in the workspace would open what the device is: no device is made.
+        let write = AccessFs::from_all(FILES) & !(AccessFs::MakeChar | AccessFs::MakeBlock);
+        let devices = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
+        let of_files = AccessFs::from_file(DEVICES);
+        let mut created = ruleset.create()?;
+        for (places, rights) in [(&self.read, read), (&self.write, write), (&self.devices, devices)] {
+            for place in places {
+                // What has gone meanwhile is no place any more.
+                let Ok(handle) = PathFd::new(place) else { continue };
+                let rights = if place.is_dir() { rights } else { rights & of_files };
+                created = created.add_rule(PathBeneath::new(handle, rights))?;
+            }
+        }
+        created.restrict_self().map(drop)
+    }
+}

@@ -1,0 +1,78 @@
+//! The process between the host and a command: it gives up its rights, and becomes the command.
+//!
+//! A host has threads and work of its own and must keep its rights; so its program is started again as `wakeful confined-exec`, restricts
+//! itself, and executes the command in its place.
+
+use std::{
+    env,
+    ffi::{OsStr, OsString},
+    io,
+    os::unix::process::CommandExt,
+    path::Path,
+    process::{Command, ExitCode},
+};
+
+use wakeful_core::json::{self, JsonError};
+
+use super::kernel::{Rights, give_up_capabilities};
+
+/// The hidden subcommand, and the option before the rights.
+const NAME: &str = "confined-exec";
+const OPTION: &str = "--spec-json";
+
+/// As shells have it: the program was found and cannot be run.
+const CANNOT_RUN: u8 = 126;
+
+/// Why a command was not executed.
+#[derive(Debug, thiserror::Error)]
+enum LaunchError {
+    #[error("{NAME} is for the host itself: {NAME} {OPTION} RIGHTS -- PROGRAM [ARGUMENT]...")]
+    Arguments,
+    #[error("{NAME}: {0}")]
+    Rights(#[from] JsonError),
+    #[error(
+        "the kernel does not hold commands to their policy: {0}; use a kernel with Landlock, or set `kernel = \"best_effort\"` in the policy"
+    )]
+    Kernel(#[from] landlock::RulesetError),
+    #[error("cannot give up the rights of root: {0}; run the host as another user")]
+    Capabilities(io::Error),
+    #[error("cannot run `{program}`: {why}")]
+    Program { program: String, why: io::Error },
+}
+
+/// What stands before a program and its arguments, so that it runs with these rights only.
+pub(super) fn before(launcher: &Path, rights: &Rights) -> Vec<OsString> {
+    [launcher.as_os_str(), OsStr::new(NAME), OsStr::new(OPTION), OsStr::new(&json::write(rights)), OsStr::new("--")]
+        .map(OsStr::to_owned)
+        .to_vec()
+}
+
+/// Becomes the command, where this process was started for that; then it returns only if it cannot. For the beginning of `main`, before
+/// there are other threads.
+#[must_use]
+pub fn launched() -> Option<ExitCode> {
+    let mut arguments = env::args_os().skip(1);
+    arguments.next().filter(|first| first == NAME)?;
+    let arguments: Vec<OsString> = arguments.collect();
+    let why = become_command(&arguments);
+    eprintln!("wakeful: {why}");
+    Some(ExitCode::from(CANNOT_RUN))
+}
+
+fn restrict(rights: &str) -> Result<(), LaunchError> {
+    let rights: Rights = json::read(rights)?;
+    give_up_capabilities().map_err(|why| LaunchError::Capabilities(why.into()))?;
+    Ok(rights.restrict()?)
+}
+
+fn become_command(arguments: &[OsString]) -> LaunchError {
+    let [option, rights, dashes, program, arguments @ ..] = arguments else { return LaunchError::Arguments };
+    let Some(rights) = rights.to_str().filter(|_| option == OPTION && dashes == "--") else { return LaunchError::Arguments };
+    match restrict(rights) {
+        Err(why) => why,
+        Ok(()) => {
+            let why = Command::new(program).args(arguments).exec();
+            LaunchError::Program { program: program.to_string_lossy().into_owned(), why }
+        }
+    }
+}

@@ -1,0 +1,171 @@
+//! What commands may do.
+//!
+//! A [`Policy`] is what people write; a [`Confinement`] is a policy over a [`Workspace`], and is given to [`Running::start`]. It works in two
+//! ways. [`Confinement::judge`] reads a command line before it runs and refuses it with a reason and a way out ([`Refusal`]). The kernel
+//! (Landlock) holds the processes themselves, whatever they do: the command is started through this program, which gives up its rights and
+//! becomes the command. [`Redactor`] takes secrets out of what commands wrote.
+//!
+//! [`Running::start`]: crate::command::Running::start
+
+mod environment;
+mod judge;
+mod kernel;
+mod launch;
+mod places;
+mod policy;
+mod redact;
+mod refusal;
+mod words;
+mod workspace;
+
+use std::{
+    collections::BTreeMap,
+    ffi::OsString,
+    path::{Path, PathBuf},
+};
+
+use judge::Judge;
+use kernel::{Held, Rights};
+use places::Places;
+
+pub use launch::launched;
+pub use policy::{Commands, Environment, Files, Kernel, NamePattern, Place, Policy, PolicyLimits, Words};
+pub use redact::Redactor;
+pub use refusal::Refusal;
+pub use workspace::Workspace;
+
+/// Where programs are looked for, where no folder of the host's is open.
+const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
+
+/// What belongs to the host around a workspace.
+#[derive(Clone, Debug)]
+pub struct Surroundings {
+    /// The program that becomes the commands: one whose `main` begins with [`launched`], as `wakeful` does.
+    pub launcher: PathBuf,
+    /// The user's home.
+    pub home: Option<PathBuf>,
+    /// A folder that is there, for temporary files of the commands (`TMPDIR`).
+    pub scratch: PathBuf,
+    /// What commands may write besides, as the `.git` of the repository of a worktree.
+    pub also_write: Vec<PathBuf>,
+}
+
+/// Why commands cannot be confined.
+#[derive(Debug, thiserror::Error)]
+pub enum ConfineError {
+    /// The kernel cannot hold them.
+    #[error("commands do not run: {missing}; use a newer kernel with Landlock, or set `kernel = \"best_effort\"` in the policy")]
+    Kernel {
+        /// What it cannot hold.
+        missing: String,
+    },
+    /// A path cannot be handed to the launcher.
+    #[error("`{}` is no text, so commands cannot be confined to it; name the folder otherwise", .0.display())]
+    NotText(PathBuf),
+}
+
+/// A policy over a workspace.
+#[derive(Clone, Debug)]
+pub struct Confinement {
+    policy: Policy,
+    workspace: Workspace,
+    places: Places,
+    scratch: PathBuf,
+    /// What stands before the program of a command.
+    before: Vec<OsString>,
+    held: Held,
+}
+
+impl Confinement {
+    /// A policy over a workspace.
+    ///
+    /// # Errors
+    /// The kernel cannot enforce it and the policy requires that.
+    pub fn new(policy: Policy, workspace: Workspace, around: &Surroundings) -> Result<Self, ConfineError> {
+        let held = Held::here();
+        let missing = not_held(&policy, held);
+        if policy.kernel == Kernel::Required && !missing.is_empty() {
+            return Err(ConfineError::Kernel { missing: missing.join("; ") });
+        }
+        let home = around.home.as_deref();
+        let open = |places: &[Place]| places.iter().filter_map(|place| place.path(home)).collect::<Vec<_>>();
+        let write = [open(&policy.files.write), vec![around.scratch.clone()], around.also_write.clone()].concat();
+        let places = Places::new(workspace.root(), home, open(&policy.files.read), write);
+        let rights = Rights {
+            read: places.read().to_vec(),
+            write: places.write().to_vec(),
+            devices: places.devices().to_vec(),
+            network: policy.network,
+            is_required: policy.kernel == Kernel::Required,
+        };
+        if let Some(path) = [&rights.read, &rights.write].into_iter().flatten().find(|path| path.to_str().is_none()) {
+            return Err(ConfineError::NotText(path.clone()));
+        }
+        let before = launch::before(&around.launcher, &rights);
+        Ok(Self { policy, workspace, places, scratch: around.scratch.clone(), before, held })
+    }
+
+    /// The policy.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.policy
+    }
+
+    /// The workspace.
+    #[must_use]
+    pub fn workspace(&self) -> &Workspace {
+        &self.workspace
+    }
+
+    /// Whether a command line may run in a folder that [`Workspace::resolve`] gave. A line whose commands cannot be told is refused.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn judge(&self, cmd: &str, workdir: &Path) -> Result<(), Refusal> {
+        Judge { commands: &self.policy.commands, places: &self.places }.judge(cmd, workdir)
+    }
+
+    /// The environment of commands: what the policy lets through of the host's, without the folders of `PATH` that are closed to them, and
+    /// with a folder of their own for temporary files.
+    pub fn environment(&self, from: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+        let mut all = self.policy.environment(from);
+        let path = all.get("PATH").map_or(USUAL_PATH, String::as_str);
+        let is_open = |folder: &&str| Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real));
+        let open: Vec<&str> = path.split(':').filter(is_open).collect();
+        let path = if open.is_empty() { USUAL_PATH.to_owned() } else { open.join(":") };
+        all.insert("PATH".to_owned(), path);
+        all.insert("TMPDIR".to_owned(), self.scratch.to_string_lossy().into_owned());
+        all
+    }
+
+    /// What of the policy is not enforced here, a sentence each.
+    #[must_use]
+    pub fn describe(&self) -> Vec<String> {
+        let mut all = not_held(&self.policy, self.held);
+        if !self.held.scopes {
+            all.push("commands can send signals to other processes of the user: this needs Linux 6.12".to_owned());
+        }
+        if !self.policy.network {
+            all.push("commands can use UDP and the sockets of local services: these the kernel does not hold back".to_owned());
+        }
+        all
+    }
+
+    /// What stands before the program of a command.
+    pub(crate) fn before(&self) -> &[OsString] {
+        &self.before
+    }
+
+    /// Whether a shell can read the user's profile.
+    pub(crate) fn shows_home(&self) -> bool {
+        self.places.shows_home()
+    }
+}
+
+/// What a policy asks for and the kernel cannot hold.
+fn not_held(policy: &Policy, held: Held) -> Vec<String> {
+    let files = "commands can use files outside their workspace: this needs Linux 6.2 with Landlock (`lsm=landlock,...`)";
+    let tcp = "commands can use TCP: this needs Linux 6.7 with Landlock";
+    let missing = [(held.files, files), (held.tcp || policy.network, tcp)];
+    missing.into_iter().filter(|(is_held, _)| !is_held).map(|(_, what)| what.to_owned()).collect()
+}
