@@ -32,7 +32,7 @@ pub(crate) enum Length {
 #[derive(Clone, Debug)]
 pub(super) enum Splits {
     Nowhere,
-    At(Vec<usize>),
+    At(usize),
     Every(usize),
 }
 
@@ -108,12 +108,12 @@ impl Answer {
         Self { before_head: wait, ..self }
     }
 
-    /// In pieces that begin at these bytes of the body.
-    pub(crate) fn split_at(self, at: &[usize]) -> Self {
-        Self { splits: Splits::At(at.to_vec()), ..self }
+    /// In two pieces, with a pause between them: without one a client may read both at once.
+    pub(crate) fn split_at(self, at: usize, pause: Duration) -> Self {
+        Self { splits: Splits::At(at), pause, ..self }
     }
 
-    /// In pieces of so many bytes, with a pause after each.
+    /// In pieces of so many bytes, with a pause between them.
     pub(crate) fn in_pieces_of(self, bytes: usize, pause: Duration) -> Self {
         Self { splits: Splits::Every(bytes), pause, ..self }
     }

@@ -210,6 +210,13 @@ fn servers_may_leave_out_ids_models_tokens_and_the_index() {
 }
 
 #[test]
+fn the_newest_count_of_tokens_stays() {
+    let events = Events::new().usage(3, 0, 0).usage(3, 1, 0).text("Hi").finish("stop").done();
+    let usage = answered(Answer::stream(events)).usage.unwrap();
+    assert_eq!((usage.prompt_tokens, usage.completion_tokens), (Some(3), Some(1)));
+}
+
+#[test]
 fn every_reason_for_the_end_is_told() {
     for (reason, finish) in [
         ("stop", Finish::Stop),

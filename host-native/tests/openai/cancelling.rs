@@ -106,6 +106,30 @@ fn while_the_stream_flows() {
     server.wait_until_left();
 }
 
+/// Cancels when it has heard the first text and the rest has come too.
+struct Enough<'a> {
+    cancel: &'a Cancel,
+    texts: usize,
+}
+
+impl Watch for Enough<'_> {
+    fn text(&mut self, _: &str) {
+        self.texts += 1;
+        thread::sleep(Duration::from_millis(200));
+        self.cancel.cancel();
+    }
+}
+
+#[test]
+fn what_has_come_already_is_not_shown_any_more() {
+    let whole = Answer::stream(Events::new().text("First").text("Second").text("Third").finish("stop").done());
+    let server = Server::answering([whole]);
+    let cancel = Cancel::new();
+    let mut enough = Enough { cancel: &cancel, texts: 0 };
+    let answered = endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut enough, &cancel);
+    assert_eq!((answered, enough.texts), (Err(ChatError::Cancelled), 1));
+}
+
 #[test]
 fn while_an_error_comes() {
     let server = Server::answering([Answer::status(400, "text/plain", "words that never end").silent_after(5)]);

@@ -73,6 +73,10 @@ fn each_refusal_says_what_to_do() {
             "`URL` answered 400 Bad Request: bad (BadRequestError, 400)",
         ),
         (
+            Answer::status(400, "application/json", "{\"error\":null,\"message\":\"bad\"}").header("location", "/elsewhere"),
+            "`URL` answered 400 Bad Request: bad",
+        ),
+        (
             Answer::status(403, "application/json", "{}"),
             "`URL` answered 403 Forbidden: {}; the key in WAKEFUL_API_KEY or OPENAI_API_KEY may not do this: use another key or model",
         ),
@@ -96,6 +100,20 @@ fn a_long_error_is_shortened() {
     let (why, _) = refused(Answer::status(400, "text/html", "é".repeat(100_000)));
     let ChatError::Refused { says: ServerMessage { message, .. }, .. } = why else { panic!("{why:?}") };
     assert_eq!(message, "é".repeat(2_000));
+}
+
+#[test]
+fn no_part_of_the_key_is_left_where_words_are_shortened() {
+    let part = &KEY[..8];
+    let refusals: [fn() -> Answer; 3] = [
+        || Answer::status(400, "text/plain", format!("{}{KEY}", "x".repeat(1_990))),
+        || Answer::status(200, "text/plain", format!("{}{KEY}", "x".repeat(190))),
+        || Answer::stream(Events::new().data(&json!({"choices": KEY}))),
+    ];
+    for answer in refusals {
+        let (why, said) = refused(answer());
+        assert!(!said.contains(part) && !format!("{why:?}").contains(part), "{said}");
+    }
 }
 
 #[test]

@@ -189,7 +189,10 @@ fn send(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
         Some(Stop::Cut(bytes) | Stop::Silence(bytes)) => &answer.body[..bytes],
         _ => &answer.body,
     };
-    for piece in pieces(sent, &answer.splits) {
+    for (number, piece) in pieces(sent, &answer.splits).into_iter().enumerate() {
+        if number > 0 && !answer.pause.is_zero() {
+            thread::sleep(answer.pause);
+        }
         if answer.length == Length::Chunked {
             let mut chunk = format!("{:x}\r\n", piece.len()).into_bytes();
             chunk.extend_from_slice(piece);
@@ -197,9 +200,6 @@ fn send(mut stream: TcpStream, answer: &Answer) -> io::Result<()> {
             stream.write_all(&chunk)?;
         } else {
             stream.write_all(piece)?;
-        }
-        if !answer.pause.is_zero() {
-            thread::sleep(answer.pause);
         }
     }
     match answer.stop {
@@ -225,12 +225,11 @@ fn head(answer: &Answer) -> String {
 
 /// The pieces of a body, none of them empty.
 fn pieces<'a>(body: &'a [u8], splits: &Splits) -> Vec<&'a [u8]> {
-    let mut at: Vec<usize> = match splits {
-        Splits::Nowhere => Vec::new(),
-        Splits::At(at) => at.iter().copied().filter(|at| *at < body.len()).collect(),
+    let mut at = match splits {
+        Splits::Nowhere => vec![0],
+        Splits::At(at) => vec![0, *at],
         Splits::Every(bytes) => (0..body.len()).step_by(*bytes).collect(),
     };
-    at.insert(0, 0);
     at.push(body.len());
     at.windows(2).map(|range| &body[range[0]..range[1]]).filter(|piece| !piece.is_empty()).collect()
 }

@@ -12,7 +12,7 @@ use super::{
     assembly::Assembly,
     cancel::Cancel,
     chat::{Chat, Request},
-    error::{ChatError, Phase, Retry, ServerMessage, Unreachable, shortened},
+    error::{ChatError, Phase, Retry, ServerMessage, Unreachable, beginning},
     exchange::{self, Break, Exchange, Head, Heard, Post},
     framing::Framing,
     options::{EndpointOptions, OptionsError, Patience, completions_url},
@@ -139,6 +139,9 @@ impl Endpoint {
             match exchange.next(deadline).map_err(|why| self.lost(why, phase))? {
                 Heard::Bytes(bytes) => {
                     for data in framing.push(&bytes) {
+                        if exchange.is_cancelled() {
+                            return Err(ChatError::Cancelled);
+                        }
                         if data.trim_ascii() == b"[DONE]" {
                             return if assembly.is_finished() || assembly.has_output() { Ok(()) } else { Err(self.ended()) };
                         }
@@ -167,7 +170,7 @@ impl Endpoint {
         match chunk.error() {
             None => Ok(chunk),
             Some(says) => {
-                let says = says.without(|text| self.hidden(text));
+                let says = says.shown(|text| self.hidden(text));
                 Err(if says.is_about_context_length() {
                     ChatError::ContextLength { says }
                 } else {
@@ -189,10 +192,10 @@ impl Endpoint {
             }
         }
         let says = match head.location.filter(|_| (300..400).contains(&head.status)) {
-            Some(location) => ServerMessage { message: shortened(&format!("it redirects to `{location}`")), ..ServerMessage::default() },
+            Some(location) => ServerMessage { message: format!("it redirects to `{location}`"), ..ServerMessage::default() },
             None => ServerMessage::read(&String::from_utf8_lossy(&body)),
         };
-        let says = says.without(|text| self.hidden(text));
+        let says = says.shown(|text| self.hidden(text));
         if says.is_about_context_length() {
             return Ok(ChatError::ContextLength { says });
         }
@@ -225,8 +228,8 @@ impl Endpoint {
     }
 
     fn malformed(&self, why: &str, data: &[u8]) -> ChatError {
-        let beginning: String = String::from_utf8_lossy(data).trim().chars().take(200).collect();
-        ChatError::Malformed { url: self.url(), why: why.to_owned(), beginning: self.hidden(&beginning) }
+        let beginning = beginning(&self.hidden(String::from_utf8_lossy(data).trim()), 200);
+        ChatError::Malformed { url: self.url(), why: self.hidden(why), beginning }
     }
 
     fn ended(&self) -> ChatError {

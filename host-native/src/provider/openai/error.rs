@@ -8,7 +8,7 @@ use ureq::http::StatusCode;
 use super::round::Round;
 
 /// The most characters of a server's own words that are kept.
-pub(super) const MOST_SAID: usize = 2_000;
+const MOST_SAID: usize = 2_000;
 
 /// Why a request gave no whole round. The key is in none of it.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -145,7 +145,7 @@ impl fmt::Display for Phase {
 }
 
 impl ChatError {
-    /// How long to wait before it is tried again, where that may help; nothing where the server names no time.
+    /// Whether to try again, and when.
     pub(super) fn retry(&self) -> Retry {
         let helps = match self {
             Self::Refused { status, says, retry_after, .. } => {
@@ -195,7 +195,7 @@ impl ServerMessage {
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
             Ok(value @ Value::Object(_)) => Self::of(value.get("error").filter(|error| !error.is_null()).unwrap_or(&value)),
-            _ => Self { message: shortened(body.trim()), ..Self::default() },
+            _ => Self { message: body.trim().to_owned(), ..Self::default() },
         }
     }
 
@@ -208,7 +208,7 @@ impl ServerMessage {
         };
         let message = ["message", "detail"].iter().find_map(|name| error.get(name).and_then(plain)).or_else(|| plain(error));
         Self {
-            message: shortened(message.unwrap_or_default().trim()),
+            message: message.unwrap_or_default().trim().to_owned(),
             code: error.get("code").and_then(plain),
             kind: error.get("type").and_then(plain),
         }
@@ -230,9 +230,10 @@ impl ServerMessage {
         is_named || WORDINGS.iter().any(|wording| message.contains(wording))
     }
 
-    /// The same with the key taken out.
-    pub(super) fn without(self, hide: impl Fn(&str) -> String) -> Self {
-        Self { message: hide(&self.message), code: self.code.as_deref().map(&hide), kind: self.kind.as_deref().map(&hide) }
+    /// The same as it may be shown: with the key taken out first, and then no longer than is kept.
+    pub(super) fn shown(self, hide: impl Fn(&str) -> String) -> Self {
+        let shown = |text: String| beginning(&hide(&text), MOST_SAID);
+        Self { message: shown(self.message), code: self.code.map(shown), kind: self.kind.map(shown) }
     }
 }
 
@@ -247,9 +248,9 @@ impl fmt::Display for ServerMessage {
     }
 }
 
-/// The beginning of a text, as much as is kept.
-pub(super) fn shortened(text: &str) -> String {
-    text.chars().take(MOST_SAID).collect()
+/// At most so many characters of a text.
+pub(super) fn beginning(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
 }
 
 /// The proxy that a connection goes through.

@@ -113,12 +113,13 @@ impl<'a> Exchange<'a> {
         Ok(Self { agent, heard, cancel, _listening: listening })
     }
 
+    /// Whether what has come already is not wanted any more either.
+    pub(super) fn is_cancelled(&self) -> bool {
+        self.cancel.is_cancelled()
+    }
+
     /// What comes next, until the deadline.
     pub(super) fn next(&self, deadline: Instant) -> Result<Heard, Break> {
-        // What has come already is not wanted any more either.
-        if self.cancel.is_cancelled() {
-            return Err(Break::Cancelled);
-        }
         match self.heard.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
             Ok(heard) => heard,
             Err(RecvTimeoutError::Timeout) => Err(Break::Silent),

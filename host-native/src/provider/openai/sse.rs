@@ -93,7 +93,7 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_events() {
-        let text = "\u{feff}data: {\"a\":\"é\u{1f980}\"}\r\n\r\n: c\rdata: x\r\rdata: y\ndata: z\n\ndata: [DONE]\n\n";
+        let text = "\u{feff}data: {\"a\":\"é\u{1f980}\"}\r\n\r\n: c\rdata: x\r\rdata: y\r\ndata: z\r\n\r\ndata: [DONE]\n\n";
         let expected = whole(text);
         assert_eq!(expected, ["{\"a\":\"é\u{1f980}\"}", "x", "y\nz", "[DONE]"]);
         let bytes = text.as_bytes();
