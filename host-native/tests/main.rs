@@ -1,5 +1,6 @@
 //! The binary's own tests: the command line as its users see it, and the sandbox with guests that are not ours.
 
+mod agent;
 mod asking;
 mod bad_input;
 #[cfg(target_os = "linux")]
@@ -18,3 +19,5 @@ mod sandbox;
 mod seeded;
 mod sqlite;
 mod stories;
+#[cfg(target_os = "linux")]
+mod worktree;

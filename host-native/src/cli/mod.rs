@@ -67,7 +67,7 @@ enum Command {
     /// Judge our own functions by vectors of the reference runtime
     Conformance(conformance::Conformance),
     /// Let an agent live: drive its ledger with a story, and print every decision and why
-    Run(run::RunArgs),
+    Run(Box<run::RunArgs>),
     /// Say something to a live agent from outside
     Send(send::Send),
     /// Turn the folder of another runtime into a case
@@ -162,6 +162,43 @@ enum CliError {
     /// A live agent cannot go on.
     #[error(transparent)]
     Run(#[from] crate::driver::DriveError),
+    /// A real agent cannot live.
+    #[cfg(target_os = "linux")]
+    #[error(transparent)]
+    Agent(#[from] crate::agent::AgentError),
+    /// No story was named.
+    #[error("name the story with --story, or a model with --provider openai --model")]
+    NoStory,
+    /// The provider cannot be used as it was named.
+    #[error(transparent)]
+    Endpoint(#[from] crate::provider::openai::OptionsError),
+    /// The policy cannot be read.
+    #[error("{}: {why}", path.display())]
+    Policy {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong, and where.
+        why: wakeful_core::json::JsonError,
+    },
+    /// The workspace cannot be used.
+    #[error("the workspace `{}` cannot be used: {why}", path.display())]
+    Workspace {
+        /// The folder.
+        path: PathBuf,
+        /// Why.
+        why: String,
+    },
+    /// A file that was named cannot be read.
+    #[error("cannot read `{}`: {why}", path.display())]
+    Read {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: io::Error,
+    },
+    /// The terminal cannot be used.
+    #[error("the terminal cannot be used: {0}")]
+    Terminal(String),
     /// There was nothing to judge.
     #[error("the files hold no vector")]
     NoVectors,

@@ -13,6 +13,14 @@ macro_rules! say {
     ($($line:tt)*) => { $crate::cli::say::text(format_args!("{}\n", format_args!($($line)*))) };
 }
 
+/// Adds a line to an answer that is printed as a whole.
+macro_rules! add {
+    ($out:expr, $($line:tt)*) => {{
+        $out.push_str(&format!($($line)*));
+        $out.push('\n');
+    }};
+}
+
 /// Prints a part of the answer; see `say!`.
 pub(super) fn text(text: fmt::Arguments<'_>) {
     let mut out = anstream::stdout().lock();

@@ -1,9 +1,13 @@
 //! `wakeful status`: where an agent stands, on one screen.
 
+use std::path::Path;
+
 use clap::Args;
 use wakeful_core::{
     derive::summary::{AgentSummary, SetAside},
     explain::Explanation,
+    host::Clock,
+    id::AgentId,
     json,
     ladder::Boundary,
     machine::Options,
@@ -13,9 +17,10 @@ use wakeful_core::{
 use super::{
     CliError, Verdict,
     explain::word,
-    ledger::LedgerArg,
+    ledger::{LedgerArg, to_read},
     style::{BAD, FAINT, STRONG, painted},
 };
+use crate::clock::SystemClock;
 
 #[derive(Args)]
 pub(super) struct Status {
@@ -37,42 +42,58 @@ impl Status {
             return Ok(Verdict::Well);
         }
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
-        print(&summary, &explanation, &opening);
+        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening)));
         Ok(Verdict::Well)
     }
 }
 
-fn print(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) {
-    say!("{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
-    say!("{}\n", explanation.sentence);
+/// Where a live agent stands, as `wakeful status` prints it.
+pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
+    let (_, mut ledger) = to_read(path, Some(agent.as_str()))?;
+    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+    let (machine, opening) =
+        opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
+    let now = SystemClock.now().max(machine.state().at);
+    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening))
+}
+
+fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) -> String {
+    let mut out = String::new();
+    add!(out, "{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
+    add!(out, "{}\n", explanation.sentence);
     let closure = &summary.closure;
     let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
-    line("posture", &format!("{}: {}", word(summary.scheduling_posture.posture), summary.scheduling_posture.reason));
-    line("closure", &format!("{}{waits}", word(closure.outcome)));
-    line("turn", &turn(summary));
-    line("focus", &summary.current_work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`")));
-    line("queue", &format!("{} waiting", counted(summary.pending, "message")));
-    line("tasks", &format!("{} active", summary.active_task_count));
+    line(&mut out, "posture", &format!("{}: {}", word(summary.scheduling_posture.posture), summary.scheduling_posture.reason));
+    line(&mut out, "closure", &format!("{}{waits}", word(closure.outcome)));
+    line(&mut out, "turn", &turn(summary));
+    line(
+        &mut out,
+        "focus",
+        &summary.current_work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`")),
+    );
+    line(&mut out, "queue", &format!("{} waiting", counted(summary.pending, "message")));
+    line(&mut out, "tasks", &format!("{} active", summary.active_task_count));
     for intent in &summary.active_waiting_intents {
-        line("intent", &format!("`{}` {}, triggered {}", intent.id, intent.description, times(intent.trigger_count)));
+        line(&mut out, "intent", &format!("`{}` {}, triggered {}", intent.id, intent.description, times(intent.trigger_count)));
     }
     for wait in &summary.active_wait_conditions {
         let of = wait.work_item_id.as_ref().map_or_else(|| "the agent".to_owned(), |id| format!("`{id}`"));
-        line("wait", &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for));
+        line(&mut out, "wait", &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for));
     }
     for wrong in &explanation.diagnostics {
-        line("odd", &painted(BAD, &wrong.message));
+        line(&mut out, "odd", &painted(BAD, &wrong.message));
     }
-    line("wakes", &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()));
+    line(&mut out, "wakes", &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()));
     for aside in aside(&summary.set_aside) {
-        line("aside", &aside);
+        line(&mut out, "aside", &aside);
     }
-    line("head", &explanation.head.to_string());
-    line("opened", &painted(FAINT, &opened(opening)));
+    line(&mut out, "head", &explanation.head.to_string());
+    line(&mut out, "opened", &painted(FAINT, &opened(opening)));
+    out
 }
 
-fn line(what: &str, says: &str) {
-    say!("{what:<8} {says}");
+fn line(out: &mut String, what: &str, says: &str) {
+    add!(out, "{what:<8} {says}");
 }
 
 fn turn(summary: &AgentSummary) -> String {

@@ -8,8 +8,8 @@ use wakeful_core::{
     entry::EntryBytes,
     explain::{Explanation, WhyNot},
     foreign,
-    host::{Ledger, LedgerError},
-    id::Seq,
+    host::{Clock, Ledger, LedgerError},
+    id::{AgentId, Seq},
     ladder::{Boundary, DecisionKind},
     machine::{Machine, Options},
     opening,
@@ -23,6 +23,7 @@ use super::{
 };
 use crate::{
     case::{self, Case, CaseKind},
+    clock::SystemClock,
     ledger::{SqliteFile, SqliteLedger},
     trace::{Trace, TraceError, Tracer},
 };
@@ -109,12 +110,28 @@ impl Why {
             say!("{text}");
             return Ok(());
         }
-        print(&mut subject, &explanation);
-        if let Some(why_not) = &why_not {
-            print_why_not(why_not);
-        }
+        super::say::text(format_args!("{}", answer(&mut subject, &explanation, why_not.as_ref())));
         Ok(())
     }
+}
+
+/// What an agent does and why, and what would lead to another decision where one is named; as `wakeful why` prints it.
+pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
+    let mut subject = of_ledger(path, Some(agent.as_str()))?;
+    let now = SystemClock.now().max(subject.machine.state().at);
+    let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
+    let asked = not.and_then(DecisionKind::named);
+    let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
+    Ok(answer(&mut subject, &explanation, why_not.as_ref()))
+}
+
+fn answer(subject: &mut Subject, explanation: &Explanation, why_not: Option<&WhyNot>) -> String {
+    let mut out = String::new();
+    add_answer(&mut out, subject, explanation);
+    if let Some(why_not) = why_not {
+        add_why_not(&mut out, why_not);
+    }
+    out
 }
 
 fn of_ledger(path: &Path, asked: Option<&str>) -> Result<Subject, CliError> {
@@ -148,56 +165,59 @@ fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceErr
     Ok((machine, lines))
 }
 
-fn print(subject: &mut Subject, explanation: &Explanation) {
+fn add_answer(out: &mut String, subject: &mut Subject, explanation: &Explanation) {
     let entries = &mut subject.entries;
-    say!("{}  {}", painted(STRONG, &subject.name), painted(FAINT, &subject.shows));
-    say!("{}", explanation.sentence);
+    add!(out, "{}  {}", painted(STRONG, &subject.name), painted(FAINT, &subject.shows));
+    add!(out, "{}", explanation.sentence);
     let decision = &explanation.decision;
     for because in &decision.because {
-        say!("  because {}", word(because.code));
-        because.seqs.iter().for_each(|seq| print_entry(*seq, entries));
+        add!(out, "  because {}", word(because.code));
+        because.seqs.iter().for_each(|seq| add_entry(out, *seq, entries));
     }
     for ignored in &decision.ignored {
-        say!("  passed over {}: {}", ignored.what, word(ignored.reason));
-        ignored.seqs.iter().for_each(|seq| print_entry(*seq, entries));
+        add!(out, "  passed over {}: {}", ignored.what, word(ignored.reason));
+        ignored.seqs.iter().for_each(|seq| add_entry(out, *seq, entries));
     }
     let held = explanation.obligations.iter().filter_map(|owed| Some((owed, owed.held_by.as_ref()?)));
     for (owed, rule) in held {
-        say!("  held back by {rule}: {} {}", word(owed.kind), owed.id);
+        add!(out, "  held back by {rule}: {} {}", word(owed.kind), owed.id);
     }
-    say!("  {}", painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule)));
+    add!(out, "  {}", painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule)));
 }
 
 /// An entry in a line: where it stands, its class, and as much of its record as fits.
-fn print_entry(seq: Seq, entries: &mut Entries) {
+fn add_entry(out: &mut String, seq: Seq, entries: &mut Entries) {
     const WIDTH: usize = 110;
     let line = match entries.get(seq) {
         Ok(Some(line)) => line,
         Ok(None) => return,
         // The answer stands without it, and says so.
-        Err(why) => return say!("    entry {seq} cannot be shown: {why}"),
+        Err(why) => {
+            add!(out, "    entry {seq} cannot be shown: {why}");
+            return;
+        }
     };
     let of = |key: &str| line.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
     let class = of("class").and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
     let record = of("record").and_then(|rest| rest.rsplit_once(",\"chain\"")).map_or("", |(record, _)| record);
     let shown: String = record.chars().take(WIDTH).collect();
     let cut = if shown.len() < record.len() { " .." } else { "" };
-    say!("    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
+    add!(out, "    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
 }
 
-fn print_why_not(why_not: &WhyNot) {
-    say!("");
+fn add_why_not(out: &mut String, why_not: &WhyNot) {
+    out.push('\n');
     if why_not.decision.kind == why_not.asked {
-        say!("It is {:?} already.", why_not.asked);
+        add!(out, "It is {:?} already.", why_not.asked);
         return;
     }
     if why_not.ways.is_empty() {
-        say!("No change of up to three facts that this program knows leads to {:?} here.", why_not.asked);
+        add!(out, "No change of up to three facts that this program knows leads to {:?} here.", why_not.asked);
         return;
     }
-    say!("It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
+    add!(out, "It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
     for (at, way) in why_not.ways.iter().enumerate() {
         let joined = if at == 0 { " " } else { "or" };
-        say!("  {joined} {} {}", way.says.join(" and "), painted(FAINT, &format!("({})", way.decision.reason)));
+        add!(out, "  {joined} {} {}", way.says.join(" and "), painted(FAINT, &format!("({})", way.decision.reason)));
     }
 }

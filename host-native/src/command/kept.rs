@@ -18,6 +18,16 @@ impl Excerpt {
         self.left_out > 0
     }
 
+    /// The beginning and the end of this text, about so many bytes of it.
+    #[must_use]
+    pub fn shortened(&self, max_bytes: usize) -> Self {
+        let (text, half) = (self.text.as_bytes(), max_bytes / 2);
+        if text.len() <= max_bytes {
+            return self.clone();
+        }
+        Self::of(&text[..half], self.left_out + (text.len() - 2 * half) as u64, &text[text.len() - half..])
+    }
+
     /// A beginning and an end, with `left_out` bytes between them.
     pub(super) fn of(head: &[u8], left_out: u64, tail: &[u8]) -> Self {
         if left_out == 0 {

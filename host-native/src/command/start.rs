@@ -1,7 +1,6 @@
 //! How the process of a command comes to be.
 
 use std::{
-    ffi::OsString,
     io,
     os::{fd::OwnedFd, unix::process::CommandExt},
     path::{Path, PathBuf},
@@ -23,7 +22,7 @@ use super::{
     output::OutputFile,
     tend::{Streams, Tended, Tender},
 };
-use crate::confine::Confinement;
+use crate::confine::{self, Confinement};
 
 /// The size of a terminal.
 const LINES: u16 = 24;
@@ -139,21 +138,15 @@ fn given_up(child: &mut Child, why: io::Error) -> StartError {
     StartError::Exhausted(why)
 }
 
-/// The shell with the command line, in its folder and its environment; and the name of the program.
+/// The shell with the command line, in its folder and its environment; and the name of the program that is started for that.
 fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) {
-    let shell = spec.shell.as_deref().unwrap_or_else(|| default_shell());
-    let mut words = confinement.map(|confinement| confinement.before().iter().map(OsString::as_os_str)).into_iter().flatten();
-    let program = words.next().unwrap_or(shell.as_ref());
-    let mut command = Command::new(program);
-    if confinement.is_some() {
-        command.args(words).arg(shell);
-    }
+    let mut command = confine::command(confinement, spec.shell.as_deref().unwrap_or_else(|| default_shell()));
     // A shell that cannot read the profile would only complain.
     if spec.login && confinement.is_none_or(Confinement::shows_home) {
         command.arg("-l");
     }
     command.args(["-c", &spec.cmd]).current_dir(&spec.workdir).env_clear().envs(&spec.environment).env(MARK, &spec.mark);
-    (program.to_string_lossy().into_owned(), command)
+    (command.get_program().to_string_lossy().into_owned(), command)
 }
 
 fn default_shell() -> &'static str {

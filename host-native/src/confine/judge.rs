@@ -12,10 +12,11 @@ use super::{
     words::{self, DEEPEST, Simple, Word},
 };
 
-/// Programs that run the program that is named behind them.
-const RUN_OTHERS: [&str; 27] = [
-    "builtin", "busybox", "chroot", "command", "doas", "entr", "env", "exec", "find", "flock", "ionice", "nice", "nohup", "nsenter",
-    "parallel", "script", "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "unshare", "watch", "xargs",
+/// What runs, or keeps for later, the program that is named behind it.
+const RUN_OTHERS: [&str; 29] = [
+    "builtin", "busybox", "chroot", "command", "coproc", "doas", "entr", "env", "exec", "find", "flock", "function", "ionice", "nice",
+    "nohup", "nsenter", "parallel", "script", "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "unshare",
+    "watch", "xargs",
 ];
 
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
@@ -24,7 +25,7 @@ const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 const BEFORE_COMMANDS: [&str; 12] = ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
 
 /// Words of the shell's grammar before something that is no command.
-const BEFORE_DATA: [&str; 5] = ["for", "case", "select", "function", "esac"];
+const BEFORE_DATA: [&str; 4] = ["for", "case", "select", "esac"];
 
 /// What the shell itself does, and what concerns nothing but the shell.
 const OF_THE_SHELL: [&str; 22] = [

@@ -22,6 +22,7 @@ use std::{
     collections::BTreeMap,
     ffi::OsString,
     path::{Path, PathBuf},
+    process::Command,
 };
 
 use judge::Judge;
@@ -130,7 +131,8 @@ impl Confinement {
     pub fn environment(&self, from: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
         let mut all = self.policy.environment(from);
         let path = all.get("PATH").map_or(USUAL_PATH, String::as_str);
-        let is_open = |folder: &&str| Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real));
+        let is_open =
+            |folder: &&str| folder.starts_with('/') && Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real));
         let open: Vec<&str> = path.split(':').filter(is_open).collect();
         let path = if open.is_empty() { USUAL_PATH.to_owned() } else { open.join(":") };
         all.insert("PATH".to_owned(), path);
@@ -146,19 +148,30 @@ impl Confinement {
             all.push("commands can send signals to other processes of the user: this needs Linux 6.12".to_owned());
         }
         if !self.policy.network {
-            all.push("commands can use UDP and the sockets of local services: these the kernel does not hold back".to_owned());
+            all.push("commands can use UDP: the kernel does not hold it back".to_owned());
         }
+        all.push(
+            "commands can use the sockets of local services that the user may use, as Docker's: the kernel does not hold them back"
+                .to_owned(),
+        );
         all
-    }
-
-    /// What stands before the program of a command.
-    pub(crate) fn before(&self) -> &[OsString] {
-        &self.before
     }
 
     /// Whether a shell can read the user's profile.
     pub(crate) fn shows_home(&self) -> bool {
         self.places.shows_home()
+    }
+}
+
+/// A program that is to be started, held by a confinement where there is one.
+pub(crate) fn command(confinement: Option<&Confinement>, program: &str) -> Command {
+    match confinement.and_then(|confinement| confinement.before.split_first()) {
+        None => Command::new(program),
+        Some((launcher, arguments)) => {
+            let mut command = Command::new(launcher);
+            command.args(arguments).arg(program);
+            command
+        }
     }
 }
 

@@ -19,7 +19,7 @@ pub(super) struct Simple {
     /// Files that it is made to read or write.
     pub(super) reads: Vec<Word>,
     pub(super) writes: Vec<Word>,
-    /// What a here-document gives it to read.
+    /// What the here-documents of its line hold: it reads one of them, or what another command makes of it.
     pub(super) here: Option<String>,
     /// Whether it reads what another command writes.
     pub(super) is_piped: bool,
@@ -51,6 +51,8 @@ struct Reader {
     target: Option<Target>,
     /// Here-documents whose text begins behind the line.
     heres: Vec<Here>,
+    /// The first of those found that stands in this line.
+    line_start: usize,
 }
 
 #[derive(Clone, Copy)]
@@ -65,8 +67,6 @@ enum Target {
 }
 
 struct Here {
-    /// Of which command, by its place among those found; the current one where it is not there yet.
-    of: usize,
     end: String,
     strips_tabs: bool,
     is_quoted: bool,
@@ -75,7 +75,7 @@ struct Here {
 impl Reader {
     fn new(text: &str, depth: usize) -> Self {
         let (found, now) = (Vec::new(), Simple::default());
-        Self { letters: text.chars().collect(), at: 0, depth, found, now, target: None, heres: Vec::new() }
+        Self { letters: text.chars().collect(), at: 0, depth, found, now, target: None, heres: Vec::new(), line_start: 0 }
     }
 
     fn peek(&self) -> Option<char> {
@@ -227,7 +227,7 @@ impl Reader {
             Some(Target::Write) => self.now.writes.push(word),
             Some(Target::Data) => {}
             Some(Target::Here { strips_tabs }) => {
-                self.heres.push(Here { of: self.found.len(), end: word.text, strips_tabs, is_quoted });
+                self.heres.push(Here { end: word.text, strips_tabs, is_quoted });
             }
         }
         Ok(())
@@ -311,6 +311,8 @@ impl Reader {
 
     /// Reads the here-documents that begin here, and what the shell would run in them.
     fn here_documents(&mut self) -> Result<(), String> {
+        let line = self.line_start..self.found.len();
+        let mut all = None::<String>;
         for here in std::mem::take(&mut self.heres) {
             let mut text = String::new();
             while self.at < self.letters.len() {
@@ -327,10 +329,12 @@ impl Reader {
                 inner.quoted(&mut Word { text: String::new(), is_literal: true }, None)?;
                 self.found.append(&mut inner.found);
             }
-            if let Some(of) = self.found.get_mut(here.of) {
-                of.here = Some(text);
-            }
+            all.get_or_insert_default().push_str(&text);
         }
+        if all.is_some() {
+            self.found[line].iter_mut().for_each(|simple| simple.here.clone_from(&all));
+        }
+        self.line_start = self.found.len();
         Ok(())
     }
 }
@@ -377,7 +381,12 @@ mod tests {
             ("a <(b) $((1 + x))", "b\na <$((1 + x))>"),
             ("a > out 2>&1 < in >> more 2> err &> all", "a <=in >=out >=more >=err >=all"),
             ("a 2 >x >&log", "a 2 >=x >=log"),
-            ("cat <<E; b\ntext $x\nE\nc", "cat here=\"text $x\\n\"\nb\nc"),
+            ("cat <<E | b\ntext $x\nE\nc", "cat here=\"text $x\\n\"\n| b here=\"text $x\\n\"\nc"),
+            (
+                "git commit -m \"$(cat <<'E'\nIt's (almost) done\nE\n)\"",
+                "cat here=\"It's (almost) done\\n\"\ngit commit -m <$(cat <<'E'\nIt's (almost) done\nE\n)>",
+            ),
+            ("sh <<E \"$(a)\"\nb\nE", "a here=\"b\\n\"\nsh <$(a)> here=\"b\\n\""),
             ("cat <<E\n$(b)\nE", "cat here=\"$(b)\\n\"\nb"),
             ("cat <<'E'\n$(b)\nE", "cat here=\"$(b)\\n\""),
             ("sh <<-E\n\ta\n\tE\nb", "sh here=\"a\\n\"\nb"),
@@ -400,6 +409,13 @@ mod tests {
             (&"$(".repeat(100), "commands stand in commands too deep"),
         ] {
             assert_eq!(shown(text), format!("error: {expected}"), "{text}");
+        }
+    }
+
+    proptest::proptest! {
+        #[test]
+        fn whatever_is_written_is_read_or_refused(text in "[ab$`'\"\\\\(){}<>|&;\n\t =*~/.#é-]{0,60}") {
+            let _ = read(&text, 0);
         }
     }
 }

@@ -134,6 +134,12 @@ pub(super) fn news(entry: &Entry) -> Option<String> {
     says::is_news(&entry.record).then(|| line(entry))
 }
 
+/// What an entry says to who is in conversation with the agent: its kind and the rest; none where it only keeps the books.
+pub(super) fn told(entry: &Entry) -> Option<String> {
+    let said = says::is_news(&entry.record).then(|| says::of(&entry.record))?;
+    Some(format!("{}  {}", painted(FAINT, &format!("{:<10}", said.kind)), painted(said.style, &said.text)))
+}
+
 /// An entry in a line: position, time, kind, and what it says.
 fn line(entry: &Entry) -> String {
     let said = says::of(&entry.record);

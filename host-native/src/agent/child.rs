@@ -1,0 +1,294 @@
+//! Child agents: agents of the same host, each with a ledger and a scheduler of its own, supervised by a task of the parent (contract 12).
+//! The task is a handle, never the child's identity; what the child made in a worktree is cleaned up with the task.
+
+use std::{
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc::Receiver},
+    thread,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wakeful_core::{
+    fact::Fact,
+    host::Ledger,
+    id::{AgentId, MessageId, Seq, TaskId},
+    json::RawJson,
+    plane::{
+        queue::{
+            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel,
+        },
+        task::{ChildWorkspaceMode, TaskChanged, TaskKind, TaskRecord, TaskRecovery, TaskStatus},
+    },
+    story::Request,
+};
+
+use super::{
+    Agent, Ending, Until,
+    desk::{Desk, Errand},
+    jobs::{self, TaskHandle, bound_item, shortened},
+    kit::{Kit, Setup},
+    office::Office,
+};
+use crate::{
+    confine::{Confinement, Workspace},
+    worktree::{self, Cleanup, Worktree},
+};
+
+/// What a parent asks a child to do.
+pub(super) struct Wanted {
+    pub(super) message: String,
+    pub(super) workspace_mode: ChildWorkspaceMode,
+    pub(super) trust: TrustLevel,
+}
+
+/// How a child came to its end.
+pub(super) struct ChildEnd {
+    pub(super) status: TaskStatus,
+    /// What it said last, or what went wrong.
+    pub(super) text: String,
+}
+
+/// What the task of a child says about it (`observed-tasks-waits-storage.md` 1.13, 2.17).
+#[derive(Clone, Serialize, Deserialize)]
+struct Supervision {
+    child_agent_id: AgentId,
+    supervision_task_id: TaskId,
+    child_kind: String,
+    child_visibility: String,
+    child_ownership: String,
+    child_profile_preset: String,
+    wait_policy: String,
+    workspace_mode: ChildWorkspaceMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worktree: Option<Value>,
+}
+
+/// What a parent knows of its child: the boundary between the two, for people and models. It is no transcript.
+#[derive(Serialize)]
+pub(super) struct ChildSupervision {
+    parent_agent_id: AgentId,
+    child_agent_id: AgentId,
+    supervision_task_id: TaskId,
+    workspace_mode: ChildWorkspaceMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worktree: Option<Value>,
+    cleanup_owner: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleanup_status: Option<Value>,
+    followup_target: &'static str,
+}
+
+impl ChildSupervision {
+    /// What a task says about a child; none where it supervises none.
+    pub(super) fn of(task: &TaskRecord) -> Option<Self> {
+        let supervision: Supervision = task.detail.as_ref()?.read().ok()?;
+        let cleanup_status = supervision.worktree.as_ref().and_then(|worktree| worktree.get("cleanup_status").cloned());
+        Some(Self {
+            parent_agent_id: task.agent_id.clone(),
+            child_agent_id: supervision.child_agent_id,
+            supervision_task_id: task.id.clone(),
+            workspace_mode: supervision.workspace_mode,
+            worktree: supervision.worktree,
+            cleanup_owner: "supervision_task",
+            cleanup_status,
+            followup_target: "parent_supervisor",
+        })
+    }
+
+    /// The child.
+    pub(super) fn child_agent_id(&self) -> &AgentId {
+        &self.child_agent_id
+    }
+}
+
+/// Whether a new life of the host can go on with what this task supervises.
+pub(super) fn is_resumable(kit: &Kit, task: &TaskRecord) -> bool {
+    let Some(supervision) = task.detail.as_ref().and_then(|detail| detail.read::<Supervision>().ok()) else { return false };
+    let has_begun = kit.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
+    let has_place = worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
+    has_begun && has_place && !matches!(task.status, TaskStatus::Cancelling)
+}
+
+/// Makes a child and the task that supervises it.
+pub(super) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle, AgentId), String> {
+    let task_id = TaskId::from(format!("task-{}", office.state().next_seq()));
+    let child_agent_id = AgentId::from(format!("{}.{task_id}", office.kit.agent_id));
+    let summary = shortened(&wanted.message, 120);
+    let worktree = match wanted.workspace_mode {
+        ChildWorkspaceMode::Inherit => None,
+        ChildWorkspaceMode::Worktree => Some(make_worktree(office, &task_id)?),
+    };
+    let supervision = Supervision {
+        child_agent_id: child_agent_id.clone(),
+        supervision_task_id: task_id.clone(),
+        child_kind: "child".to_owned(),
+        child_visibility: "private".to_owned(),
+        child_ownership: "parent_supervised".to_owned(),
+        child_profile_preset: "private_child".to_owned(),
+        wait_policy: "background".to_owned(),
+        workspace_mode: wanted.workspace_mode,
+        worktree: worktree.as_ref().map(|worktree| json!(worktree)),
+    };
+    let recovery = TaskRecovery::ChildAgentTask {
+        summary: summary.clone(),
+        prompt: wanted.message.clone(),
+        trust: wanted.trust,
+        workspace_mode: wanted.workspace_mode,
+    };
+    let change = TaskChanged {
+        task_id: task_id.clone(),
+        task_kind: Some(TaskKind::ChildAgentTask),
+        work_item_id: bound_item(office.state()),
+        summary: Some(summary.clone()),
+        detail: Some(RawJson::of(&supervision)),
+        recovery: Some(recovery),
+    };
+    office.propose(&Fact::TaskCreated(change.clone()))?;
+    let first = message(MessageId::from(format!("{task_id}-initial")), &task_id, &wanted.message);
+    start(office, &task_id, &summary, &supervision, Some(first)).map_err(|why| {
+        let failed = TaskChanged { summary: Some(format!("child agent task failed: {why}")), recovery: None, ..change.clone() };
+        drop(office.propose(&Fact::TaskFailed(failed)));
+        why
+    })?;
+    office.propose(&Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
+    let handle = TaskHandle { task_id, task_kind: TaskKind::ChildAgentTask, status: TaskStatus::Running, initial_output: None };
+    Ok((handle, child_agent_id))
+}
+
+/// Goes on with a child on its ledger.
+pub(super) fn resume(office: &mut Office, task: &TaskRecord) {
+    let Some(supervision) = task.detail.as_ref().and_then(|detail| detail.read::<Supervision>().ok()) else { return };
+    let summary = task.summary.clone().unwrap_or_default();
+    // A death between the task's record and the child's first entry leaves a child that was told nothing: it is told again, once.
+    let first = match &task.recovery {
+        Some(TaskRecovery::ChildAgentTask { prompt, .. }) => {
+            Some(message(MessageId::from(format!("{}-initial", task.id)), &task.id, prompt))
+        }
+        _ => None,
+    };
+    if let Err(why) = start(office, &task.id, &summary, &supervision, first) {
+        office.kit.audience.notice(&office.kit.agent_id, &format!("the child of `{}` cannot go on: {why}", task.id));
+        let end = ChildEnd { status: TaskStatus::Failed, text: why };
+        jobs::child_ended(office, task.id.clone(), &summary, &json!(supervision), &end);
+    }
+}
+
+fn start(office: &mut Office, task: &TaskId, summary: &str, supervision: &Supervision, first: Option<Fact>) -> Result<(), String> {
+    let setup = setup_of(&office.kit, supervision)?;
+    let kit = Arc::clone(&office.kit);
+    let (desk, errands) = Desk::open();
+    let (parent, own) = (office.desk.clone(), desk.clone());
+    let (task_id, summary, supervision) = (task.clone(), summary.to_owned(), supervision.clone());
+    let name = supervision.child_agent_id.to_string();
+    let thread = thread::Builder::new().name(name).spawn(move || {
+        let Some(end) = live(setup, (own, errands), first) else { return };
+        let mut supervision = supervision;
+        if let Some(described) = supervision.worktree.take() {
+            supervision.worktree = Some(cleaned(&kit, described));
+        }
+        let detail = json!(supervision);
+        // Where the parent has ended, its next life goes on with this child, which then rests at once.
+        let _ = parent.tell(move |office| jobs::child_ended(office, task_id, &summary, &detail, &end));
+    });
+    office.jobs.add_child(task.clone(), desk, thread.map_err(|why| format!("a thread for the child: {why}"))?);
+    Ok(())
+}
+
+/// Lets a child live to its end; none where its host goes down before.
+fn live(setup: Setup, desk: (Desk, Receiver<Errand>), first: Option<Fact>) -> Option<ChildEnd> {
+    let lived = Agent::open_child(setup, desk).and_then(|mut agent| {
+        if let Some(first) = first {
+            agent.say(&first);
+        }
+        let ending = agent.live(Until::Done)?;
+        Ok((ending, agent.last_words()))
+    });
+    match lived {
+        Ok((Ending::ShutDown, _)) => None,
+        Ok((Ending::Stopped, _)) => Some(ChildEnd { status: TaskStatus::Cancelled, text: "It was stopped.".to_owned() }),
+        Ok((Ending::Rested, words)) => {
+            let status = if words.failed { TaskStatus::Failed } else { TaskStatus::Completed };
+            Some(ChildEnd { status, text: words.text })
+        }
+        Err(why) => Some(ChildEnd { status: TaskStatus::Failed, text: why.to_string() }),
+    }
+}
+
+fn setup_of(kit: &Kit, supervision: &Supervision) -> Result<Setup, String> {
+    let home: PathBuf = kit.home.join("children").join(supervision.supervision_task_id.as_str());
+    let inherited = Setup { agent_id: supervision.child_agent_id.clone(), home, ..kit.setup().clone() };
+    let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
+    let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
+    let room = worktree::room(&worktree.original_cwd).map_err(|why| why.to_string())?;
+    Ok(Setup { workspace, also_write: [kit.also_write.clone(), vec![room.git]].concat(), ..inherited })
+}
+
+/// A worktree for the child of a task, from the branch on which its parent works. Its name is that of no other history.
+fn make_worktree(office: &Office, task: &TaskId) -> Result<Worktree, String> {
+    let chain = office.state().head.chain.to_string();
+    let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
+    let folder = office.kit.workspace.root();
+    let confinement = confinement_of(&office.kit, folder)?;
+    worktree::create(folder, &name, Some(&confinement)).map_err(|why| why.to_string())
+}
+
+/// What is said of a worktree, with what became of it when it was cleaned up.
+fn cleaned(kit: &Kit, described: Value) -> Value {
+    let cleanup = match serde_json::from_value::<Worktree>(described.clone()) {
+        Ok(worktree) => match confinement_of(kit, &worktree.original_cwd) {
+            Ok(confinement) => worktree::cleanup(&worktree, Some(&confinement)),
+            Err(error) => Cleanup::Failed { error },
+        },
+        Err(why) => Cleanup::Failed { error: why.to_string() },
+    };
+    match (described, json!(cleanup)) {
+        (Value::Object(mut described), Value::Object(cleanup)) => {
+            described.extend(cleanup);
+            Value::Object(described)
+        }
+        (_, cleanup) => cleanup,
+    }
+}
+
+/// The confinement of git where it makes and removes worktrees.
+fn confinement_of(kit: &Kit, folder: &Path) -> Result<Confinement, String> {
+    let room = worktree::room(folder).map_err(|why| why.to_string())?;
+    kit.confinement_with(vec![room.repository, room.git, room.worktrees]).map_err(|why| why.to_string())
+}
+
+fn worktree_of(supervision: &Supervision) -> Option<Worktree> {
+    serde_json::from_value(supervision.worktree.clone()?).ok()
+}
+
+/// What a parent says to its child.
+pub(super) fn message(id: MessageId, task: &TaskId, text: &str) -> Fact {
+    Fact::MessageQueued(MessageQueued {
+        message: NewMessage {
+            id,
+            kind: MessageKind::InternalFollowup,
+            origin: MessageOrigin::Task { task_id: task.clone() },
+            trust: TrustLevel::TrustedSystem,
+            priority: Priority::Normal,
+            work_item_id: None,
+            task_id: None,
+            body: MessageBody::text(text),
+            delivery_surface: Some(DeliverySurface::RuntimeSystem),
+            admission_context: Some(AdmissionContext::RuntimeOwned),
+            metadata: Some(RawJson::of(&json!({ "supervision_task_id": task, "parent_supervised": true }))),
+            correlation_id: None,
+            causation_id: None,
+        },
+    })
+}
+
+/// A parent stops its child.
+pub(super) fn stop(office: &mut Office) {
+    // Where it is not taken the office has said why.
+    drop(office.propose(&Request::Stop.fact()));
+}
+
+/// The host of a child goes down.
+pub(super) fn shut_down(office: &mut Office) {
+    drop(office.propose(&Request::Shutdown.fact()));
+}

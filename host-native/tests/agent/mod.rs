@@ -1,0 +1,7 @@
+//! Real agents: the `wakeful` program with a model behind a real server, real processes, and people who interfere.
+
+mod model;
+mod place;
+mod story;
+mod tasks;
+mod turns;
