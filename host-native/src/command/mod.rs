@@ -16,7 +16,7 @@ mod tend;
 
 use std::{
     collections::BTreeMap,
-    io,
+    fmt, io,
     os::fd::OwnedFd,
     path::{Path, PathBuf},
     sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
@@ -78,6 +78,12 @@ impl Default for Limits {
 #[derive(Clone)]
 pub struct Running {
     shared: Arc<Shared>,
+}
+
+impl fmt::Debug for Running {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Running").field("output", &self.shared.output).field("exit", &self.exit()).finish_non_exhaustive()
+    }
 }
 
 /// What the caller and the tending thread share.

@@ -182,3 +182,23 @@ fn not_held(policy: &Policy, held: Held) -> Vec<String> {
     let missing = [(held.files, files), (held.tcp || policy.network, tcp)];
     missing.into_iter().filter(|(is_held, _)| !is_held).map(|(_, what)| what.to_owned()).collect()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_a_kernel_cannot_hold_counts_where_the_policy_asks_for_it() {
+        let missing = |files, tcp, network| {
+            let policy = Policy { network, ..Policy::default() };
+            let all = not_held(&policy, Held { files, tcp, scopes: true });
+            all.iter().map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+        };
+        let (files, tcp) = ("commands can use files outside their workspace", "commands can use TCP");
+        assert_eq!(missing(true, true, false), [""; 0]);
+        assert_eq!(missing(true, false, true), [""; 0], "a policy that opens the network needs no hold on it");
+        assert_eq!(missing(true, false, false), [tcp]);
+        assert_eq!(missing(false, false, true), [files]);
+        assert_eq!(missing(false, false, false), [files, tcp]);
+    }
+}

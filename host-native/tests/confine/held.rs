@@ -3,7 +3,7 @@
 use std::{fs, net::TcpListener};
 
 use wakeful::{
-    command::{Limits, Running, Spec},
+    command::{Limits, Running, Spec, StartError},
     confine::{ConfineError, Confinement, Policy, Redactor},
 };
 
@@ -207,6 +207,17 @@ fn a_launcher_that_is_misused_says_what_it_is() {
     let (code, text) = launch(&["confined-exec", "--spec-json", rights, "--", "/no/such/program"]);
     assert!(code == Some(126) && text.contains("cannot run `/no/such/program`"), "{text}");
     assert_eq!(launch(&["confined-exec", "--spec-json", rights, "--", "/bin/sh", "-c", "exit 9"]).0, Some(9));
+}
+
+#[test]
+fn without_its_launcher_a_command_does_not_run_at_all() {
+    let house = House::new();
+    let around = wakeful::confine::Surroundings { launcher: house.path("no-launcher"), ..house.around() };
+    let confinement = Confinement::new(Policy::default(), house.workspace(), &around).expect("Landlock");
+    let spec = Spec { workdir: house.path("work"), ..house.home.spec("touch ran") };
+    let refused = Running::start(&spec, &Limits::default(), Some(&confinement), &house.path("output")).expect_err("it does not start");
+    assert!(matches!(&refused, StartError::Spawn { program, .. } if program.ends_with("no-launcher")), "{refused}");
+    assert!(!house.path("work/ran").exists());
 }
 
 #[test]
