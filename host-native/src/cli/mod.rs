@@ -12,6 +12,8 @@ mod export;
 mod import;
 mod ledger;
 mod log;
+#[cfg(target_os = "linux")]
+mod policy;
 mod replay;
 mod run;
 mod send;
@@ -41,7 +43,8 @@ use crate::{case::CaseError, engine::EngineError, ledger::SqliteError, sandbox::
                   wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
                   wakeful crosscheck tests/fixtures --engines native,wasmtime\n  \
                   wakeful log ledger.sqlite --follow\n  \
-                  wakeful run --ledger agent.sqlite --story story.toml"
+                  wakeful run --ledger agent.sqlite --story story.toml\n  \
+                  wakeful run --ledger agent.sqlite --provider openai --model NAME"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -66,7 +69,7 @@ enum Command {
     Crosscheck(crosscheck::Crosscheck),
     /// Judge our own functions by vectors of the reference runtime
     Conformance(conformance::Conformance),
-    /// Let an agent live: drive its ledger with a story, and print every decision and why
+    /// Let an agent live, with a story or a model: drive its ledger, and print what is decided and why
     Run(Box<run::RunArgs>),
     /// Say something to a live agent from outside
     Send(send::Send),
@@ -76,6 +79,9 @@ enum Command {
     Export(export::Export),
     /// Print what an engine does with cases, step by step, as JSON
     Trace(trace::TraceArgs),
+    /// Print what the commands of agents may do, or check a file that says it
+    #[cfg(target_os = "linux")]
+    Policy(policy::PolicyArgs),
     /// Print the JSON Schema of every payload
     Schema,
     /// Print a completion script for a shell
@@ -291,6 +297,8 @@ pub fn main() -> ExitCode {
         Command::Import(command) => command.run(),
         Command::Export(command) => command.run(),
         Command::Trace(command) => command.run(),
+        #[cfg(target_os = "linux")]
+        Command::Policy(command) => command.run(),
         Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
             say::text(format_args!("{text}"));
             Verdict::Well

@@ -4,4 +4,5 @@ mod model;
 mod place;
 mod story;
 mod tasks;
+mod terminal;
 mod turns;

@@ -19,6 +19,9 @@ use crate::{
 /// Longer than anything here takes, also on a machine that is busy.
 const PATIENCE: Duration = Duration::from_secs(90);
 
+/// Where the output of an agent goes that lives beside the test.
+const SHOWN: &str = "shown.txt";
+
 /// The key that no ledger may have.
 pub(super) const KEY: &str = "sk-test-4c1f0b77a9d24e6b";
 
@@ -59,20 +62,17 @@ impl Place {
         Command::new("git").current_dir(self.workspace()).args(who).args(args).status().expect("git starts")
     }
 
+    /// The program, and its arguments.
+    pub(super) fn words(&self, extra: &[&str]) -> (&'static str, Vec<String>) {
+        let (url, ledger, workspace) = (self.server.url(), arg(&self.ledger()), arg(&self.workspace()));
+        let own = ["run", "--provider", "openai", "--model", "test", "--base-url", &url, "--ledger", &ledger, "--workspace", &workspace];
+        (env!("CARGO_BIN_EXE_wakeful"), own.iter().chain(extra).map(|word| (*word).to_owned()).collect())
+    }
+
     fn command(&self, extra: &[&str]) -> Command {
-        let mut command = Command::new(env!("CARGO_BIN_EXE_wakeful"));
-        command.args([
-            "run",
-            "--provider",
-            "openai",
-            "--model",
-            "test",
-            "--base-url",
-            &self.server.url(),
-            "--ledger",
-            &arg(&self.ledger()),
-        ]);
-        command.args(["--workspace", &arg(&self.workspace())]).args(extra);
+        let (program, args) = self.words(extra);
+        let mut command = Command::new(program);
+        command.args(args);
         command.env("WAKEFUL_API_KEY", KEY).env_remove("WAKEFUL_GUEST").stdin(Stdio::null());
         command
     }
@@ -86,7 +86,13 @@ impl Place {
 
     /// Lets the agent live beside the test.
     pub(super) fn start(&self, extra: &[&str]) -> Live {
-        Live(self.command(extra).stdout(Stdio::null()).spawn().expect("wakeful starts"))
+        let out = fs::File::create(self.folder.path().join(SHOWN)).expect("a file");
+        Live(self.command(extra).stdout(out).spawn().expect("wakeful starts"))
+    }
+
+    /// What the newest agent that was started beside the test has shown.
+    pub(super) fn shown(&self) -> String {
+        fs::read_to_string(self.folder.path().join(SHOWN)).expect("it was started")
     }
 
     /// Says something to the agent from outside.

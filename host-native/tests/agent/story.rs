@@ -13,7 +13,10 @@ use super::{
     model::Asked,
     place::{KEY, Place},
 };
-use crate::openai::{answer::Answer, server::Server};
+use crate::{
+    openai::{answer::Answer, server::Server},
+    program::source,
+};
 
 const GOAL: &str = "Build the parser, and write its notes.";
 const WISH: &str = "Use tabs, please.";
@@ -56,7 +59,7 @@ fn model(asked: &Asked) -> Answer {
             let task = asked.results()[0]["result"]["task_handle"]["task_id"].clone();
             Answer::calls(&[("WaitFor", json!({ "reason": "the child", "wake": "task_result", "resource": task }))])
         }
-        0 if trigger.contains("I am on task-") => Answer::calls(&[("ListWorkItems", json!({ "filter": "current" }))]),
+        0 if trigger.contains("I am on a branch of my own") => Answer::calls(&[("ListWorkItems", json!({ "filter": "current" }))]),
         0 if trigger.contains("queued available") || trigger.contains("work queue") => {
             Answer::calls(&[("ListWorkItems", json!({ "filter": "runnable" }))])
         }
@@ -73,7 +76,8 @@ fn child(asked: &Asked) -> Answer {
         0 => Answer::calls(&[("ExecCommand", json!({ "cmd": "git branch --show-current" }))]),
         _ => {
             let branch = asked.results()[0]["result"]["stdout_preview"].as_str().expect("a branch").trim().to_owned();
-            Answer::says(&format!("I am on {branch}."))
+            assert!(branch.starts_with("task-"), "a branch of its own: {branch}");
+            Answer::says("I am on a branch of my own.")
         }
     }
 }
@@ -98,6 +102,22 @@ fn play(engine: &str) {
     let ran = place.run(&args);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     check(&place, &ran.out);
+    is_told_in_the_readme(&format!("{}{}", place.shown(), ran.out));
+}
+
+/// The story as README tells it: each of its lines was printed, and in that order for each agent.
+fn is_told_in_the_readme(shown: &str) {
+    let readme = std::fs::read_to_string(source("README.md")).expect("the README");
+    let (_, told) =
+        readme.split_once("--until-rest --prompt \"Build the parser, and write its notes.\"\n").expect("README tells the story");
+    let (told, _) = told.split_once("```").expect("the story ends");
+    for whose in [true, false] {
+        let is_of = |line: &&str| line.starts_with("task-") == whose;
+        let mut left = shown.lines().filter(is_of);
+        for line in told.lines().filter(is_of).filter(|line| !line.is_empty() && !line.starts_with('$') && !line.starts_with("...")) {
+            assert!(left.any(|printed| printed == line), "README tells `{line}` at a place where it was not printed:\n{shown}");
+        }
+    }
 }
 
 fn check(place: &Place, out: &str) {

@@ -12,8 +12,8 @@ use wakeful_core::id::AgentId;
 
 use super::{RunArgs, conversation::Conversation};
 use crate::{
-    agent::{Agent, Ending, Setup, Until},
-    cli::{CliError, Verdict},
+    agent::{Agent, Audience, Ending, Setup, Until},
+    cli::{CliError, Verdict, policy},
     confine::{Policy, Redactor, Workspace},
     ledger::SqliteFile,
     provider::openai::{Endpoint, EndpointOptions, Secret},
@@ -72,7 +72,7 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         endpoint: Arc::new(given.endpoint(key.as_deref())?),
         workspace: given.workspace()?,
         home: given.home(&args.ledger)?,
-        policy: given.policy()?,
+        policy: given.policy.as_ref().map_or_else(|| Ok(Policy::default()), policy::read)?,
         also_write: Vec::new(),
         launcher: env::current_exe().map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
         redactor: Arc::new(Redactor::new(key)),
@@ -81,6 +81,13 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         instructions: given.instructions.as_deref().map(read).transpose()?,
         audience: Arc::new(conversation.clone()),
     };
+    let is_open = |path: &Path| {
+        path.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|folder| folder.starts_with(setup.workspace.root()))
+    };
+    if is_open(&std::path::absolute(&args.ledger).unwrap_or_else(|_| args.ledger.clone())) || is_open(&setup.home) {
+        let notice = "the agent's commands can change its own ledger or folder, which are inside its workspace; name others with --ledger and --home";
+        conversation.notice(&setup.agent_id, notice);
+    }
     let signals = super::signals()?;
     let mut agent = Agent::open(setup)?;
     let desk = agent.desk();
@@ -114,11 +121,6 @@ impl OpenAiArgs {
             None => ["WAKEFUL_API_KEY", "OPENAI_API_KEY"].iter().find_map(|name| env::var(name).ok().filter(|key| !key.is_empty())),
         };
         Ok(text.map(|text| text.trim().to_owned()))
-    }
-
-    fn policy(&self) -> Result<Policy, CliError> {
-        let Some(file) = &self.policy else { return Ok(Policy::default()) };
-        Policy::read(&read(file)?).map_err(|why| CliError::Policy { path: file.clone(), why })
     }
 
     fn workspace(&self) -> Result<Workspace, CliError> {

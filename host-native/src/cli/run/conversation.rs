@@ -12,10 +12,14 @@ use std::{
 use anstream::ColorChoice;
 use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
 use wakeful_core::{
-    entry::{Entry, EntryBytes, Record},
+    entry::{Entry, EntryBytes, EventKind, Record},
     id::AgentId,
-    ladder::DecisionKind,
-    plane::queue::MessageKind,
+    ladder::{Decision, DecisionKind},
+    plane::{
+        control::ControlRecord,
+        queue::{MessageKind, QueueStatus},
+        turn::{RunStatus, TurnTerminalKind},
+    },
     story::Request,
 };
 
@@ -197,6 +201,29 @@ impl Conversation {
     }
 }
 
+/// What an entry says in a conversation: what happens and what is decided, without the books that the log keeps.
+fn told(entry: &Entry) -> Option<String> {
+    match &entry.record {
+        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => decided(&event.data.as_ref()?.read().ok()?),
+        // A turn shows by what is said and done in it, a tick by its decision.
+        Record::Turn(turn) if turn.status == RunStatus::Started || turn.kind == Some(TurnTerminalKind::Completed) => None,
+        Record::Message(message) if message.kind == MessageKind::SystemTick => None,
+        Record::QueueEntry(record) if record.status == QueueStatus::Interjected => None,
+        Record::Control(ControlRecord::Genesis(_)) => None,
+        _ => log::told(entry),
+    }
+}
+
+/// A decision in a word and its reason; `/why` has the rest.
+fn decided(decision: &Decision) -> Option<String> {
+    let about = decision.work_item_id.as_ref().map_or_else(String::new, |item| format!(", {item}"));
+    let text = match decision.kind {
+        DecisionKind::Noop | DecisionKind::StayIdle => return None,
+        kind => format!("{kind} ({}{about})", decision.reason),
+    };
+    Some(painted(FAINT, &format!("decision    {text}")))
+}
+
 impl Out {
     /// Prints a text as lines of its own.
     fn print(&mut self, text: &str) {
@@ -226,10 +253,10 @@ impl Audience for Conversation {
         let mut out = self.out();
         match &entry.record {
             Record::Transcript(_) => out.flush(agent, &whose),
-            // What the operator says was typed, or sent by somebody who knows.
+            // What is typed stands there already.
             Record::Message(message) if message.kind == MessageKind::OperatorPrompt && out.printer.is_some() => {}
             _ => {
-                if let Some(told) = log::told(entry) {
+                if let Some(told) = told(entry) {
                     out.flush(agent, &whose);
                     out.print(&format!("{whose}{told}"));
                 }
@@ -259,7 +286,7 @@ impl Audience for Conversation {
     }
 
     fn notice(&self, agent: &AgentId, notice: &str) {
-        let line = format!("{}{} {notice}", self.whose(agent), painted(STRONG, "notice:"));
+        let line = format!("{}{}{notice}", self.whose(agent), painted(STRONG, "notice      "));
         if self.0.json {
             anstream::eprintln!("{line}");
         } else {
