@@ -3,6 +3,7 @@
 mod model;
 mod place;
 mod story;
+mod surface;
 mod tasks;
 mod terminal;
 mod turns;
