@@ -17,6 +17,7 @@ mod past;
 mod properties;
 mod round_trips;
 mod scenarios;
+mod sim;
 mod sources;
 mod stories;
 mod tables;

@@ -1,9 +1,11 @@
 //! Oracles and runners of Wakeful's tests; the tests themselves are in the one binary `all`.
 
 pub mod crash;
+pub mod dice;
 pub mod fuzz;
 pub mod paths;
 pub mod scenario;
 pub mod sequence;
+pub mod sim;
 pub mod time;
 pub mod watched;

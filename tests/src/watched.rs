@@ -116,6 +116,11 @@ impl WatchedLedger {
         self.seen.borrow().appends.clone()
     }
 
+    /// Looks at the state that the entries give.
+    pub fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
+        at(&self.seen.borrow().state)
+    }
+
     /// The state that the entries give.
     #[must_use]
     pub fn state(&self) -> State {

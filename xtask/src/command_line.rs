@@ -24,6 +24,8 @@ pub(crate) enum Command {
     Tidy { list: Listing },
     /// Let processes die, with the options of the program that does it.
     Crash(Vec<String>),
+    /// Let families of agents live, with the options of the program that does it.
+    Sim(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
     /// Let a fuzzer look for bytes that break something.
@@ -50,6 +52,7 @@ usage: cargo xtask <command>
   tidy        what no compiler checks: file openings, lengths, names, dependencies, citations
   crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
+  sim         let families of agents live through virtual days with faults at every import, and ask what was left undone
   fuzz        let libFuzzer look for bytes over which the decoder, the readers or the guest break down
   world       write docs/world.md, the interface of the component, from its WIT
   coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
@@ -146,6 +149,23 @@ A story that fails is made as small as it can be and printed. `cargo xtask test`
 
 exit code: 0 nothing was lost and nothing done twice, 1 something was or a build failed, 2 the command line was not understood";
 
+const SIM: &str = "\
+usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N] [--editions]
+
+Lets families of agents live: an agent and the children that its turns make, each with its ledger, over virtual days. Ledgers fail before and
+after they have stored, others write first, snapshots are lost or damaged, providers do not answer, processes are killed, clocks jump, input
+comes twice and late, and turns do whatever they like. Each fifth batch is checked against the invariants. After its wild days a family has calm
+ones, in which nothing fails: then no run, message, task or item may be left, and no result untold. Prints what befell how often, what was
+wrong, and a digest: equal digests mean equal histories. A family is determined by its seed, its days and the commit.
+
+  --seed N      the seed of the first family; 0 without it
+  --families N  how many; 200 without it, which takes ten minutes on two cores
+  --days N      how many wild days each lives; 10 without it
+  --minutes N   go on for so long, instead of so many families
+  --editions    say where each family first decides otherwise in the other edition, instead
+
+exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood";
+
 const FUZZ: &str = "\
 usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
 
@@ -235,6 +255,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("mutants", options) => mutants(options),
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
+        ("sim", options) => sim(options),
         ("fuzz", options) => fuzz(options),
         ("world", []) => Ok(Command::World),
         ("coverage", []) => Ok(Command::Coverage),
@@ -259,6 +280,13 @@ fn port_of(text: &str) -> Result<Command, String> {
 fn crash(options: &[&str]) -> Result<Command, String> {
     numbers("crash", &["--stories", "--kills", "--seed"], options)?;
     Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
+}
+
+/// The options of the other program: numbers, and one that is none.
+fn sim(options: &[&str]) -> Result<Command, String> {
+    let counted: Vec<_> = options.iter().copied().filter(|option| *option != "--editions").collect();
+    numbers("sim", &["--seed", "--families", "--days", "--minutes"], &counted)?;
+    Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
 fn crosscheck(options: &[&str]) -> Result<Command, String> {
@@ -342,6 +370,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "tidy" => Some(TIDY),
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
+        "sim" => Some(SIM),
         "fuzz" => Some(FUZZ),
         "world" => Some(WORLD),
         "coverage" => Some(COVERAGE),
@@ -369,7 +398,7 @@ mod tests {
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "fuzz", "world", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "sim", "fuzz", "world", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
@@ -392,6 +421,13 @@ mod tests {
         assert_eq!(of("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
         assert!(of("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
         assert!(of("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
+    }
+
+    #[test]
+    fn the_options_of_sim_are_numbers_and_a_word() {
+        let options = ["--families=4", "--editions", "--days", "2"].map(str::to_owned).to_vec();
+        assert_eq!(of("sim --families=4 --editions --days 2"), Ok(Command::Sim(options)));
+        assert!(of("sim --days x").is_err_and(|why| why.contains("not `x`")));
     }
 
     #[test]

@@ -22,6 +22,7 @@ mod run;
 mod self_contained;
 mod serve;
 mod set_up;
+mod sim;
 mod stage;
 mod stamp;
 mod test;
@@ -59,6 +60,7 @@ fn main() -> ExitCode {
         Command::Mutants(request) => mutants::mutants(&paths, &request),
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
+        Command::Sim(options) => sim::sim(&paths, &options),
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::World => world::world(&paths),
         Command::Coverage => coverage::coverage(&paths),

@@ -60,6 +60,11 @@ impl Paths {
         self.target().join("debug").join(program("wakeful"))
     }
 
+    /// The program that lets families of agents live.
+    pub(crate) fn sim(&self) -> PathBuf {
+        self.target().join("debug").join(program("sim"))
+    }
+
     /// The program that lets processes die.
     pub(crate) fn crash(&self) -> PathBuf {
         self.target().join("debug").join(program("crash"))

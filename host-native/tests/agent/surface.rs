@@ -13,7 +13,8 @@ fn each_row_of_the_task_surface_names_a_test() {
     for row in rows {
         let (_, test) = row.trim_end_matches(" |").rsplit_once(" | ").expect("two columns");
         let (file, name) = test.trim().split_once(' ').expect("a file and a test");
-        let text = fs::read_to_string(source("host-native/tests").join(file.trim_matches('`'))).unwrap_or_else(|why| panic!("{file}: {why}"));
+        let text =
+            fs::read_to_string(source("host-native/tests").join(file.trim_matches('`'))).unwrap_or_else(|why| panic!("{file}: {why}"));
         assert!(text.contains(&format!("fn {name}() {{")), "{file} has no test `{name}`");
     }
 }

@@ -1,5 +1,7 @@
 //! A seeded plan: what becomes due, and what befalls host and clock meanwhile.
 
+use crate::dice::Dice;
+
 /// A day in milliseconds.
 pub const DAY_MS: u64 = 24 * HOUR_MS;
 
@@ -82,7 +84,7 @@ impl Plan {
     /// The plan of a seed.
     #[must_use]
     pub fn of_seed(seed: u64) -> Self {
-        let mut dice = Dice(seed);
+        let mut dice = Dice::of_seed(seed);
         let mut plan = Self { dues: Vec::new(), events: Vec::new() };
         for (count, name) in [
             (300, "once"),
@@ -164,29 +166,5 @@ fn delay(dice: &mut Dice) -> u64 {
         1..=5 => dice.below(60) * MINUTE_MS,
         6..=12 => dice.below(48) * HOUR_MS / 2,
         _ => dice.below(5 * DAY_MS),
-    }
-}
-
-/// Numbers that a seed determines: SplitMix64.
-struct Dice(u64);
-
-impl Dice {
-    fn next(&mut self) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mixed = (self.0 ^ (self.0 >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        let mixed = (mixed ^ (mixed >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        mixed ^ (mixed >> 31)
-    }
-
-    fn below(&mut self, end: u64) -> u64 {
-        self.next() % end.max(1)
-    }
-
-    fn one_in(&mut self, n: u64) -> bool {
-        self.below(n) == 0
-    }
-
-    fn index(&mut self, len: usize) -> usize {
-        usize::try_from(self.below(len as u64)).unwrap_or(0)
     }
 }

@@ -1,0 +1,40 @@
+//! Families of agents over virtual days, with faults at every import.
+
+use wakeful_core::ladder::Edition;
+use wakeful_tests::sim::{self, Plan};
+
+#[test]
+fn families_live_through_wild_days_and_leave_nothing_undone() {
+    let mut whole = sim::Report::default();
+    for seed in 0..3 {
+        for edition in [Edition::Pages20260527, Edition::Rfc20260508] {
+            let plan = Plan { seed, days: 2, edition, loses: false };
+            let report = sim::live(&plan);
+            assert_eq!(report.wrong, [] as [String; 0], "seed {seed}, edition {edition}");
+            whole.add(&report);
+        }
+    }
+    assert!(whole.befell.len() > 15 && whole.befell.values().all(|count| *count > 0), "{:?}", whole.befell);
+}
+
+#[test]
+fn a_seed_determines_all_of_it() {
+    let plan = Plan { seed: 7, days: 2, edition: Edition::default(), loses: false };
+    assert_eq!(sim::live(&plan), sim::live(&plan));
+    assert_ne!(sim::live(&plan).digest, sim::live(&Plan { seed: 8, ..plan }).digest);
+}
+
+#[test]
+fn a_host_that_loses_a_message_is_found_out() {
+    let plan = Plan { seed: 1, days: 2, edition: Edition::default(), loses: true };
+    let lost: Vec<_> = (1..8).flat_map(|seed| sim::live(&Plan { seed, ..plan }).wrong).collect();
+    assert!(!lost.is_empty() && lost.iter().all(|what| what.contains("never reached its end")), "{lost:?}");
+}
+
+#[test]
+fn two_editions_are_told_apart_where_they_first_decide_differently() {
+    let plan = Plan { seed: 0, days: 2, edition: Edition::Pages20260527, loses: false };
+    assert_eq!(sim::divergence(&plan, Edition::Pages20260527), None);
+    let first = (0..8).find_map(|seed| sim::divergence(&Plan { seed, ..plan }, Edition::Rfc20260508)).expect("some family shows it");
+    assert_ne!(first.decided[0], first.decided[1]);
+}

@@ -1,0 +1,491 @@
+//! A family: an agent and its children in one world with one time, and what becomes of them.
+
+use std::{cmp::Reverse, collections::BinaryHeap};
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    effect::TurnRequest,
+    entry::{EventKind, Record},
+    id::{AgentId, RunId, Seq, TaskId},
+    ladder::{Decision, Edition},
+    state::State,
+};
+
+use super::{
+    Plan, Report,
+    faults::Fate,
+    member::{Member, Turn},
+};
+
+const MINUTE: u64 = 60_000;
+const HOUR: u64 = 60 * MINUTE;
+const DAY: u64 = 24 * HOUR;
+
+/// When a world begins, in milliseconds since the epoch.
+const BEGIN: u64 = 1_780_000_000_000;
+
+/// How many children a parent has at most.
+const CHILDREN: usize = 2;
+
+/// How many days are calm in the end: longer than the longest backoff, recheck and interval together.
+const CALM_DAYS: u64 = 12;
+
+/// What happens at an instant.
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
+enum What {
+    Wake,
+    Step(RunId),
+    Ended(TaskId),
+    Comes,
+    Again(String),
+    Befalls,
+    Starts,
+    Started,
+    SetsBack(i64),
+}
+
+/// A family in its world.
+pub(super) struct Family {
+    edition: Edition,
+    loses: bool,
+    fate: Fate,
+    now: u64,
+    days: u64,
+    count: u64,
+    members: Vec<Member>,
+    due: BinaryHeap<Reverse<(u64, u64, usize, What)>>,
+    wrong: Vec<String>,
+}
+
+/// Where two families decide differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Divergence {
+    /// The agent.
+    pub agent: AgentId,
+    /// The entry of the decision, in both ledgers.
+    pub seq: Seq,
+    /// What is decided in the one, and in the other.
+    pub decided: [String; 2],
+}
+
+impl Divergence {
+    /// The first decision in which two families differ, agent by agent. They have the same fate, so up to there they have the same history.
+    pub(super) fn first(one: &Family, other: &Family) -> Option<Self> {
+        one.members.iter().zip(&other.members).find_map(|(a, b)| {
+            let (a_entries, b_entries) = (a.store.watched.opened(), b.store.watched.opened());
+            a_entries.iter().zip(&b_entries).find_map(|(left, right)| {
+                let decided = [decision(&left.record), decision(&right.record)];
+                let differ = match &decided {
+                    [Some(left), Some(right)] => (left.kind, &left.reason, &left.rule) != (right.kind, &right.reason, &right.rule),
+                    [left, right] => left.is_some() != right.is_some(),
+                };
+                let said = |decision: &Option<Decision>| {
+                    decision.as_ref().map_or_else(|| "nothing".to_owned(), |d| format!("{} ({}) by {}", d.kind, d.reason, d.rule))
+                };
+                differ.then(|| Self { agent: a.id.clone(), seq: left.seq, decided: [said(&decided[0]), said(&decided[1])] })
+            })
+        })
+    }
+}
+
+fn decision(record: &Record) -> Option<Decision> {
+    let Record::Event(event) = record else { return None };
+    event.data.as_ref().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?.read().ok()
+}
+
+impl Family {
+    pub(super) fn new(plan: &Plan) -> Self {
+        let fate = Fate::of_seed(plan.seed);
+        let mut family = Self {
+            edition: plan.edition,
+            loses: plan.loses,
+            fate,
+            now: BEGIN,
+            days: 0,
+            count: 0,
+            members: Vec::new(),
+            due: BinaryHeap::new(),
+            wrong: Vec::new(),
+        };
+        family.join(format!("sim-{}", plan.seed).into(), None);
+        family.at(0, 0, What::Comes);
+        family.at(HOUR, 0, What::Befalls);
+        family
+    }
+
+    /// Lives through wild days, and then calm ones.
+    pub(super) fn live(&mut self, days: u64) {
+        self.days = days + CALM_DAYS;
+        self.until(BEGIN + days * DAY);
+        self.fate.calm_down();
+        for member in 0..self.members.len() {
+            self.members[member].ahead_ms = 0;
+            self.at(0, member, What::Starts);
+            self.at(MINUTE, member, What::Started);
+        }
+        // Whoever is parked is spoken to, and whoever waits for the operator is answered.
+        for day in 0..CALM_DAYS / 2 {
+            (0..self.members.len()).for_each(|member| self.at(HOUR + day * DAY, member, What::Comes));
+        }
+        self.until(BEGIN + (days + CALM_DAYS) * DAY);
+        self.nothing_is_left();
+    }
+
+    fn until(&mut self, end: u64) {
+        while self.due.peek().is_some_and(|Reverse((at, ..))| *at < end) {
+            let Some(Reverse((at, _, member, what))) = self.due.pop() else { break };
+            self.now = self.now.max(at);
+            self.members[member].set_clock(self.now);
+            self.happens(member, what);
+            self.settle(member);
+        }
+        self.now = end;
+    }
+
+    fn join(&mut self, id: AgentId, parent: Option<(usize, TaskId)>) -> usize {
+        self.members.push(Member::new(id, self.edition, &self.fate, parent));
+        let member = self.members.len() - 1;
+        self.at(0, member, What::Starts);
+        member
+    }
+
+    fn at(&mut self, after_ms: u64, member: usize, what: What) {
+        self.count += 1;
+        self.due.push(Reverse((self.now + after_ms, self.count, member, what)));
+    }
+
+    fn happens(&mut self, member: usize, what: What) {
+        match what {
+            What::Wake => {}
+            What::Step(run) => self.step(member, &run),
+            What::Ended(task) => self.ended(member, &task),
+            What::Comes => self.comes(member),
+            What::Again(text) => self.say(member, serde_json::from_str(&text).expect("it was said before")),
+            What::Befalls => self.befalls(member),
+            What::Starts => self.starts(member),
+            What::Started => self.say(member, json!({ "fact": "start_requested" })),
+            // In calm days all clocks are right.
+            What::SetsBack(ms) if !self.fate.is_calm() => self.members[member].ahead_ms -= ms,
+            What::SetsBack(_) => {}
+        }
+    }
+
+    fn say(&mut self, member: usize, fact: Value) {
+        self.members[member].say(fact);
+    }
+
+    /// Lets an agent decide after something has happened, and sets its alarm.
+    fn settle(&mut self, member: usize) {
+        self.members[member].say_unsaid();
+        let (started, rests) = self.members[member].decide();
+        for request in started {
+            self.start_turn(member, &request);
+        }
+        if self.members[member].look(|state| state.control.closing.is_some() && state.turns.run.is_none()) {
+            self.members[member].kill();
+        }
+        if self.members[member].scheduler.is_none() {
+            // Somebody looks after it, soon or late.
+            let after = if self.fate.is_calm() { 1_000 } else { 1_000 + self.fate.below(HOUR) };
+            self.at(after, member, What::Starts);
+            return;
+        }
+        if !rests {
+            return self.at(1_000, member, What::Wake);
+        }
+        if let Some(wake) = self.members[member].wakes_at() {
+            self.at(wake.saturating_sub(self.now).max(1), member, What::Wake);
+        }
+        self.is_done(member);
+    }
+
+    fn starts(&mut self, member: usize) {
+        if self.members[member].scheduler.is_none() {
+            self.members[member].start();
+        }
+    }
+
+    fn start_turn(&mut self, member: usize, request: &TurnRequest) {
+        let left = 1 + self.fate.below(6);
+        let run = request.run_id.clone();
+        let agent = &mut self.members[member];
+        agent.turns += 1;
+        agent.turn = Some(Turn { run: run.clone(), left, round: 0, yields: false });
+        self.at(1 + self.fate.below(2 * MINUTE), member, What::Step(run));
+    }
+
+    /// A turn takes its next step.
+    fn step(&mut self, member: usize, run: &RunId) {
+        let calm = self.fate.is_calm();
+        let Some(turn) = self.members[member].turn.as_mut().filter(|turn| turn.run == *run) else { return };
+        turn.round += 1;
+        turn.left = turn.left.saturating_sub(1);
+        let (round, ends) = (turn.round, turn.left == 0 || turn.yields);
+        self.say(member, json!({ "fact": "provider_round_completed", "run_id": run, "round": round }));
+        if !ends || calm {
+            let facts = self.acts(member, run, round);
+            facts.into_iter().for_each(|fact| self.say(member, fact));
+        }
+        if !ends && !calm {
+            if self.fate.befalls("turns that fell silent", 60) {
+                // A host that watches its lease breaks it off.
+                let broken = json!({ "fact": "turn_aborted", "run_id": run, "reason": "runtime_error" });
+                return self.at(40 * MINUTE, member, What::Again(broken.to_string()));
+            }
+            return self.at(1 + self.fate.below(5 * MINUTE), member, What::Step(run.clone()));
+        }
+        self.members[member].turn = None;
+        let kinds = ["completed", "deferred_to_fallback", "provider_failed_needs_recovery", "baseline_over_budget"];
+        let kind = if calm || self.fate.below(5) > 0 { kinds[0] } else { kinds[self.fate.below(4) as usize] };
+        if kind != kinds[0] {
+            self.fate.count("turns that failed");
+        }
+        self.say(member, json!({ "fact": "turn_terminal", "run_id": run, "kind": kind, "last_assistant_message": "So it is." }));
+        if !calm && self.fate.befalls("ends that were told twice", 30) {
+            self.say(member, json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" }));
+        }
+    }
+
+    /// What a turn does in a step: in calm days it brings everything to its end, else whatever it likes.
+    fn acts(&mut self, member: usize, run: &RunId, round: u64) -> Vec<Value> {
+        if self.fate.is_calm() {
+            return self.members[member].look(finishing);
+        }
+        let now = self.members[member].now();
+        let name = format!("{run}.{round}");
+        let (items, tasks): (Vec<_>, Vec<_>) = self.members[member].look(|state| {
+            let items = state.work.items.keys().map(ToString::to_string);
+            (items.collect(), state.tasks.active.keys().map(ToString::to_string).collect())
+        });
+        let any = |fate: &Fate, of: &[String]| (!of.is_empty()).then(|| of[fate.below(of.len() as u64) as usize].clone());
+        let item = any(&self.fate, &items);
+        let after = now.plus_ms(1 + self.fate.below(2 * DAY));
+        match (self.fate.below(12), item) {
+            (0, _) => vec![json!({ "fact": "work_item_created", "work_item_id": format!("item {name}"), "objective": "Do it." })],
+            (1, Some(item)) => vec![json!({ "fact": "work_item_picked", "work_item_id": item })],
+            (2, Some(item)) => vec![json!({ "fact": "work_item_completed", "work_item_id": item })],
+            (3, Some(item)) => {
+                vec![json!({ "fact": "work_item_blocked", "work_item_id": item, "blocked_by": "the weather", "recheck_at": after })]
+            }
+            (4, item) => {
+                let source = match self.fate.below(4) {
+                    0 => json!({ "kind": "operator_input" }),
+                    1 => json!({ "kind": "external_ingress", "external_trigger_id": "hook" }),
+                    2 => json!({ "kind": "timer", "wake_at": after }),
+                    _ => json!({ "kind": "task_result", "task_id": any(&self.fate, &tasks).unwrap_or_else(|| "none".to_owned()) }),
+                };
+                let kind = match source["kind"].as_str() {
+                    Some("operator_input") => "operator",
+                    Some("external_ingress") => "external",
+                    Some("timer") => "timer",
+                    _ => "task",
+                };
+                let mut wait = json!({ "fact": "wait_condition_registered", "wait_condition_id": format!("wait {name}"), "kind": kind,
+                    "waiting_for": "it", "wake_sources": [source] });
+                if let Some(item) = item {
+                    wait["work_item_id"] = json!(item);
+                }
+                if self.fate.below(2) == 0 {
+                    wait["expires_at"] = json!(now.plus_ms(1 + self.fate.below(3 * DAY)));
+                }
+                vec![wait]
+            }
+            (5 | 6, item) => self.starts_task(member, &name, item),
+            (7, _) => {
+                let mut timer =
+                    json!({ "fact": "timer_created", "timer_id": format!("timer {name}"), "duration_ms": self.fate.below(DAY) });
+                if self.fate.below(4) == 0 {
+                    timer["interval_ms"] = json!(HOUR + self.fate.below(DAY));
+                }
+                vec![timer]
+            }
+            (8, item) if self.members[member].parent.is_none() => self.makes_child(member, &name, item),
+            (9, _) => any(&self.fate, &tasks).map_or_else(Vec::new, |task| vec![json!({ "fact": "task_cancelling", "task_id": task })]),
+            (10, _) => vec![json!({ "fact": "tool_execution_recorded", "run_id": run, "tool_execution_id": name, "tool_name": "Look",
+                "status": "success", "input": {}, "output": {}, "summary": "looked" })],
+            _ => Vec::new(),
+        }
+    }
+
+    fn starts_task(&mut self, member: usize, name: &str, item: Option<String>) -> Vec<Value> {
+        let task = TaskId::from(format!("task {name}"));
+        let after = 1 + self.fate.below(6 * HOUR);
+        self.members[member].commands.insert(task.clone(), self.now + after);
+        self.at(after, member, What::Ended(task.clone()));
+        let detail = json!({ "wait_policy": if self.fate.below(3) == 0 { "blocking" } else { "background" } });
+        let mut created = json!({ "fact": "task_created", "task_id": task, "task_kind": "command_task", "detail": detail });
+        if let Some(item) = item {
+            created["work_item_id"] = json!(item);
+        }
+        vec![created, json!({ "fact": "task_running", "task_id": task })]
+    }
+
+    fn makes_child(&mut self, member: usize, name: &str, item: Option<String>) -> Vec<Value> {
+        if self.members[member].children.len() >= CHILDREN {
+            return Vec::new();
+        }
+        let task = TaskId::from(format!("child {name}"));
+        let id = AgentId::from(format!("{}.{}", self.members[member].id, self.members.len()));
+        let child = self.join(id.clone(), Some((member, task.clone())));
+        self.members[member].children.insert(task.clone(), child);
+        self.fate.count("children");
+        let told = json!({ "fact": "message_queued", "message": { "id": format!("told {task}"), "kind": "internal_followup",
+            "origin": { "kind": "task", "task_id": task }, "trust": "trusted_system", "delivery_surface": "runtime_system",
+            "body": { "type": "text", "text": "Do your part." } } });
+        self.members[child].messages.push(format!("told {task}"));
+        self.at(1_000, child, What::Again(told.to_string()));
+        let mut created =
+            json!({ "fact": "task_created", "task_id": task, "task_kind": "child_agent_task", "detail": { "child_agent_id": id } });
+        if let Some(item) = item {
+            created["work_item_id"] = json!(item);
+        }
+        vec![created, json!({ "fact": "task_running", "task_id": task })]
+    }
+
+    /// A command ends, if its process is still there.
+    fn ended(&mut self, member: usize, task: &TaskId) {
+        if self.members[member].commands.remove(task).is_none() {
+            return;
+        }
+        let calm = self.fate.is_calm();
+        let ends = ["task_completed", "task_failed", "task_cancelled"];
+        let end = if calm { ends[0] } else { ends[self.fate.below(3) as usize] };
+        self.say(member, json!({ "fact": end, "task_id": task, "summary": "it ended" }));
+        if self.fate.befalls("results that came twice", 20) {
+            self.say(member, json!({ "fact": "task_failed", "task_id": task }));
+        }
+    }
+
+    /// A child that has nothing left to do ends its parent's task.
+    fn is_done(&mut self, member: usize) {
+        let Some((parent, task)) = self.members[member].parent.clone() else { return };
+        let is_done = self.members[member].look(|state| {
+            let idle = state.turns.run.is_none() && state.queue.is_empty() && state.tasks.active.is_empty() && state.turns.turn_index > 0;
+            idle && state.work.items.is_empty() && state.waiting.conditions.is_empty() && state.waiting.timers.is_empty()
+        });
+        if is_done && self.members[parent].look(|state| state.tasks.active.contains_key(&task)) {
+            let end = json!({ "fact": "task_completed", "task_id": task, "summary": "the child is done" });
+            self.at(1, parent, What::Again(end.to_string()));
+        }
+    }
+
+    /// Something comes from outside, and something else later.
+    fn comes(&mut self, member: usize) {
+        let number = self.members[member].messages.len();
+        let id = format!("said {member} {number}");
+        let lanes = ["normal", "next", "interject", "background"];
+        let lane = lanes[self.fate.below(4) as usize];
+        let fact = match self.fate.below(if self.fate.is_calm() { 1 } else { 5 }) {
+            0..=2 => json!({ "fact": "message_queued", "message": { "id": id, "kind": "operator_prompt", "origin": { "kind": "operator" },
+                "trust": "trusted_operator", "priority": lane, "body": { "type": "text", "text": "Go on." } } }),
+            3 => json!({ "fact": "message_queued", "message": { "id": id, "kind": "callback_event",
+                "origin": { "kind": "callback", "descriptor_id": "hook" }, "trust": "trusted_integration",
+                "body": { "type": "text", "text": "It happened." } } }),
+            _ => json!({ "fact": "wake_hint_submitted", "reason": "look", "external_trigger_id": "hook" }),
+        };
+        if fact["message"].is_object() {
+            self.members[member].messages.push(id);
+        }
+        let is_lost = self.loses && self.fate.befalls("messages that were lost", 10);
+        if !is_lost && self.fate.befalls("messages that came twice", 10) {
+            self.at(self.fate.below(DAY), member, What::Again(fact.to_string()));
+        }
+        if !is_lost && self.fate.befalls("messages that came late", 10) {
+            self.at(self.fate.below(DAY), member, What::Again(fact.to_string()));
+        } else if !is_lost {
+            self.say(member, fact);
+        }
+        if !self.fate.is_calm() {
+            let other = self.fate.below(self.members.len() as u64) as usize;
+            self.at(1 + self.fate.below(8 * HOUR), other, What::Comes);
+        }
+    }
+
+    /// Something befalls an agent or its host, and something else later.
+    fn befalls(&mut self, _: usize) {
+        if self.fate.is_calm() {
+            return;
+        }
+        let member = self.fate.below(self.members.len() as u64) as usize;
+        match self.fate.below(6) {
+            0 | 1 => {
+                self.fate.count("kills");
+                self.members[member].kill();
+            }
+            2 => {
+                self.fate.count("stops");
+                self.say(member, json!({ "fact": "stop_requested" }));
+                self.at(1 + self.fate.below(DAY), member, What::Started);
+            }
+            3 => {
+                self.fate.count("shutdowns");
+                self.say(member, json!({ "fact": "shutdown_requested" }));
+                self.settle(member);
+                self.members[member].kill();
+            }
+            4 => {
+                self.fate.count("clocks that jumped ahead");
+                let ms = i64::try_from(self.fate.below(DAY)).unwrap_or(0);
+                self.members[member].ahead_ms += ms;
+                self.at(1 + self.fate.below(DAY), member, What::SetsBack(ms));
+            }
+            _ => {
+                self.fate.count("clocks that fell behind");
+                let ms = i64::try_from(self.fate.below(2 * HOUR)).unwrap_or(0);
+                self.members[member].ahead_ms -= ms;
+                self.at(1 + self.fate.below(DAY), member, What::SetsBack(-ms));
+            }
+        }
+        let now = self.now;
+        self.members[member].set_clock(now);
+        self.settle(member);
+        self.at(1 + self.fate.below(18 * HOUR), 0, What::Befalls);
+    }
+
+    /// After the calm days nothing may be left undone.
+    fn nothing_is_left(&mut self) {
+        for member in &self.members {
+            let state = member.store.watched.state();
+            let mut left = Vec::new();
+            left.extend(state.turns.run.iter().map(|run| format!("run {} is open", run.run_id)));
+            left.extend(state.queue.waiting().map(|held| format!("message {} waits", held.record.id)));
+            left.extend(state.tasks.active.keys().map(|task| format!("task {task} is active")));
+            left.extend(state.work.items.keys().map(|item| format!("item {item} is open")));
+            let lost = member.messages.iter().filter(|id| state.queue.ended(&id.as_str().into()).is_none());
+            left.extend(lost.map(|id| format!("message {id} never reached its end")));
+            let untold = state
+                .tasks
+                .ended
+                .iter()
+                .filter(|(task, (status, _))| status.to_string() != "interrupted" && !state.tasks.told.contains_key(*task));
+            left.extend(untold.map(|(task, _)| format!("the result of {task} was never told")));
+            self.wrong.extend(left.into_iter().map(|what| format!("{}: {what}", member.id)));
+            self.wrong.extend(member.store.watched.breaches().iter().map(|breach| format!("{}: {breach:?}", member.id)));
+        }
+    }
+
+    pub(super) fn report(&self) -> Report {
+        let mut report =
+            Report { agents: self.members.len() as u64, befell: self.fate.befell(), wrong: self.wrong.clone(), ..Report::default() };
+        for member in &self.members {
+            let state = member.store.watched.state();
+            report.entries += state.head.seq.0;
+            report.checked += member.store.watched.batches() as u64;
+            report.turns += member.turns;
+            report.messages += member.messages.len() as u64;
+            report.agent_days += self.days;
+            report.extend_digest(&state.head);
+        }
+        report
+    }
+}
+
+/// What a turn does that brings everything to its end: tasks are stopped, waits withdrawn, timers cancelled, items completed.
+fn finishing(state: &State) -> Vec<Value> {
+    let tasks = state.tasks.active.values().filter(|task| !task.record.kind.is_child());
+    let tasks = tasks.map(|task| json!({ "fact": "task_cancelled", "task_id": task.record.id }));
+    let timers = state.waiting.timers.keys().map(|timer| json!({ "fact": "timer_cancelled", "timer_id": timer }));
+    let waits = state.waiting.conditions.keys().map(|wait| json!({ "fact": "wait_condition_cancelled", "wait_condition_id": wait }));
+    let items = state.work.items.keys().map(|item| json!({ "fact": "work_item_completed", "work_item_id": item }));
+    tasks.chain(timers).chain(waits).chain(items).collect()
+}

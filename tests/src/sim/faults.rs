@@ -1,0 +1,210 @@
+//! Faults at every import: a ledger whose store fails before or after it has stored, or to which somebody else writes first; snapshots that are
+//! lost, old or damaged; a provider that does not do what it is asked.
+
+use std::{
+    cell::{Cell, RefCell},
+    collections::{BTreeMap, VecDeque},
+    rc::Rc,
+};
+
+use serde_json::json;
+use wakeful_core::{
+    effect::{Effect, TurnRequest},
+    entry::{Entry, EntryBytes, EventKind, EventRecord, Head, Record},
+    host::{Ledger, LedgerError, Provider, ProviderError},
+    id::{MessageId, RunId, Seq, TaskId},
+    plane::turn::AbortReason,
+};
+
+use crate::{dice::Dice, watched::WatchedLedger};
+
+/// When things fail, and how often what has befallen. Clones share it.
+#[derive(Clone)]
+pub(super) struct Fate(Rc<Shared>);
+
+struct Shared {
+    dice: RefCell<Dice>,
+    is_calm: Cell<bool>,
+    befell: RefCell<BTreeMap<&'static str, u64>>,
+}
+
+impl Fate {
+    pub(super) fn of_seed(seed: u64) -> Self {
+        let dice = RefCell::new(Dice::of_seed(seed));
+        Self(Rc::new(Shared { dice, is_calm: Cell::new(false), befell: RefCell::default() }))
+    }
+
+    /// From now on nothing fails.
+    pub(super) fn calm_down(&self) {
+        self.0.is_calm.set(true);
+    }
+
+    pub(super) fn is_calm(&self) -> bool {
+        self.0.is_calm.get()
+    }
+
+    /// Whether this befalls now, which does once in so many times; it is counted.
+    pub(super) fn befalls(&self, what: &'static str, once_in: u64) -> bool {
+        let befalls = !self.is_calm() && self.0.dice.borrow_mut().one_in(once_in);
+        if befalls {
+            self.count(what);
+        }
+        befalls
+    }
+
+    /// Something befell.
+    pub(super) fn count(&self, what: &'static str) {
+        *self.0.befell.borrow_mut().entry(what).or_default() += 1;
+    }
+
+    pub(super) fn below(&self, end: u64) -> u64 {
+        self.0.dice.borrow_mut().below(end)
+    }
+
+    pub(super) fn befell(&self) -> BTreeMap<&'static str, u64> {
+        self.0.befell.borrow().clone()
+    }
+}
+
+/// A ledger that checks its batches, keeps its newest snapshot, and fails as its fate will have it.
+#[derive(Clone)]
+pub(super) struct Store {
+    pub(super) watched: WatchedLedger,
+    snapshot: Rc<RefCell<Option<String>>>,
+    fate: Fate,
+    /// The process dies with the next call: what it wrote is there, what it wanted to write is not.
+    pub(super) is_dying: Rc<Cell<bool>>,
+}
+
+impl Store {
+    pub(super) fn new(fate: &Fate) -> Self {
+        let watched = WatchedLedger::default().checking_one_in(std::num::NonZeroUsize::MIN.saturating_add(4));
+        Self { watched, snapshot: Rc::default(), fate: fate.clone(), is_dying: Rc::default() }
+    }
+
+    fn failed<T>(message: &str) -> Result<T, LedgerError> {
+        Err(LedgerError::Failed { message: message.to_owned() })
+    }
+
+    /// Somebody else appends an entry that changes nothing.
+    fn intrude(&mut self) {
+        let (head, at) = self.watched.look(|state| (state.head, state.at));
+        let note = EventRecord::of(EventKind::FactIgnored, at, &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }));
+        let (_, bytes) = Entry::seal(&head, at, Record::Event(note));
+        // It is at the end of the ledger, so it is taken.
+        drop(self.watched.append(&head, &[bytes]));
+    }
+}
+
+impl Ledger for Store {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        if self.is_dying.get() || self.fate.befalls("appends that failed", 150) {
+            return Self::failed("the disk is full");
+        }
+        if self.fate.befalls("kills before an append", 400) {
+            self.is_dying.set(true);
+            return Self::failed("killed");
+        }
+        if expected.seq > Seq(1) && self.fate.befalls("writers that were first", 200) {
+            self.intrude();
+        }
+        self.watched.append(expected, batch)?;
+        if self.fate.befalls("appends that were stored and not acknowledged", 200) {
+            return Self::failed("the connection was lost");
+        }
+        if self.fate.befalls("kills after an append", 400) {
+            self.is_dying.set(true);
+            return Self::failed("killed");
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        if self.is_dying.get() || self.fate.befalls("reads that failed", 200) {
+            return Self::failed("the disk does not answer");
+        }
+        let limit = if self.fate.befalls("reads that gave less than was asked for", 20) { limit.div_ceil(2) } else { limit };
+        self.watched.read(after, limit)
+    }
+
+    fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
+        if self.fate.befalls("snapshots that could not be read", 10) {
+            return Self::failed("no snapshot");
+        }
+        let snapshot = self.snapshot.borrow().clone();
+        if snapshot.is_some() && self.fate.befalls("snapshots that were damaged", 10) {
+            return Ok(snapshot.map(|text| text.replacen('1', "2", 3)));
+        }
+        Ok(snapshot)
+    }
+
+    fn store_snapshot(&mut self, _: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+        if self.fate.befalls("snapshots that could not be stored", 5) {
+            return Self::failed("no room");
+        }
+        *self.snapshot.borrow_mut() = Some(write());
+        Ok(())
+    }
+}
+
+/// A provider that notes what it is asked, and at times does not take it.
+#[derive(Clone)]
+pub(super) struct Asked {
+    effects: Rc<RefCell<VecDeque<Effect>>>,
+    alive: Rc<RefCell<Vec<TaskId>>>,
+    fate: Fate,
+}
+
+impl Asked {
+    pub(super) fn new(fate: &Fate) -> Self {
+        Self { effects: Rc::default(), alive: Rc::default(), fate: fate.clone() }
+    }
+
+    pub(super) fn take(&self) -> Option<Effect> {
+        self.effects.borrow_mut().pop_front()
+    }
+
+    /// The process is gone: what it was asked is forgotten. These tasks live on.
+    pub(super) fn forget(&self, alive: Vec<TaskId>) {
+        self.effects.borrow_mut().clear();
+        *self.alive.borrow_mut() = alive;
+    }
+
+    fn note(&self, effect: Effect) -> Result<(), ProviderError> {
+        if self.fate.befalls("calls that the provider did not take", 60) {
+            return Err(ProviderError { message: "the provider does not answer".to_owned() });
+        }
+        self.effects.borrow_mut().push_back(effect);
+        Ok(())
+    }
+}
+
+impl Provider for Asked {
+    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
+        self.note(Effect::StartTurn(request.clone()))
+    }
+
+    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
+        self.note(Effect::Interject { run_id: run.clone(), message_id: message.clone() })
+    }
+
+    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
+        self.note(Effect::YieldTurn { run_id: run.clone() })
+    }
+
+    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
+        self.note(Effect::AbortTurn { run_id: run.clone(), reason })
+    }
+
+    fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
+        if self.fate.befalls("providers that could not say what is alive", 30) {
+            return Err(ProviderError { message: "who knows".to_owned() });
+        }
+        let alive = self.alive.borrow();
+        Ok(active.into_iter().filter(|task| alive.contains(task)).collect())
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        self.note(Effect::Release)
+    }
+}

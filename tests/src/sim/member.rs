@@ -1,0 +1,210 @@
+//! One agent of a family: its scheduler while its process lives, and what its host knows that is in no ledger.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use serde_json::Value;
+use wakeful::clock::VirtualClock;
+use wakeful_core::{
+    effect::{Effect, TurnRequest},
+    host::{Clock, LedgerError, Scheduler, SchedulerError},
+    id::{AgentId, RunId, TaskId},
+    ladder::Edition,
+    machine::Options,
+    state::State,
+    time::Timestamp,
+};
+
+use super::faults::{Asked, Fate, Store};
+
+/// A turn that is being executed.
+pub(super) struct Turn {
+    pub(super) run: RunId,
+    /// How many more steps it takes.
+    pub(super) left: u64,
+    pub(super) round: u64,
+    /// It ends with its next step.
+    pub(super) yields: bool,
+}
+
+/// An agent.
+pub(super) struct Member {
+    pub(super) id: AgentId,
+    pub(super) store: Store,
+    pub(super) clock: VirtualClock,
+    pub(super) asked: Asked,
+    fate: Fate,
+    options: Options,
+    /// None while no process drives it.
+    pub(super) scheduler: Option<Scheduler<Store, VirtualClock, Asked>>,
+    pub(super) turn: Option<Turn>,
+    /// What is still to be said: the ledger did not take it.
+    pub(super) unsaid: VecDeque<Value>,
+    /// When its commands end, which lives in its process.
+    pub(super) commands: BTreeMap<TaskId, u64>,
+    /// Its children by the tasks that supervise them: they have ledgers of their own.
+    pub(super) children: BTreeMap<TaskId, usize>,
+    pub(super) parent: Option<(usize, TaskId)>,
+    /// By how much its clock is ahead of the world's, in milliseconds.
+    pub(super) ahead_ms: i64,
+    pub(super) turns: u64,
+    pub(super) messages: Vec<String>,
+}
+
+impl Member {
+    pub(super) fn new(id: AgentId, edition: Edition, fate: &Fate, parent: Option<(usize, TaskId)>) -> Self {
+        let mut options = Options::new(id.clone());
+        options.edition = edition;
+        Self {
+            id,
+            store: Store::new(fate),
+            clock: VirtualClock::at(Timestamp::from_nanos(0)),
+            asked: Asked::new(fate),
+            fate: fate.clone(),
+            options,
+            scheduler: None,
+            turn: None,
+            unsaid: VecDeque::new(),
+            commands: BTreeMap::new(),
+            children: BTreeMap::new(),
+            parent,
+            ahead_ms: 0,
+            turns: 0,
+            messages: Vec::new(),
+        }
+    }
+
+    /// Looks at the state that its ledger gives.
+    pub(super) fn look<T>(&self, at: impl FnOnce(&State) -> T) -> T {
+        self.store.watched.look(at)
+    }
+
+    /// Starts a process for it; whether it came up.
+    pub(super) fn start(&mut self) -> bool {
+        self.store.is_dying.set(false);
+        self.turn = None;
+        self.commands.clear();
+        self.asked.forget(self.children.keys().cloned().collect());
+        let opened = Scheduler::drive(self.options.clone(), self.store.clone(), self.clock.clone(), self.asked.clone());
+        self.scheduler = opened.ok();
+        if self.scheduler.is_none() {
+            self.fate.count("openings that failed");
+        }
+        self.bury();
+        self.scheduler.is_some()
+    }
+
+    /// Ends its process where it is to die; whether it has.
+    fn bury(&mut self) -> bool {
+        let dies = self.store.is_dying.get();
+        if dies {
+            self.kill();
+        }
+        dies
+    }
+
+    /// Its process dies.
+    pub(super) fn kill(&mut self) {
+        self.scheduler = None;
+        self.turn = None;
+        self.commands.clear();
+        self.asked.forget(Vec::new());
+    }
+
+    /// Says a fact; again later where the ledger does not take it, as a host does that must lose nothing.
+    pub(super) fn say(&mut self, fact: Value) {
+        self.unsaid.push_back(fact);
+        self.say_unsaid();
+    }
+
+    /// Says what is still to be said, in order.
+    pub(super) fn say_unsaid(&mut self) {
+        while let Some(fact) = self.unsaid.front() {
+            let text = fact.to_string();
+            let Some(scheduler) = self.scheduler.as_mut() else { return };
+            match scheduler.propose(&text) {
+                Ok(_) | Err(SchedulerError::Propose(_)) => drop(self.unsaid.pop_front()),
+                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
+                    if scheduler.catch_up().is_err() {
+                        self.bury();
+                        return;
+                    }
+                }
+                Err(_) => {
+                    self.bury();
+                    return;
+                }
+            }
+            if self.bury() {
+                return;
+            }
+        }
+    }
+
+    /// Lets it decide until it rests; what it asks for meanwhile, and whether it came to rest.
+    pub(super) fn decide(&mut self) -> (Vec<TurnRequest>, bool) {
+        let mut started = Vec::new();
+        let mut rests = false;
+        for _ in 0..64 {
+            let Some(scheduler) = self.scheduler.as_mut() else { break };
+            let decided = scheduler.run_until_rest();
+            let conflicts = matches!(decided, Err(SchedulerError::Ledger(LedgerError::Conflict { .. })));
+            let failed = decided.is_err() && !(conflicts && scheduler.catch_up().is_ok());
+            if self.bury() {
+                break;
+            }
+            let asked = self.carry_out(&mut started);
+            if failed {
+                break;
+            }
+            if !conflicts && !asked && self.unsaid.is_empty() {
+                rests = true;
+                break;
+            }
+            self.say_unsaid();
+        }
+        (started, rests)
+    }
+
+    /// Does what was asked for, but for the turns that start; whether there was anything.
+    fn carry_out(&mut self, started: &mut Vec<TurnRequest>) -> bool {
+        let mut any = false;
+        while let Some(effect) = self.asked.take() {
+            any = true;
+            match effect {
+                Effect::StartTurn(request) => started.push(request),
+                Effect::YieldTurn { run_id } => {
+                    if let Some(turn) = self.turn.as_mut().filter(|turn| turn.run == run_id) {
+                        turn.yields = true;
+                    }
+                }
+                Effect::AbortTurn { run_id, reason } => {
+                    if self.turn.as_ref().is_some_and(|turn| turn.run == run_id) {
+                        self.turn = None;
+                    }
+                    self.unsaid.push_back(serde_json::json!({ "fact": "turn_aborted", "run_id": run_id, "reason": reason.to_string() }));
+                }
+                Effect::Interject { .. } => {}
+                Effect::Release => self.commands.clear(),
+            }
+        }
+        any
+    }
+
+    /// When it wants to be woken, by the world's clock in milliseconds.
+    pub(super) fn wakes_at(&mut self) -> Option<u64> {
+        let ahead = self.ahead_ms;
+        let wake = self.scheduler.as_mut()?.next_wake()?;
+        u64::try_from(wake.as_nanos().div_euclid(1_000_000) + 1 - ahead).ok()
+    }
+
+    /// Its clock shows what the world's does, but for what it is ahead.
+    pub(super) fn set_clock(&mut self, now_ms: u64) {
+        let said = i64::try_from(now_ms).unwrap_or(i64::MAX) + self.ahead_ms;
+        self.clock.set(Timestamp::from_nanos(said.saturating_mul(1_000_000)));
+    }
+
+    /// Now, by its own clock.
+    pub(super) fn now(&mut self) -> Timestamp {
+        self.clock.now()
+    }
+}

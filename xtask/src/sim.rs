@@ -1,0 +1,16 @@
+//! `cargo xtask sim`: families of agents live through virtual days, with faults at every import.
+
+use std::process::ExitCode;
+
+use crate::{
+    call::{Call, Failure, exit_code},
+    native,
+    paths::Paths,
+    stage::stage,
+};
+
+/// Builds the native side and lets families live; the options are those of the program `sim` of the tests.
+pub(crate) fn sim(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
+    stage("native", "building the native host and its tests", || native::build(paths))?;
+    Call::new(paths, "sim", paths.sim()).args(options).pass_through().map(exit_code)
+}
