@@ -19,7 +19,7 @@ pub(super) struct Simple {
     /// Files that it is made to read or write.
     pub(super) reads: Vec<Word>,
     pub(super) writes: Vec<Word>,
-    /// What the here-documents of its line hold: it reads one of them, or what another command makes of it.
+    /// What the here-documents and here-strings of its line hold: it reads one of them, or what another command makes of it.
     pub(super) here: Option<String>,
     /// Whether it reads what another command writes.
     pub(super) is_piped: bool,
@@ -51,6 +51,8 @@ struct Reader {
     target: Option<Target>,
     /// Here-documents whose text begins behind the line.
     heres: Vec<Here>,
+    /// What the here-strings of the line give.
+    here_strings: Option<String>,
     /// The first of those found that stands in this line.
     line_start: usize,
 }
@@ -59,8 +61,9 @@ struct Reader {
 enum Target {
     Read,
     Write,
-    /// What a here-string gives, or the number of a stream.
-    Data,
+    /// The number of a stream.
+    Stream,
+    HereString,
     Here {
         strips_tabs: bool,
     },
@@ -75,7 +78,17 @@ struct Here {
 impl Reader {
     fn new(text: &str, depth: usize) -> Self {
         let (found, now) = (Vec::new(), Simple::default());
-        Self { letters: text.chars().collect(), at: 0, depth, found, now, target: None, heres: Vec::new(), line_start: 0 }
+        Self {
+            letters: text.chars().collect(),
+            at: 0,
+            depth,
+            found,
+            now,
+            target: None,
+            heres: Vec::new(),
+            here_strings: None,
+            line_start: 0,
+        }
     }
 
     fn peek(&self) -> Option<char> {
@@ -156,12 +169,12 @@ impl Reader {
             return self.inside();
         }
         let target = match () {
-            () if self.takes("<<<") => Target::Data,
+            () if self.takes("<<<") => Target::HereString,
             () if self.takes("<<-") => Target::Here { strips_tabs: true },
             () if self.takes("<<") => Target::Here { strips_tabs: false },
             () if self.takes("<>") || self.takes(">>") || self.takes(">|") => Target::Write,
-            () if self.takes("<&") => Target::Data,
-            () if self.takes(">&") && self.peek().is_some_and(|next| next.is_ascii_digit() || next == '-') => Target::Data,
+            () if self.takes("<&") => Target::Stream,
+            () if self.takes(">&") && self.peek().is_some_and(|next| next.is_ascii_digit() || next == '-') => Target::Stream,
             () if self.takes("<") => Target::Read,
             () => {
                 // Of `>&` the first part is gone already.
@@ -225,7 +238,8 @@ impl Reader {
             None => self.now.words.push(word),
             Some(Target::Read) => self.now.reads.push(word),
             Some(Target::Write) => self.now.writes.push(word),
-            Some(Target::Data) => {}
+            Some(Target::Stream) => {}
+            Some(Target::HereString) => self.here_strings.get_or_insert_default().extend([&word.text, "\n"]),
             Some(Target::Here { strips_tabs }) => {
                 self.heres.push(Here { end: word.text, strips_tabs, is_quoted });
             }
@@ -309,10 +323,10 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the here-documents that begin here, and what the shell would run in them.
+    /// Reads the here-documents that begin here, and what the shell would run in them; those and the here-strings are told to the commands of the line.
     fn here_documents(&mut self) -> Result<(), String> {
         let line = self.line_start..self.found.len();
-        let mut all = None::<String>;
+        let mut all = self.here_strings.take();
         for here in std::mem::take(&mut self.heres) {
             let mut text = String::new();
             while self.at < self.letters.len() {
@@ -390,7 +404,8 @@ mod tests {
             ("cat <<E\n$(b)\nE", "cat here=\"$(b)\\n\"\nb"),
             ("cat <<'E'\n$(b)\nE", "cat here=\"$(b)\\n\""),
             ("sh <<-E\n\ta\n\tE\nb", "sh here=\"a\\n\"\nb"),
-            ("a <<< word b", "a b"),
+            ("a <<< 'word x' b 2>&1", "a b here=\"word x\\n\""),
+            ("cat <<< x$y | sh", "cat here=\"x$y\\n\"\n| sh here=\"x$y\\n\""),
             ("a\\\nb", "ab"),
         ] {
             assert_eq!(shown(text), expected, "{text}");
