@@ -26,6 +26,8 @@ use std::{
 use input::Input;
 use kept::Kept;
 
+use crate::confine::Redactor;
+
 pub use exit::{Cause, Exit};
 pub use family::{MARK, sweep};
 pub use input::InputError;
@@ -55,6 +57,8 @@ pub struct Spec {
     pub environment: BTreeMap<String, String>,
     /// What marks its processes, in the variable [`MARK`]; no two commands that live at one time have the same.
     pub mark: String,
+    /// Takes secrets out of its output before that is kept anywhere. The end of what came so far may wait for more, where it may begin one.
+    pub redactor: Arc<Redactor>,
 }
 
 /// How much a command may write and how long it may take.

@@ -20,7 +20,7 @@ use super::{
     Input, Kept, Limits, MARK, Running, STREAM_BYTES, Shared, Spec, State,
     family::Family,
     output::OutputFile,
-    tend::{Streams, Tended, Tender},
+    tend::{Output, Streams, Tended, Tender},
 };
 use crate::confine::{self, Confinement};
 
@@ -92,7 +92,8 @@ impl Running {
             ended: Condvar::new(),
         });
         let family = Family::new(leader, spec.mark.clone());
-        let tender = Tender::new(Tended { child, handle, family, started }, streams, file, *limits, Arc::clone(&shared));
+        let output = Output::new(file, &spec.redactor);
+        let tender = Tender::new(Tended { child, handle, family, started }, streams, output, *limits, Arc::clone(&shared));
         hand_over.send(tender).expect("the thread waits for it");
         Ok(Self { shared })
     }

@@ -4,6 +4,7 @@
 //! deadline. Nothing is polled for, except what the command left behind: those processes are not ours to wait for.
 
 use std::{
+    borrow::Cow,
     os::{
         fd::{AsFd, OwnedFd},
         unix::process::ExitStatusExt,
@@ -21,6 +22,7 @@ use rustix::{
 };
 
 use super::{Cause, Exit, Input, Limits, Shared, family::Family, output::OutputFile};
+use crate::confine::{RedactedStream, Redactor};
 
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
@@ -49,6 +51,33 @@ pub(super) struct Streams {
     pub(super) is_terminal: bool,
 }
 
+/// Where its output goes, without the secrets.
+pub(super) struct Output {
+    file: OutputFile,
+    stdout: RedactedStream,
+    stderr: RedactedStream,
+}
+
+impl Output {
+    pub(super) fn new(file: OutputFile, redactor: &Arc<Redactor>) -> Self {
+        let stream = || RedactedStream::new(Arc::clone(redactor));
+        Self { file, stdout: stream(), stderr: stream() }
+    }
+
+    /// Keeps a piece of one of its streams; none where that has ended.
+    fn keep(&mut self, is_stderr: bool, piece: Option<&[u8]>, shared: &Shared) {
+        let stream = if is_stderr { &mut self.stderr } else { &mut self.stdout };
+        let clean = match piece {
+            Some(piece) => stream.next(piece),
+            None => Cow::Owned(stream.rest()),
+        };
+        self.file.append(&clean);
+        let mut state = shared.state();
+        let kept = if is_stderr { &mut state.stderr } else { &mut state.stdout };
+        kept.add(&clean);
+    }
+}
+
 /// How far a command is.
 enum Phase {
     /// Its own process lives.
@@ -62,7 +91,7 @@ enum Phase {
 pub(super) struct Tender {
     tended: Tended,
     streams: Streams,
-    file: OutputFile,
+    output: Output,
     limits: Limits,
     shared: Arc<Shared>,
     phase: Phase,
@@ -74,8 +103,8 @@ pub(super) struct Tender {
 }
 
 impl Tender {
-    pub(super) fn new(tended: Tended, streams: Streams, file: OutputFile, limits: Limits, shared: Arc<Shared>) -> Self {
-        Self { tended, streams, file, limits, shared, phase: Phase::Runs, cause: Cause::Exited, ended: None, kill_at: None }
+    pub(super) fn new(tended: Tended, streams: Streams, output: Output, limits: Limits, shared: Arc<Shared>) -> Self {
+        Self { tended, streams, output, limits, shared, phase: Phase::Runs, cause: Cause::Exited, ended: None, kill_at: None }
     }
 
     /// Looks after the command until it has ended and its output is stored.
@@ -126,12 +155,7 @@ impl Tender {
             let stream = if is_stderr { &mut self.streams.stderr } else { &mut self.streams.stdout };
             let Some(source) = stream else { continue };
             match read(&*source, &mut *chunk) {
-                Ok(count) if count > 0 => {
-                    self.file.append(&chunk[..count]);
-                    let mut state = self.shared.state();
-                    let kept = if is_stderr { &mut state.stderr } else { &mut state.stdout };
-                    kept.add(&chunk[..count]);
-                }
+                Ok(count) if count > 0 => self.output.keep(is_stderr, Some(&chunk[..count]), &self.shared),
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 // The end; a terminal that nobody holds says so with an error.
                 Ok(_) | Err(_) => *stream = None,
@@ -203,13 +227,14 @@ impl Tender {
 
     fn finish(mut self) {
         let status = self.tended.child.wait().ok();
+        [false, true].into_iter().for_each(|is_stderr| self.output.keep(is_stderr, None, &self.shared));
         let exit = Exit {
             code: status.and_then(|status| status.code()),
             signal: status.and_then(|status| status.signal()),
             cause: self.cause,
-            output_bytes: self.file.total(),
-            left_out_bytes: self.file.left_out(),
-            output_fault: self.file.fault(),
+            output_bytes: self.output.file.total(),
+            left_out_bytes: self.output.file.left_out(),
+            output_fault: self.output.file.fault(),
             duration: self.ended.map_or_else(|| self.tended.started.elapsed(), |ended| ended - self.tended.started),
         };
         let listeners = {

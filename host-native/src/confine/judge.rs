@@ -10,6 +10,7 @@ use super::{
     places::Places,
     policy::{Commands, Words},
     words::{self, DEEPEST, Simple, Word},
+    workspace::real_path,
 };
 
 /// What runs, or keeps for later, the program that is named behind it.
@@ -20,6 +21,9 @@ const RUN_OTHERS: [&str; 29] = [
 ];
 
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
+
+/// Shells whose grammar is the one that is read here.
+const READERS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
 /// Words of the shell's grammar before a command.
 const BEFORE_COMMANDS: [&str; 12] = ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
@@ -48,6 +52,17 @@ enum Match {
 }
 
 impl Judge<'_> {
+    /// Judges the program that reads a command line: it must read it as it is read here, so it is a shell that commands cannot replace.
+    pub(super) fn shell(&self, shell: &str) -> Result<(), Refusal> {
+        let path = Path::new(shell);
+        let is_known = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| READERS.contains(&name));
+        let is_fixed = path.is_absolute() && !self.places.is_writable(&real_path(path));
+        if is_known && (is_fixed || !shell.contains('/')) {
+            return Ok(());
+        }
+        Err(Refusal::Shell { shell: shell.to_owned(), known: READERS.map(|name| format!("`{name}`")).join(", ") })
+    }
+
     /// Judges a command line that runs in a folder.
     pub(super) fn judge(&self, cmd: &str, workdir: &Path) -> Result<(), Refusal> {
         self.line(cmd, &mut Some(workdir.to_owned()), 0)

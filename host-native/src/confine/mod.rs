@@ -31,7 +31,7 @@ use places::Places;
 
 pub use launch::launched;
 pub use policy::{Commands, Environment, Files, Kernel, NamePattern, Place, Policy, PolicyLimits, Words};
-pub use redact::Redactor;
+pub use redact::{RedactedStream, Redactor};
 pub use refusal::Refusal;
 pub use workspace::Workspace;
 
@@ -123,7 +123,19 @@ impl Confinement {
     /// # Errors
     /// Why not, and what to do.
     pub fn judge(&self, cmd: &str, workdir: &Path) -> Result<(), Refusal> {
-        Judge { commands: &self.policy.commands, places: &self.places }.judge(cmd, workdir)
+        self.judgement().judge(cmd, workdir)
+    }
+
+    /// Whether this program may be the shell of a command line.
+    ///
+    /// # Errors
+    /// Why not, and what to do.
+    pub fn judge_shell(&self, shell: &str) -> Result<(), Refusal> {
+        self.judgement().shell(shell)
+    }
+
+    fn judgement(&self) -> Judge<'_> {
+        Judge { commands: &self.policy.commands, places: &self.places }
     }
 
     /// The environment of commands: what the policy lets through of the host's, without the folders of `PATH` that are closed to them, and

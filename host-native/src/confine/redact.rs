@@ -1,6 +1,6 @@
 //! Takes secrets out of text, also where they are written another way.
 
-use std::{borrow::Cow, fmt::Write};
+use std::{borrow::Cow, fmt::Write, sync::Arc};
 
 use base64::{
     Engine,
@@ -26,6 +26,22 @@ impl std::fmt::Debug for Redactor {
     }
 }
 
+/// What comes behind a text.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Follows {
+    More,
+    Nothing,
+}
+
+/// What stands at a place of a text.
+enum Found {
+    /// The whole of a secret, so many bytes.
+    Secret(usize),
+    /// What may be the beginning of one: the text ends too early to tell.
+    Beginning,
+    Nothing,
+}
+
 impl Redactor {
     /// Of these secrets; those shorter than eight bytes are left alone.
     pub fn new(secrets: impl IntoIterator<Item = impl AsRef<str>>) -> Self {
@@ -45,13 +61,87 @@ impl Redactor {
     /// The text without the secrets.
     #[must_use]
     pub fn redact<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        let mut text = Cow::Borrowed(text);
-        for form in &self.forms {
-            if text.contains(form) {
-                text = Cow::Owned(text.replace(form, INSTEAD));
+        if !self.forms.iter().any(|form| text.contains(form)) {
+            return Cow::Borrowed(text);
+        }
+        // Forms are whole characters, so what is left are whole characters too.
+        Cow::Owned(String::from_utf8_lossy(&self.whole(text.as_bytes())).into_owned())
+    }
+
+    /// A text without the secrets, behind which no more comes.
+    fn whole(&self, text: &[u8]) -> Vec<u8> {
+        let mut clean = Vec::with_capacity(text.len());
+        self.copy(text, Follows::Nothing, &mut clean);
+        clean
+    }
+
+    /// Copies bytes without the secrets, up to what may be the beginning of one; says how many bytes of the text that covers.
+    fn copy(&self, text: &[u8], follows: Follows, clean: &mut Vec<u8>) -> usize {
+        let mut begins = [false; 256];
+        self.forms.iter().for_each(|form| begins[usize::from(form.as_bytes()[0])] = true);
+        let mut at = 0;
+        while let Some(plain) = text[at..].iter().position(|byte| begins[usize::from(*byte)]) {
+            clean.extend_from_slice(&text[at..at + plain]);
+            at += plain;
+            match self.find(&text[at..], follows) {
+                Found::Secret(length) => {
+                    clean.extend_from_slice(INSTEAD.as_bytes());
+                    at += length;
+                }
+                Found::Beginning => return at,
+                Found::Nothing => {
+                    clean.push(text[at]);
+                    at += 1;
+                }
             }
         }
-        text
+        clean.extend_from_slice(&text[at..]);
+        text.len()
+    }
+
+    /// What stands at the beginning of a text: of several secrets the longest.
+    fn find(&self, text: &[u8], follows: Follows) -> Found {
+        let forms = self.forms.iter().map(String::as_bytes);
+        let mut found = forms.filter_map(|form| match (text.starts_with(form), follows == Follows::More && form.starts_with(text)) {
+            (true, _) => Some(Found::Secret(form.len())),
+            (false, true) => Some(Found::Beginning),
+            (false, false) => None,
+        });
+        found.next().unwrap_or(Found::Nothing)
+    }
+}
+
+/// Takes secrets out of a text that comes in pieces. What may be the beginning of a secret is held back until that is known.
+#[derive(Debug)]
+pub struct RedactedStream {
+    redactor: Arc<Redactor>,
+    held: Vec<u8>,
+}
+
+impl RedactedStream {
+    /// A text that begins now.
+    #[must_use]
+    pub fn new(redactor: Arc<Redactor>) -> Self {
+        Self { redactor, held: Vec::new() }
+    }
+
+    /// The next piece; what of the text can now be shown.
+    #[must_use]
+    pub fn next<'a>(&mut self, piece: &'a [u8]) -> Cow<'a, [u8]> {
+        if self.redactor.forms.is_empty() {
+            return Cow::Borrowed(piece);
+        }
+        self.held.extend_from_slice(piece);
+        let mut clean = Vec::with_capacity(self.held.len());
+        let shown = self.redactor.copy(&self.held, Follows::More, &mut clean);
+        self.held.drain(..shown);
+        Cow::Owned(clean)
+    }
+
+    /// The text ends; what of it was held back.
+    #[must_use]
+    pub fn rest(&mut self) -> Vec<u8> {
+        self.redactor.whole(&std::mem::take(&mut self.held))
     }
 }
 
@@ -124,6 +214,28 @@ mod tests {
     fn of_two_secrets_the_longer_one_goes_first() {
         let redactor = Redactor::new(["12345678", "12345678-and-more"]);
         assert_eq!(redactor.redact("12345678-and-more 12345678"), "[secret] [secret]");
+    }
+
+    #[test]
+    fn a_text_in_pieces_loses_the_same_as_the_whole_wherever_it_is_cut() {
+        let redactor = Arc::new(Redactor::new(["12345678", "12345678-and-more", KEY]));
+        let text = format!("1 12 1234567 12345678 12345678-and-mor 12345678-and-more {KEY} sk-\"live {} 1234512345678 123456", &KEY[..9]);
+        let whole = redactor.redact(&text).into_owned();
+        assert_eq!(whole.matches(INSTEAD).count(), 5, "{whole}");
+        for size in 1..text.len() {
+            let mut stream = RedactedStream::new(Arc::clone(&redactor));
+            let mut shown: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| stream.next(piece).into_owned()).collect();
+            shown.extend(stream.rest());
+            assert_eq!(String::from_utf8(shown).unwrap(), whole, "in pieces of {size}");
+        }
+    }
+
+    #[test]
+    fn only_what_may_begin_a_secret_is_held_back() {
+        let mut stream = RedactedStream::new(Arc::new(Redactor::new(["12345678"])));
+        assert_eq!(&*stream.next(b"name: 1234"), b"name: ");
+        assert_eq!(&*stream.next(b" "), b"1234 ");
+        assert_eq!((&*stream.next(b"1"), stream.rest()), (&b""[..], b"1".to_vec()));
     }
 
     #[test]

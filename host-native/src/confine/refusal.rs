@@ -41,6 +41,14 @@ pub enum Refusal {
         /// What cannot be read.
         what: String,
     },
+    /// It is no shell whose command lines can be judged.
+    #[error("`{shell}` does not run the command line: name one of {known}, or leave `shell` out")]
+    Shell {
+        /// What was asked for.
+        shell: String,
+        /// Those that do.
+        known: String,
+    },
     /// A path is outside of all that commands may read.
     #[error("`{path}` is outside the workspace `{}`, and the policy does not open it; work inside (temporary files go to $TMPDIR), or ask the operator to change `files.read` or `files.write`", root.display())]
     PathOutside {
@@ -67,6 +75,7 @@ impl Refusal {
             Self::Denied { .. } => "command_denied",
             Self::NotAllowed { .. } => "command_not_allowed",
             Self::Unreadable { .. } => "command_unreadable",
+            Self::Shell { .. } => "shell_not_allowed",
             Self::PathOutside { .. } => "path_outside_workspace",
             Self::NotWritable { .. } => "path_not_writable",
         }

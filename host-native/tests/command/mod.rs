@@ -9,7 +9,10 @@ use std::{
     collections::BTreeMap,
     env, fs,
     path::PathBuf,
-    sync::atomic::{AtomicU32, Ordering},
+    sync::{
+        Arc,
+        atomic::{AtomicU32, Ordering},
+    },
     thread,
     time::{Duration, Instant},
 };
@@ -47,6 +50,7 @@ impl Home {
             accepts_input: false,
             environment: BTreeMap::from([("PATH".to_owned(), env::var("PATH").expect("a PATH"))]),
             mark: format!("test-{}/{number}", std::process::id()),
+            redactor: Arc::default(),
         }
     }
 

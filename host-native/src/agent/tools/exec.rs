@@ -2,6 +2,7 @@
 
 use std::{
     env,
+    sync::Arc,
     time::{Duration, Instant},
 };
 
@@ -118,6 +119,7 @@ impl Tool for ExecCommand {
     fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
         let workdir = room.kit.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
+        self.shell.as_deref().map_or(Ok(()), |shell| room.kit.confinement.judge_shell(shell)).map_err(refused)?;
         room.kit.confinement.judge(&cmd, &workdir).map_err(refused)?;
         let accepts_input = self.accepts_input.unwrap_or(self.tty);
         let task_spec = CommandTaskSpec {
@@ -148,6 +150,7 @@ impl Tool for ExecCommand {
             accepts_input,
             environment: room.kit.confinement.environment(env::vars_os()),
             mark: format!("{}{}/{number}", room.kit.mark(), room.run),
+            redactor: Arc::clone(&room.kit.redactor),
         };
         let running = Running::start(&spec, &room.kit.limits, Some(&room.kit.confinement), &output);
         let running = running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
