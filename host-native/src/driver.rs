@@ -12,12 +12,15 @@ use wakeful_core::{
     json::{self, JsonError},
     ladder::Boundary,
     machine::Options,
-    plane::control::ControlRecord,
+    plane::{control::ControlRecord, queue::MessageRecord},
     state::State,
     time::Timestamp,
 };
 
-use crate::engine::{Engine, EngineError, Engines, Mode};
+use crate::{
+    engine::{Engine, EngineError, Engines, Mode},
+    sandbox::GuestError,
+};
 
 /// How many entries are read at once.
 const PAGE: u32 = 1024;
@@ -29,6 +32,12 @@ const RESTARTED: &str = "runtime_restarted";
 pub trait Watcher {
     /// An entry was appended, by this process or another.
     fn entry(&mut self, entry: &Entry, bytes: &EntryBytes);
+
+    /// The engine's instance broke down; whether another one goes on. To the scheduler that is a restart: the open run is interrupted, and tasks
+    /// that the provider does not prove alive. Whoever does not expect that stays with no, and the driver ends.
+    fn goes_on(&mut self, _why: &GuestError) -> bool {
+        false
+    }
 }
 
 /// Why a ledger cannot be driven any further. It is consistent.
@@ -61,8 +70,12 @@ impl DriveError {
     }
 }
 
+/// Starts an engine, and opens the ledger with it.
+type Start = Box<dyn FnMut() -> Result<Box<dyn Engine>, EngineError>>;
+
 /// An engine that drives a ledger.
 pub struct Driver<L, W> {
+    start: Start,
     engine: Box<dyn Engine>,
     entries: L,
     state: State,
@@ -81,19 +94,21 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         C: Clock + Clone + 'static,
         P: Provider + Clone + 'static,
     {
-        let (entries, clock, provider) = lent;
-        let engine = loop {
-            let mut engine = engines.start(entries.clone(), clock.clone(), provider.clone()).map_err(EngineError::from)?;
-            match engine.open(options, Mode::Drive) {
-                // Somebody said something in between: it is read with the rest.
-                Err(why) if is_conflict(&why) => {}
-                opened => {
-                    opened?;
-                    break engine;
+        let entries = lent.0.clone();
+        let (options, engines) = (options.clone(), engines.clone());
+        let mut start: Start = Box::new(move || {
+            loop {
+                let (entries, clock, provider) = &lent;
+                let mut engine = engines.start(entries.clone(), clock.clone(), provider.clone())?;
+                match engine.open(&options, Mode::Drive) {
+                    // Somebody said something in between: it is read with the rest.
+                    Err(why) if is_conflict(&why) => {}
+                    opened => return opened.map(|_| engine),
                 }
             }
-        };
-        let mut driver = Self { engine, entries, state, watcher, taken_over: None };
+        });
+        let engine = start()?;
+        let mut driver = Self { start, engine, entries, state, watcher, taken_over: None };
         driver.tell()?;
         // The newest of what took it over is this driver.
         driver.taken_over = None;
@@ -117,9 +132,18 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         &mut self.watcher
     }
 
-    /// The engine, to be asked and not to be driven.
-    pub fn engine(&mut self) -> &mut dyn Engine {
-        &mut *self.engine
+    /// What the engine answers, which is asked and not driven.
+    ///
+    /// # Errors
+    /// Where the engine cannot go on.
+    pub fn ask<T>(&mut self, mut question: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>) -> Result<T, DriveError> {
+        match question(&mut *self.engine) {
+            Err(EngineError::Guest(why)) if is_broken_down(&why) => {
+                self.reopen(why)?;
+                Ok(question(&mut *self.engine)?)
+            }
+            answered => Ok(answered?),
+        }
     }
 
     /// When the engine would wake.
@@ -127,7 +151,21 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// Where the engine cannot go on.
     pub fn next_wake(&mut self) -> Result<Option<Timestamp>, DriveError> {
-        Ok(self.engine.next_wake()?)
+        self.ask(|engine| engine.next_wake())
+    }
+
+    /// Goes on in another instance of the engine.
+    fn reopen(&mut self, why: GuestError) -> Result<(), DriveError> {
+        // What the instance has stored before it broke down counts; so does another driver that came between.
+        self.tell()?;
+        self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
+        if !self.watcher.goes_on(&why) {
+            return Err(EngineError::from(why).into());
+        }
+        self.engine = (self.start)()?;
+        self.tell()?;
+        self.taken_over = None;
+        Ok(())
     }
 
     /// Takes a fact in JSON text; what became of it, or why the scheduler refused to read it.
@@ -141,6 +179,9 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
         match said {
             Ok(receipt) => Ok(Ok(json::read::<Receipt>(&receipt)?.answer())),
+            Err(DriveError::Engine(EngineError::Guest(why @ GuestError::TooLong(_)))) => {
+                Ok(Err(ErrorReport { code: ErrorCode::TooLarge, message: why.to_string(), place: None }))
+            }
             Err(why) => {
                 let report = why.refusal()?;
                 match report.code {
@@ -166,28 +207,30 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// As [`Driver::propose`].
     pub fn interject(&mut self, safe_point: Boundary) -> Result<(), DriveError> {
-        while self.state.turns.run.is_some() && self.state.queue.interjection().is_some() {
-            self.interject_one(safe_point)?;
-        }
+        while self.interject_one(safe_point)?.is_some() {}
         Ok(())
     }
 
-    /// Puts the first of them into the open run; see [`Driver::interject`].
+    /// Puts the first of them into the open run; which that was, if any.
     ///
     /// # Errors
     /// As [`Driver::propose`].
-    pub fn interject_one(&mut self, safe_point: Boundary) -> Result<(), DriveError> {
-        self.insist(|engine| engine.step(safe_point)).map(drop)
+    pub fn interject_one(&mut self, safe_point: Boundary) -> Result<Option<MessageRecord>, DriveError> {
+        let first = |state: &State| state.turns.run.as_ref().and_then(|_| Some(state.queue.interjection()?.record.clone()));
+        let Some(next) = first(&self.state) else { return Ok(None) };
+        self.insist(|engine| engine.step(safe_point))?;
+        // Where it still waits, something came between that leaves no room for it, as a stop does.
+        Ok(Some(next).filter(|next| self.state.queue.interjection().is_none_or(|held| held.record.id != next.id)))
     }
 
     /// Says the same again after reading what another writer has said first.
     fn insist<T>(&mut self, mut say: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>) -> Result<T, DriveError> {
         loop {
-            match say(&mut *self.engine) {
-                Err(why) if is_conflict(&why) => self.catch_up()?,
+            match self.ask(&mut say) {
+                Err(DriveError::Engine(why)) if is_conflict(&why) => self.catch_up()?,
                 said => {
                     self.tell()?;
-                    return Ok(said?);
+                    return said;
                 }
             }
         }
@@ -198,7 +241,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// Where the ledger fails, is damaged, or another driver has taken it over.
     pub fn catch_up(&mut self) -> Result<(), DriveError> {
-        self.engine.catch_up()?;
+        self.ask(|engine| engine.catch_up())?;
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))
     }
@@ -239,8 +282,25 @@ impl Receipt {
     }
 }
 
+/// Whether the instance is gone, and another one could go on.
+fn is_broken_down(why: &GuestError) -> bool {
+    matches!(why, GuestError::Breach(_) | GuestError::Trapped { .. } | GuestError::Gone)
+}
+
 fn is_conflict(why: &EngineError) -> bool {
     matches!(why, EngineError::Refused(report) if report.code == ErrorCode::Conflict)
+}
+
+/// The head of a ledger at one of its entries.
+///
+/// # Errors
+/// Where the ledger cannot be read, or has no such entry.
+pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
+    let Some(before) = seq.0.checked_sub(1) else { return Ok(Head::START) };
+    let page = ledger.read(Seq(before), 1)?;
+    let chain = page.first().and_then(|entry| Some(entry.split()?.1));
+    let missing = || LedgerError::Failed { message: format!("entry {seq} is missing") };
+    Ok(Head { seq, chain: chain.ok_or_else(missing)? })
 }
 
 /// Reads the entries after a head, verified; where the ledger then ends, and when its newest entry was made.

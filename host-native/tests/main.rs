@@ -9,6 +9,7 @@ mod commands;
 #[cfg(target_os = "linux")]
 mod confine;
 mod crosscheck;
+mod driver;
 mod folders;
 mod limits;
 mod lying;

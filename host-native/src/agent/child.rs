@@ -2,6 +2,7 @@
 //! The task is a handle, never the child's identity; what the child made in a worktree is cleaned up with the task.
 
 use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
     sync::{Arc, mpsc::Receiver},
     thread,
@@ -16,19 +17,22 @@ use wakeful_core::{
     json::RawJson,
     plane::{
         queue::{
-            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel,
+            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, MessageRecord, NewMessage, Priority,
+            TrustLevel,
         },
         task::{ChildWorkspaceMode, TaskChanged, TaskKind, TaskRecord, TaskRecovery, TaskStatus},
+        waiting::{WaitConditionKind, WaitConditionNamed},
     },
     story::Request,
 };
 
 use super::{
-    Agent, Ending, Until,
+    Agent, Ending, Until, cut,
     desk::{Desk, Errand},
-    jobs::{self, TaskHandle, bound_item, shortened},
+    jobs::{self, TaskHandle, bound_item},
     kit::{Kit, Setup},
     office::Office,
+    tools::{ToolError, accepted},
 };
 use crate::{
     confine::{Confinement, Workspace},
@@ -51,7 +55,7 @@ pub(super) struct ChildEnd {
 
 /// What the task of a child says about it (`observed-tasks-waits-storage.md` 1.13, 2.17).
 #[derive(Clone, Serialize, Deserialize)]
-struct Supervision {
+pub(super) struct Supervision {
     child_agent_id: AgentId,
     supervision_task_id: TaskId,
     child_kind: String,
@@ -62,6 +66,24 @@ struct Supervision {
     workspace_mode: ChildWorkspaceMode,
     #[serde(default, skip_serializing_if = "Option::is_none")]
     worktree: Option<Value>,
+    /// What the child said last, when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output_summary: Option<String>,
+}
+
+impl Supervision {
+    /// The same, with what the child said last.
+    pub(super) fn saying(self, words: String) -> Self {
+        Self { output_summary: Some(words), ..self }
+    }
+
+    /// What became of a worktree that is still there.
+    pub(super) fn left_behind(&self) -> Option<String> {
+        let worktree = self.worktree.as_ref()?;
+        let said = |key: &str| worktree.get(key).and_then(Value::as_str).unwrap_or("unknown");
+        let is_gone = ["cleaned", "already_removed"].contains(&said("cleanup_status"));
+        (!is_gone).then(|| format!("its worktree `{}` is {}: {}", said("worktree_path"), said("cleanup_status"), said("cleanup_reason")))
+    }
 }
 
 /// What a parent knows of its child: the boundary between the two, for people and models. It is no transcript.
@@ -107,17 +129,26 @@ pub(super) fn is_resumable(kit: &Kit, task: &TaskRecord) -> bool {
     let Some(supervision) = task.detail.as_ref().and_then(|detail| detail.read::<Supervision>().ok()) else { return false };
     let has_begun = kit.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
     let has_place = worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
-    has_begun && has_place && !matches!(task.status, TaskStatus::Cancelling)
+    has_begun && has_place
+}
+
+/// The id of the child that a task supervises.
+pub(super) fn id_of(parent: &AgentId, task: &str) -> AgentId {
+    AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
 }
 
 /// Makes a child and the task that supervises it.
-pub(super) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle, AgentId), String> {
+///
+/// # Errors
+/// Where there is no worktree or no thread for it, or the scheduler does not take the task; then nothing of it is left.
+pub(super) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle, AgentId), ToolError> {
     let task_id = TaskId::from(format!("task-{}", office.state().next_seq()));
-    let child_agent_id = AgentId::from(format!("{}.{task_id}", office.kit.agent_id));
-    let summary = shortened(&wanted.message, 120);
+    let child_agent_id = id_of(&office.kit.agent_id, task_id.as_str());
+    let summary = cut::line(&wanted.message, 120);
+    let failed = |why: String| ToolError::new("task_spawn_failed", why);
     let worktree = match wanted.workspace_mode {
         ChildWorkspaceMode::Inherit => None,
-        ChildWorkspaceMode::Worktree => Some(make_worktree(office, &task_id)?),
+        ChildWorkspaceMode::Worktree => Some(make_worktree(office, &task_id).map_err(failed)?),
     };
     let supervision = Supervision {
         child_agent_id: child_agent_id.clone(),
@@ -129,6 +160,7 @@ pub(super) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle,
         wait_policy: "background".to_owned(),
         workspace_mode: wanted.workspace_mode,
         worktree: worktree.as_ref().map(|worktree| json!(worktree)),
+        output_summary: None,
     };
     let recovery = TaskRecovery::ChildAgentTask {
         summary: summary.clone(),
@@ -144,14 +176,18 @@ pub(super) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle,
         detail: Some(RawJson::of(&supervision)),
         recovery: Some(recovery),
     };
-    office.propose(&Fact::TaskCreated(change.clone()))?;
-    let first = message(MessageId::from(format!("{task_id}-initial")), &task_id, &wanted.message);
-    start(office, &task_id, &summary, &supervision, Some(first)).map_err(|why| {
-        let failed = TaskChanged { summary: Some(format!("child agent task failed: {why}")), recovery: None, ..change.clone() };
-        drop(office.propose(&Fact::TaskFailed(failed)));
-        why
-    })?;
-    office.propose(&Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
+    let first = first_message(&task_id, &wanted.message, wanted.trust);
+    let started = accepted(office, &Fact::TaskCreated(change.clone()))
+        .and_then(|()| start(office, &task_id, &summary, &supervision, Some(first)).map_err(failed));
+    if let Err(why) = started {
+        let supervision = supervision.cleaned_up(&office.kit);
+        if office.state().tasks.active.contains_key(&task_id) {
+            let end = ChildEnd { status: TaskStatus::Failed, text: why.to_string() };
+            jobs::child_ended(office, task_id, &summary, supervision, &end);
+        }
+        return Err(why);
+    }
+    accepted(office, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
     let handle = TaskHandle { task_id, task_kind: TaskKind::ChildAgentTask, status: TaskStatus::Running, initial_output: None };
     Ok((handle, child_agent_id))
 }
@@ -162,15 +198,14 @@ pub(super) fn resume(office: &mut Office, task: &TaskRecord) {
     let summary = task.summary.clone().unwrap_or_default();
     // A death between the task's record and the child's first entry leaves a child that was told nothing: it is told again, once.
     let first = match &task.recovery {
-        Some(TaskRecovery::ChildAgentTask { prompt, .. }) => {
-            Some(message(MessageId::from(format!("{}-initial", task.id)), &task.id, prompt))
-        }
+        Some(TaskRecovery::ChildAgentTask { prompt, trust, .. }) => Some(first_message(&task.id, prompt, *trust)),
         _ => None,
     };
     if let Err(why) = start(office, &task.id, &summary, &supervision, first) {
         office.kit.audience.notice(&office.kit.agent_id, &format!("the child of `{}` cannot go on: {why}", task.id));
         let end = ChildEnd { status: TaskStatus::Failed, text: why };
-        jobs::child_ended(office, task.id.clone(), &summary, &json!(supervision), &end);
+        let supervision = supervision.cleaned_up(&office.kit);
+        jobs::child_ended(office, task.id.clone(), &summary, supervision, &end);
     }
 }
 
@@ -182,14 +217,13 @@ fn start(office: &mut Office, task: &TaskId, summary: &str, supervision: &Superv
     let (task_id, summary, supervision) = (task.clone(), summary.to_owned(), supervision.clone());
     let name = supervision.child_agent_id.to_string();
     let thread = thread::Builder::new().name(name).spawn(move || {
-        let Some(end) = live(setup, (own, errands), first) else { return };
-        let mut supervision = supervision;
-        if let Some(described) = supervision.worktree.take() {
-            supervision.worktree = Some(cleaned(&kit, described));
-        }
-        let detail = json!(supervision);
+        // A child that panics ends too: else its parent would wait for it.
+        let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, errands), first)));
+        let panicked = || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
+        let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
+        let supervision = supervision.cleaned_up(&kit);
         // Where the parent has ended, its next life goes on with this child, which then rests at once.
-        let _ = parent.tell(move |office| jobs::child_ended(office, task_id, &summary, &detail, &end));
+        let _ = parent.tell(move |office| jobs::child_ended(office, task_id, &summary, supervision, &end));
     });
     office.jobs.add_child(task.clone(), desk, thread.map_err(|why| format!("a thread for the child: {why}"))?);
     Ok(())
@@ -233,6 +267,14 @@ fn make_worktree(office: &Office, task: &TaskId) -> Result<Worktree, String> {
     worktree::create(folder, &name, Some(&confinement)).map_err(|why| why.to_string())
 }
 
+impl Supervision {
+    /// The same, with what became of the child's worktree when it was cleaned up.
+    fn cleaned_up(mut self, kit: &Kit) -> Self {
+        self.worktree = self.worktree.map(|described| cleaned(kit, described));
+        self
+    }
+}
+
 /// What is said of a worktree, with what became of it when it was cleaned up.
 fn cleaned(kit: &Kit, described: Value) -> Value {
     let cleanup = match serde_json::from_value::<Worktree>(described.clone()) {
@@ -261,14 +303,38 @@ fn worktree_of(supervision: &Supervision) -> Option<Worktree> {
     serde_json::from_value(supervision.worktree.clone()?).ok()
 }
 
-/// What a parent says to its child.
-pub(super) fn message(id: MessageId, task: &TaskId, text: &str) -> Fact {
+/// What a parent says first to its child.
+fn first_message(task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
+    message(MessageId::from(format!("{task}-initial")), task, text, trust)
+}
+
+/// A parent says something more to its child.
+pub(super) fn follow_up(office: &mut Office, task: &TaskId, text: &str, trust: TrustLevel) -> Result<(), ToolError> {
+    let id = MessageId::from(format!("{task}-input-{}", office.state().next_seq()));
+    accepted(office, &message(id, task, text, trust))
+}
+
+/// A child begins a turn about this. Nobody but its parent speaks to a child, so what the parent says ends what it waits for from its operator.
+pub(super) fn heeds(office: &mut Office, message: &MessageRecord) {
+    let is_from_parent = office.kit.is_child && matches!(message.origin, MessageOrigin::Task { .. });
+    if !is_from_parent || message.kind != MessageKind::InternalFollowup {
+        return;
+    }
+    let waits = office.state().waiting.conditions.values().map(|wait| &wait.record);
+    let of_operator: Vec<_> = waits.filter(|wait| wait.kind == WaitConditionKind::Operator).map(|wait| wait.id.clone()).collect();
+    for wait_condition_id in of_operator {
+        // Where it is not taken the office has said why.
+        drop(office.propose(&Fact::WaitConditionCancelled(WaitConditionNamed { wait_condition_id, ended_by: None })));
+    }
+}
+
+fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
     Fact::MessageQueued(MessageQueued {
         message: NewMessage {
             id,
             kind: MessageKind::InternalFollowup,
             origin: MessageOrigin::Task { task_id: task.clone() },
-            trust: TrustLevel::TrustedSystem,
+            trust,
             priority: Priority::Normal,
             work_item_id: None,
             task_id: None,

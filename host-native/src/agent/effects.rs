@@ -1,6 +1,10 @@
 //! What the scheduler asks for, noted: the owner of the agent carries it out when the call that asked has returned.
 
-use std::{cell::RefCell, collections::VecDeque, rc::Rc};
+use std::{
+    cell::RefCell,
+    collections::{BTreeSet, VecDeque},
+    rc::Rc,
+};
 
 use wakeful_core::{
     effect::{Effect, TurnRequest},
@@ -9,18 +13,33 @@ use wakeful_core::{
     plane::turn::AbortReason,
 };
 
-/// A provider that notes effects in order. Clones share them.
+/// The tasks for which something runs here. Clones share them.
 #[derive(Clone, Default)]
+pub(super) struct Alive(Rc<RefCell<BTreeSet<TaskId>>>);
+
+impl Alive {
+    /// Something runs for a task, or is about to.
+    pub(super) fn add(&self, task: &TaskId) {
+        self.0.borrow_mut().insert(task.clone());
+    }
+
+    /// Nothing runs for it any more.
+    pub(super) fn remove(&self, task: &TaskId) {
+        self.0.borrow_mut().remove(task);
+    }
+}
+
+/// A provider that notes effects in order. Clones share them.
+#[derive(Clone)]
 pub(super) struct Noted {
     effects: Rc<RefCell<VecDeque<Effect>>>,
-    /// The tasks that this host goes on with.
-    alive: Rc<Vec<TaskId>>,
+    alive: Alive,
 }
 
 impl Noted {
     /// A provider that proves these tasks alive.
-    pub(super) fn with_alive(alive: Vec<TaskId>) -> Self {
-        Self { alive: Rc::new(alive), ..Self::default() }
+    pub(super) fn new(alive: Alive) -> Self {
+        Self { effects: Rc::default(), alive }
     }
 
     /// The oldest effect that is still to be carried out.
@@ -52,7 +71,8 @@ impl Provider for Noted {
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
-        Ok(active.into_iter().filter(|task| self.alive.contains(task)).collect())
+        let alive = self.alive.0.borrow();
+        Ok(active.into_iter().filter(|task| alive.contains(task)).collect())
     }
 
     fn release(&mut self) -> Result<(), ProviderError> {

@@ -7,7 +7,7 @@ use serde::Serialize;
 use serde_json::{Map, Value, json};
 use wakeful_core::{
     fact::Fact,
-    id::{RunId, TaskId, WorkItemId},
+    id::{TaskId, WorkItemId},
     json,
     plane::{
         queue::TrustLevel,
@@ -17,15 +17,21 @@ use wakeful_core::{
 };
 
 use super::{
-    child::{self, ChildEnd},
+    child::{self, ChildEnd, Supervision},
+    cut,
     desk::Desk,
+    effects::Alive,
     kit::Kit,
     office::Office,
+    tools::{ToolError, accepted},
 };
 use crate::command::{Cause, Exit, Running};
 
 /// How much of a command's output its task record keeps, in bytes.
 const KEPT_OUTPUT: usize = 2_000;
+
+/// How much of what a child said last, in bytes.
+const MOST_WORDS: usize = 64 << 10;
 
 /// What runs for a task.
 enum Job {
@@ -33,13 +39,15 @@ enum Job {
     Child { desk: Desk, thread: JoinHandle<()>, told: bool },
 }
 
-/// What runs beside the turns of an agent, by task.
-#[derive(Default)]
-pub(super) struct Jobs(BTreeMap<TaskId, Job>);
+/// What runs beside the turns of an agent.
+pub(super) struct Jobs {
+    by_task: BTreeMap<TaskId, Job>,
+    /// The tasks that a driver which opens the ledger does not give up.
+    alive: Alive,
+}
 
 /// A command that takes longer than its turn waits for it.
 pub(super) struct Promoted {
-    pub(super) run: RunId,
     pub(super) running: Running,
     pub(super) spec: CommandTaskSpec,
     pub(super) trust: TrustLevel,
@@ -57,10 +65,17 @@ pub(super) struct TaskHandle {
 }
 
 impl Jobs {
-    /// The tasks that a new life of the host goes on with: children whose ledger is there. A command is nobody's once its host is gone.
-    pub(super) fn resumable(kit: &Kit, state: &State) -> Vec<TaskId> {
-        let active = state.tasks.active.values();
-        active.filter(|task| child::is_resumable(kit, &task.record)).map(|task| task.record.id.clone()).collect()
+    /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A command is nobody's once its host is gone.
+    pub(super) fn of(kit: &Kit, state: &State) -> Self {
+        let alive = Alive::default();
+        let active = state.tasks.active.values().map(|task| &task.record);
+        active.filter(|task| child::is_resumable(kit, task)).for_each(|task| alive.add(&task.id));
+        Self { by_task: BTreeMap::new(), alive }
+    }
+
+    /// The tasks for which something runs, or is about to.
+    pub(super) fn alive(&self) -> Alive {
+        self.alive.clone()
     }
 
     /// Goes on with what the ledger says is alive.
@@ -73,12 +88,22 @@ impl Jobs {
 
     /// A child runs for a task.
     pub(super) fn add_child(&mut self, task: TaskId, desk: Desk, thread: JoinHandle<()>) {
-        self.0.insert(task, Job::Child { desk, thread, told: false });
+        self.add(task, Job::Child { desk, thread, told: false });
+    }
+
+    fn add(&mut self, task: TaskId, job: Job) {
+        self.alive.add(&task);
+        self.by_task.insert(task, job);
+    }
+
+    fn remove(&mut self, task: &TaskId) {
+        self.alive.remove(task);
+        self.by_task.remove(task);
     }
 
     /// The command that runs for a task.
     pub(super) fn command(&self, task: &TaskId) -> Option<Running> {
-        match self.0.get(task)? {
+        match self.by_task.get(task)? {
             Job::Command { running, .. } => Some(running.clone()),
             Job::Child { .. } => None,
         }
@@ -86,7 +111,7 @@ impl Jobs {
 
     /// The desk of the child that runs for a task.
     pub(super) fn child(&self, task: &TaskId) -> Option<Desk> {
-        match self.0.get(task)? {
+        match self.by_task.get(task)? {
             Job::Child { desk, .. } => Some(desk.clone()),
             Job::Command { .. } => None,
         }
@@ -94,7 +119,7 @@ impl Jobs {
 
     /// Ends what should not run. `wanted` says of a task whether it was asked to stop, or nothing where it is not active any more.
     pub(super) fn reconcile(&mut self, wanted: impl Fn(&TaskId) -> Option<bool>) {
-        for (task, job) in &mut self.0 {
+        for (task, job) in &mut self.by_task {
             let ends = wanted(task).unwrap_or(true);
             match job {
                 Job::Command { running, told } if ends && !*told => {
@@ -112,14 +137,18 @@ impl Jobs {
     }
 
     /// The host goes down: commands end with it, children rest on their ledgers.
-    pub(super) fn shut_down(&mut self) {
-        for job in self.0.values() {
+    pub(super) fn stop(&self) {
+        for job in self.by_task.values() {
             match job {
                 Job::Command { running, .. } => running.stop(),
                 Job::Child { desk, .. } => drop(desk.tell(child::shut_down)),
             }
         }
-        for (_, job) in std::mem::take(&mut self.0) {
+    }
+
+    /// Waits until all of it has ended.
+    pub(super) fn join(&mut self) {
+        for (_, job) in std::mem::take(&mut self.by_task) {
             match job {
                 Job::Command { running, .. } => drop(running.wait(Kit::LONGEST_WAIT)),
                 // Where it panicked, its ledger says how far it came.
@@ -130,14 +159,13 @@ impl Jobs {
 }
 
 /// Makes a managed task of a command that goes on (contract 12: a task is a receipt, never made by itself).
-pub(super) fn promote(office: &mut Office, promoted: Promoted) -> Result<TaskHandle, String> {
-    let Promoted { run, running, spec, trust, output_path } = promoted;
-    if office.state().turns.run.as_ref().is_none_or(|open| open.run_id != run) {
-        running.stop();
-        return Err("the turn was broken off".to_owned());
-    }
+///
+/// # Errors
+/// Where the scheduler does not take it; then nobody looks after the command.
+pub(super) fn promote(office: &mut Office, promoted: Promoted) -> Result<TaskHandle, ToolError> {
+    let Promoted { running, spec, trust, output_path } = promoted;
     let task_id = TaskId::from(format!("task-{}", office.state().next_seq()));
-    let summary = format!("Run command: {}", shortened(&spec.cmd, 80));
+    let summary = format!("Run command: {}", cut::line(&spec.cmd, 80));
     let work_item_id = bound_item(office.state());
     let detail = command_detail(&spec, &output_path);
     let recovery = TaskRecovery::CommandTask { summary: summary.clone(), spec, trust, promoted_from_exec_command: true };
@@ -149,9 +177,9 @@ pub(super) fn promote(office: &mut Office, promoted: Promoted) -> Result<TaskHan
         detail: Some(raw(&Value::Object(detail.clone()))),
         recovery: Some(recovery),
     };
-    office.propose(&Fact::TaskCreated(change.clone()))?;
-    office.propose(&Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
-    office.jobs.0.insert(task_id.clone(), Job::Command { running: running.clone(), told: false });
+    accepted(office, &Fact::TaskCreated(change.clone()))?;
+    office.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
+    accepted(office, &Fact::TaskRunning(TaskChanged { recovery: None, ..change })).inspect_err(|_| office.jobs.remove(&task_id))?;
     let (desk, task) = (office.desk.clone(), task_id.clone());
     let kept = running.clone();
     running.on_exit(move |exit| {
@@ -180,7 +208,7 @@ fn command_ended(office: &mut Office, task: TaskId, summary: &str, detail: Map<S
         ("signal".to_owned(), json!(exit.signal)),
         ("terminal_snapshot_ready".to_owned(), json!(true)),
         ("accepts_input".to_owned(), json!(false)),
-        ("output_summary".to_owned(), json!(office.kit.redactor.redact(&output.text))),
+        ("output_summary".to_owned(), json!(output.text)),
         ("output_bytes".to_owned(), json!(exit.output_bytes)),
         ("output_left_out_bytes".to_owned(), json!(exit.left_out_bytes)),
         ("duration_ms".to_owned(), json!(u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX))),
@@ -197,15 +225,21 @@ fn command_ended(office: &mut Office, task: TaskId, summary: &str, detail: Map<S
 }
 
 /// A child came to its end.
-pub(super) fn child_ended(office: &mut Office, task: TaskId, summary: &str, detail: &Value, end_of: &ChildEnd) {
-    let asked = office.state().tasks.active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
-    let status = if asked { TaskStatus::Cancelled } else { end_of.status };
+pub(super) fn child_ended(office: &mut Office, task: TaskId, summary: &str, detail: Supervision, end_of: &ChildEnd) {
+    let known = office.state().tasks.active.get(&task).map(|task| task.record.status);
+    let status = if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
+    let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
+    if known.is_none() && !left.is_empty() {
+        // A stop or a restart has interrupted the task before, so its record does not say it.
+        office.kit.audience.notice(&office.kit.agent_id, &format!("the child of `{task}` has ended{left}"));
+    }
+    let detail = detail.saying(cut::beginning(&end_of.text, MOST_WORDS).into_owned());
     let change = TaskChanged {
         task_id: task.clone(),
         task_kind: None,
         work_item_id: None,
-        summary: Some(format!("child agent task {status}: {summary}\n{}", end_of.text)),
-        detail: Some(raw(detail)),
+        summary: Some(format!("child agent task {status}: {summary}{left}")),
+        detail: Some(json::RawJson::of(&detail)),
         recovery: None,
     };
     end(office, &task, status, change);
@@ -219,7 +253,7 @@ fn end(office: &mut Office, task: &TaskId, status: TaskStatus, change: TaskChang
     };
     // Where it is not taken the office has said why.
     drop(office.propose(&fact));
-    office.jobs.0.remove(task);
+    office.jobs.remove(task);
 }
 
 /// The item that a new task belongs to: that of the turn, else the one with the focus.
@@ -247,13 +281,4 @@ fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Valu
 /// Free JSON of a record.
 pub(super) fn raw(value: &Value) -> json::RawJson {
     json::RawJson::of(value)
-}
-
-/// A text on one line, cut where it is too long.
-pub(super) fn shortened(text: &str, characters: usize) -> String {
-    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
-    if line.chars().count() <= characters {
-        return line;
-    }
-    format!("{}...", line.chars().take(characters).collect::<String>())
 }

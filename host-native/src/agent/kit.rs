@@ -7,7 +7,7 @@ use wakeful_core::{
     id::AgentId,
 };
 
-use super::tools;
+use super::{child, tools};
 use crate::{
     command,
     confine::{ConfineError, Confinement, Policy, Redactor, Surroundings, Workspace},
@@ -106,14 +106,20 @@ impl Kit {
 
     /// How the marks of this agent's processes begin, by which a later life of it finds them.
     pub(super) fn mark(&self) -> String {
-        format!("{}#{}#", self.setup.file.path().display(), self.setup.agent_id)
+        format!("{}{}#", self.mark_of_file(), self.setup.agent_id)
+    }
+
+    /// By its real path: other ledgers have the same name in other folders.
+    fn mark_of_file(&self) -> String {
+        let path = self.setup.file.path();
+        format!("{}#", path.canonicalize().unwrap_or_else(|_| path.to_owned()).display())
     }
 
     /// Ends what an earlier life of this host left behind: a parent's, with its children's.
     pub(super) fn sweep(&self) {
         command::sweep(&self.mark());
         if !self.is_child {
-            command::sweep(&format!("{}#{}.", self.setup.file.path().display(), self.setup.agent_id));
+            command::sweep(&format!("{}{}", self.mark_of_file(), child::id_of(&self.setup.agent_id, "")));
         }
     }
 

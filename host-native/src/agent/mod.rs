@@ -4,6 +4,7 @@
 //! errands for it. Between errands the scheduler decides; what that asks for is carried out. So what is decided does not depend on threads.
 
 mod child;
+mod cut;
 mod desk;
 mod effects;
 mod history;
@@ -28,7 +29,7 @@ use std::{
 use wakeful_core::{
     derive::{
         closure::{self, ClosureOutcome, Facts},
-        obligation::{self, ObligationKind},
+        obligation::{self, Obligation, ObligationKind},
     },
     fact::Fact,
     id::TimerId,
@@ -54,7 +55,7 @@ pub enum Until {
     Told,
     /// When it rests, and nothing but timers that repeat and offers of resting items would wake it.
     Rest,
-    /// When it has done what it was asked: a child.
+    /// When it has done what it was asked, and nothing but offers of resting items would wake it: a child.
     Done,
 }
 
@@ -154,7 +155,7 @@ impl Agent {
     /// Where the ledger fails, or another driver takes over.
     pub fn live(&mut self, until: Until) -> Result<Ending, AgentError> {
         let ending = self.live_on(until);
-        self.office.jobs.shut_down();
+        self.office.close(&self.errands);
         ending
     }
 
@@ -200,19 +201,18 @@ impl Agent {
 /// Whether an agent comes to its end here.
 fn has_ended(state: &State, until: Until) -> bool {
     let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
-    let passes = |owed: &obligation::Obligation| {
-        owed.kind == ObligationKind::RunnableItem || (owed.kind == ObligationKind::Timer && repeats(&owed.id))
-    };
-    let owes = |leaves_out: bool| obligation::all(state).iter().any(|owed| owed.enabled_at.is_some() && !(leaves_out && passes(owed)));
+    let is_offer = |owed: &Obligation| owed.kind == ObligationKind::RunnableItem;
+    let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
+    let owes = |passes: &dyn Fn(&Obligation) -> bool| obligation::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed));
     let is_busy = state.turns.run.is_some() || !state.tasks.active.is_empty();
     let waits = !state.waiting.conditions.is_empty() || !state.waiting.intents.is_empty();
     match until {
         Until::Told => false,
-        Until::Rest => !is_busy && (state.control.stopped.is_some() || !owes(true)),
+        Until::Rest => !is_busy && (state.control.stopped.is_some() || !owes(&|owed| is_offer(owed) || is_repeated(owed))),
         Until::Done => {
-            let outcome = closure::decide(&Facts::of(state)).outcome;
-            let is_done = matches!(outcome, ClosureOutcome::Completed | ClosureOutcome::Failed);
-            !is_busy && !waits && state.turns.turn_index > 0 && is_done && !owes(false)
+            // A child that leaves an item as it is has said all that it will say of itself.
+            let is_done = closure::decide(&Facts::of(state)).outcome != ClosureOutcome::Waiting;
+            !is_busy && !waits && state.turns.turn_index > 0 && is_done && !owes(&is_offer)
         }
     }
 }

@@ -1,14 +1,18 @@
 //! The turn loop: a conversation with the model, round by round, in a thread of its own. What happens becomes facts; what is decided about
 //! it is not decided here. It is the host's own, and replaceable.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
 };
 
 use serde::Serialize;
 use wakeful_core::{
-    effect::TurnRequest,
+    effect::{self, TurnRequest},
     fact::Fact,
     id::RunId,
     json::RawJson,
@@ -21,47 +25,52 @@ use wakeful_core::{
 };
 
 use super::{
+    cut,
     desk::{Desk, Ended},
     kit::Kit,
     prompt,
     rounds::{Budget, Round, Rounds},
     tools::{self, Answered, Room},
 };
-use crate::provider::openai::{self, Cancel, Chat, ChatError, ChatMessage, Timing, ToolCall, Usage, Watch};
+use crate::{
+    confine::RedactedStream,
+    provider::openai::{self, Cancel, Chat, ChatError, ChatMessage, Timing, ToolCall, Usage, Watch},
+};
+
+/// The most that the ledger keeps of one thing that was said or done in a turn, in bytes; a fact has room for several.
+const MOST_RECORDED: usize = 256 << 10;
 
 /// A turn that is being executed.
 pub(super) struct Execution {
     run: RunId,
     cancel: Cancel,
     yields: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
 }
 
 impl Execution {
     /// Starts to execute a turn that begins with these messages.
     pub(super) fn start(kit: &Arc<Kit>, desk: &Desk, request: &TurnRequest, baseline: Vec<ChatMessage>) -> std::io::Result<Self> {
-        let started = Self { run: request.run_id.clone(), cancel: Cancel::new(), yields: Arc::default() };
+        let (run, cancel, yields) = (request.run_id.clone(), Cancel::new(), Arc::<AtomicBool>::default());
         let turn = Turn {
-            room: Room {
-                kit: Arc::clone(kit),
-                desk: desk.clone(),
-                run: started.run.clone(),
-                trust: request.message.trust,
-                cancel: started.cancel.clone(),
-            },
-            yields: Arc::clone(&started.yields),
+            room: Room { kit: Arc::clone(kit), desk: desk.clone(), run: run.clone(), trust: request.message.trust, cancel: cancel.clone() },
+            yields: Arc::clone(&yields),
             has_accepted: false,
         };
         let message_id = request.message.id.clone();
-        std::thread::Builder::new().name(format!("turn {}", request.turn_index)).spawn(move || {
-            let begun = Fact::TurnStarted(TurnStarted { run_id: turn.room.run.clone(), message_id, turn_index: None });
+        let thread = std::thread::Builder::new().name(format!("turn {}", request.turn_index)).spawn(move || {
+            let (run, desk) = (turn.room.run.clone(), turn.room.desk.clone());
+            let begun = Fact::TurnStarted(TurnStarted { run_id: run.clone(), message_id, turn_index: None });
             // Where the agent has ended, or the run was broken off, nobody needs to know how the turn ended.
-            let _ = turn.room.desk.tell(move |office| drop(office.propose(&begun)));
-            let desk = turn.room.desk.clone();
-            if let Ok(Some(end)) = turn.converse(baseline) {
-                let _ = desk.tell(move |office| drop(office.propose(&end)));
+            let _ = desk.tell(move |office| drop(office.propose(&begun)));
+            // A turn that panics ends too: else its run would stay open.
+            let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
+            let end = ended.unwrap_or_else(|_| Ok(Some(effect::failure(Some(run.clone()), "the turn panicked".to_owned()))));
+            if let Ok(Some(end)) = end {
+                let _ = desk.tell(move |office| office.end_turn(&run, &end));
             }
         })?;
-        Ok(started)
+        Ok(Self { run, cancel, yields, thread })
     }
 
     /// The run that it executes.
@@ -77,6 +86,11 @@ impl Execution {
     /// It is broken off.
     pub(super) fn cancel(&self) {
         self.cancel.cancel();
+    }
+
+    /// Whether nothing of it goes on.
+    pub(super) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
     }
 }
 
@@ -130,9 +144,11 @@ impl Turn {
                 self.compacted(told_short, rounds.recap())?;
             }
             let chat = Chat { messages: &prompt.messages, tools: kit.tools() };
-            let answer = kit.endpoint.complete(&chat, &mut Ears { kit: &kit }, &self.room.cancel);
+            let mut ears = Ears::of(&kit);
+            let answer = kit.endpoint.complete(&chat, &mut ears, &self.room.cancel);
+            ears.close();
             let answer = match answer {
-                Ok(answer) => answer,
+                Ok(answer) => without_secrets(&kit, answer),
                 Err(ChatError::Cancelled) => break,
                 Err(ChatError::ContextLength { .. }) if rounds.shorten() => continue,
                 Err(why @ ChatError::ContextLength { .. }) => return Ok(Some(self.over_budget(&why.to_string()))),
@@ -172,7 +188,7 @@ impl Turn {
         let mut ends_turn = false;
         for (index, call) in answer.tool_calls.iter().enumerate() {
             let answered = if self.room.cancel.is_cancelled() {
-                Answered::broken_off(&call.name)
+                Answered::broken_off(&self.room, &call.name)
             } else {
                 tools::call(&self.room, &call.name, &call.arguments, answer.text.as_deref())?
             };
@@ -182,14 +198,14 @@ impl Turn {
             self.propose(Fact::ToolExecutionRecorded(ToolExecutionRecorded {
                 run_id: self.room.run.clone(),
                 tool_execution_id: format!("{}/{number}.{}", self.room.run, index + 1),
-                tool_name: call.name.clone(),
+                tool_name: answered.tool_name.clone(),
                 status,
-                input: input(&call.arguments),
-                output: RawJson::of(&answered.envelope),
-                summary: answered.summary(),
+                input: recorded(json_or_text(&call.arguments)),
+                output: recorded(json_or_text(&answered.text)),
+                summary: answered.summary.clone(),
             }))?;
-            round.recap.push(format!("{}: {}", call.name, answered.summary()));
-            round.messages.push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text() });
+            round.recap.push(format!("{}: {}", answered.tool_name, answered.summary));
+            round.messages.push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
         }
         // A rest beside other calls is kept for the end of the turn, which then comes by itself.
         Ok(Executed { round, ends_turn: ends_turn && all_sleep })
@@ -211,7 +227,8 @@ impl Turn {
     fn accepted(&mut self, number: u64, answer: &openai::Round, prompt_bytes: u64) -> Result<(), Ended> {
         self.has_accepted = true;
         let said = SaidInRound { round: number, text: answer.text.as_deref(), tool_calls: &answer.tool_calls };
-        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.room.run.clone(), data: RawJson::of(&said) }))?;
+        let data = recorded(RawJson::of(&said));
+        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.room.run.clone(), data }))?;
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
             response_id: answer.response_id.as_deref(),
@@ -257,6 +274,7 @@ impl Turn {
 
     fn terminal(&self, kind: TurnTerminalKind, reason: Option<String>, last_assistant_message: Option<String>) -> Fact {
         let run_id = self.room.run.clone();
+        let last_assistant_message = last_assistant_message.map(|said| cut::beginning(&said, MOST_RECORDED).into_owned());
         Fact::TurnTerminal(TurnTerminal { run_id, kind, reason, last_assistant_message, checkpoint: None })
     }
 
@@ -271,14 +289,34 @@ struct Executed {
     ends_turn: bool,
 }
 
-/// Passes on what is heard while the model speaks.
+/// Passes on what is heard while the model speaks, without secrets.
 struct Ears<'a> {
     kit: &'a Kit,
+    text: RedactedStream,
+}
+
+impl<'a> Ears<'a> {
+    fn of(kit: &'a Kit) -> Self {
+        Self { kit, text: RedactedStream::new(Arc::clone(&kit.redactor)) }
+    }
+
+    fn show(&self, text: &[u8]) {
+        if !text.is_empty() {
+            self.kit.audience.text(&self.kit.agent_id, &String::from_utf8_lossy(text));
+        }
+    }
+
+    /// The model has said all.
+    fn close(mut self) {
+        let rest = self.text.rest();
+        self.show(&rest);
+    }
 }
 
 impl Watch for Ears<'_> {
     fn text(&mut self, delta: &str) {
-        self.kit.audience.text(&self.kit.agent_id, delta);
+        let shown = self.text.next(delta.as_bytes());
+        self.show(&shown);
     }
 
     fn tool_call_begun(&mut self, name: &str) {
@@ -303,7 +341,21 @@ fn cut_off(answer: &openai::Round) -> Option<String> {
     }
 }
 
-/// The arguments of a call, carried as JSON; what is none is carried as text.
-fn input(arguments: &str) -> RawJson {
-    wakeful_core::json::read(arguments).unwrap_or_else(|_| RawJson::of(&arguments))
+/// What the model said, without secrets: from here on it is recorded, executed and told again.
+fn without_secrets(kit: &Kit, mut answer: openai::Round) -> openai::Round {
+    let texts = answer.text.iter_mut().chain(&mut answer.refusal);
+    for text in texts.chain(answer.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
+        *text = kit.redactor.redact(text).into_owned();
+    }
+    answer
+}
+
+/// What the ledger keeps of free JSON: one that is too long as the beginning of its text.
+fn recorded(data: RawJson) -> RawJson {
+    if data.as_str().len() <= MOST_RECORDED { data } else { RawJson::of(&cut::beginning(data.as_str(), MOST_RECORDED)) }
+}
+
+/// Text that should be JSON, such as the arguments of a call; what is none is carried as text.
+fn json_or_text(text: &str) -> RawJson {
+    wakeful_core::json::read(text).unwrap_or_else(|_| RawJson::of(&text))
 }

@@ -7,7 +7,7 @@ use clap::{Args, ValueEnum};
 use super::CliError;
 use crate::{
     engine::Engines,
-    sandbox::{self, Compiler, Guest, NoGuest},
+    sandbox::{self, Compiler, Guest, Limits, NoGuest},
     trace::{Hosted, Tracer, Web},
 };
 
@@ -143,7 +143,7 @@ impl DriverArg {
     pub(super) fn engines(&self) -> Result<Engines, CliError> {
         Ok(match self.engine {
             DriverName::Native => Engines::Native,
-            DriverName::Wasmtime => Engines::Sandboxed(self.guest.find(Compiler::Cranelift)?),
+            DriverName::Wasmtime => Engines::Sandboxed(self.guest.find(Compiler::Cranelift)?, Limits::default()),
         })
     }
 }

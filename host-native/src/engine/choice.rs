@@ -10,8 +10,8 @@ use crate::sandbox::{Guest, GuestError, Limits, Sandbox};
 pub enum Engines {
     /// The core of this program.
     Native,
-    /// An instance of the guest.
-    Sandboxed(Guest),
+    /// An instance of the guest, each within these limits.
+    Sandboxed(Guest, Limits),
 }
 
 impl Engines {
@@ -27,7 +27,7 @@ impl Engines {
     {
         Ok(match self {
             Self::Native => Box::new(Native::new(ledger, clock, provider)),
-            Self::Sandboxed(guest) => Box::new(Sandbox::new(guest, ledger, clock, provider, Limits::default())?),
+            Self::Sandboxed(guest, limits) => Box::new(Sandbox::new(guest, ledger, clock, provider, *limits)?),
         })
     }
 }

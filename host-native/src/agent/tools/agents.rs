@@ -71,14 +71,13 @@ impl Tool for SpawnAgent {
             Mode::Worktree => ChildWorkspaceMode::Worktree,
         };
         let wanted = Wanted { message, workspace_mode, trust: room.trust };
-        let spawned = room.ask(move |office| {
+        let spawned = room.ask(move |office| -> Result<_, ToolError> {
             let (task_handle, child_agent_id) = child::spawn(office, &wanted)?;
             let record = office.state().tasks.active.get(&task_handle.task_id).map(|task| &task.record);
             let child_supervision = record.and_then(ChildSupervision::of);
             let supervision_task_id = task_handle.task_id.clone();
             Ok(Spawned { agent_id: child_agent_id.clone(), child_agent_id, supervision_task_id, task_handle, child_supervision })
-        })?;
-        let spawned = spawned.map_err(|why: String| ToolError::new("task_spawn_failed", why))?;
+        })??;
         Ok(Success::new(format!("child {} works as task {}", spawned.child_agent_id, spawned.supervision_task_id), &spawned))
     }
 }
@@ -101,9 +100,9 @@ impl Tool for AgentGet {
     fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
         let (summary, active_children) = room.ask(|office| {
             let children = office.state().tasks.active.values().filter_map(|task| ChildSupervision::of(&task.record)).collect();
-            (office.engine().summary(), children)
+            (office.summary(), children)
         })?;
-        let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;
+        let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why))?;
         let agent: Value = serde_json::from_str(&summary).map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;
         Ok(Success::new("how the agent stands", &Got { agent, active_children }))
     }

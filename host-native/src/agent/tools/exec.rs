@@ -13,6 +13,7 @@ use wakeful_core::plane::task::{CommandTaskSpec, TaskRecovery};
 use super::{Room, Success, Tool, ToolError, said};
 use crate::{
     agent::{
+        cut,
         jobs::{self, Promoted, TaskHandle},
         kit::Kit,
         office::Office,
@@ -155,7 +156,7 @@ impl Tool for ExecCommand {
         let running = Running::start(&spec, &room.kit.limits, Some(&room.kit.confinement), &output);
         let running = running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
         match self.wait(room, &running) {
-            Some(exit) => Ok(self.completed(room, &running, &exit)),
+            Some(exit) => Ok(self.completed(&running, &exit)),
             None => self.promoted(room, running, task_spec),
         }
     }
@@ -185,24 +186,24 @@ impl ExecCommand {
         usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
     }
 
-    fn completed(&self, room: &Room, running: &Running, exit: &Exit) -> Success {
+    fn completed(&self, running: &Running, exit: &Exit) -> Success {
         let (stdout, stderr) = (running.stdout(), running.stderr());
         let streams = usize::from(!stdout.text.is_empty()) + usize::from(!stderr.text.is_empty());
         let each = self.shown() / streams.max(1);
         let (out, err) = (stdout.shortened(each), stderr.shortened(each));
         let truncated = out.is_cut() || err.is_cut();
         let artifacts = if truncated { vec![Artifact { path: running.output().display().to_string() }] } else { Vec::new() };
-        let clean = |text: String| Some(room.kit.redactor.redact(&text).into_owned()).filter(|text| !text.is_empty());
+        let shown = |text: String| Some(text).filter(|text| !text.is_empty());
         let summary = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("command exited with status {code}: {}", jobs::shortened(&self.cmd, 80)),
-            (None, Some(signal)) => format!("command was ended by signal {signal}: {}", jobs::shortened(&self.cmd, 80)),
-            (None, None) => format!("command ended: {}", jobs::shortened(&self.cmd, 80)),
+            (Some(code), _) => format!("command exited with status {code}: {}", cut::line(&self.cmd, 80)),
+            (None, Some(signal)) => format!("command was ended by signal {signal}: {}", cut::line(&self.cmd, 80)),
+            (None, None) => format!("command ended: {}", cut::line(&self.cmd, 80)),
         };
         let done = Disposition::Completed {
             exit_status: exit.code,
             signal: exit.signal,
-            stdout_preview: clean(out.text),
-            stderr_preview: clean(err.text),
+            stdout_preview: shown(out.text),
+            stderr_preview: shown(err.text),
             truncated,
             artifacts,
         };
@@ -212,12 +213,13 @@ impl ExecCommand {
     fn promoted(&self, room: &Room, running: Running, spec: CommandTaskSpec) -> Result<Success, ToolError> {
         let preview = running.preview(self.shown()).ok();
         let output_path = running.output().display().to_string();
-        let promoted = Promoted { run: room.run.clone(), running, spec, trust: room.trust, output_path };
-        let task_handle =
-            room.ask(move |office| jobs::promote(office, promoted))?.map_err(|why| ToolError::new("tool_execution_failed", why))?;
-        let summary = format!("command promoted to the managed task {}: {}", task_handle.task_id, jobs::shortened(&self.cmd, 80));
+        let promoted = Promoted { running: running.clone(), spec, trust: room.trust, output_path };
+        let promoted = room.ask(move |office| jobs::promote(office, promoted)).and_then(|promoted| promoted);
+        // Nobody would look after it.
+        let task_handle = promoted.inspect_err(|_| running.stop())?;
+        let summary = format!("command promoted to the managed task {}: {}", task_handle.task_id, cut::line(&self.cmd, 80));
         let initial_output_truncated = preview.as_ref().is_some_and(Excerpt::is_cut);
-        let text = preview.map(|preview| room.kit.redactor.redact(&preview.text).into_owned()).filter(|text| !text.is_empty());
+        let text = preview.map(|preview| preview.text).filter(|text| !text.is_empty());
         Ok(Success::new(summary, &Disposition::PromotedToTask { task_handle, initial_output_preview: text, initial_output_truncated }))
     }
 }

@@ -20,11 +20,19 @@ use wakeful_core::{
 };
 
 use super::{
+    cut,
     desk::{Desk, Ended},
     kit::Kit,
     office::Office,
 };
 use crate::provider::openai::{Cancel, ToolDefinition};
+
+/// The longest text that an argument may be, in bytes.
+const LONGEST_TEXT: usize = 64 << 10;
+
+/// The most of an error that the model is told, and of a tool's name, in characters: both may repeat what the model wrote.
+const LONGEST_MESSAGE: usize = 2_000;
+const LONGEST_NAME: usize = 64;
 
 /// Where a tool is called: in a turn, beside the agent's owner.
 pub(super) struct Room {
@@ -39,9 +47,10 @@ pub(super) struct Room {
 }
 
 impl Room {
-    /// Has the owner of the agent do something.
+    /// Has the owner of the agent do something for the turn. A turn that was broken off does nothing any more.
     fn ask<T: Send + 'static>(&self, errand: impl FnOnce(&mut Office) -> T + Send + 'static) -> Result<T, ToolError> {
-        self.desk.ask(errand).map_err(ToolError::from)
+        let run = self.run.clone();
+        self.desk.ask(move |office| if office.is_open(&run) { Ok(errand(office)) } else { Err(ToolError::broken_off()) })?
     }
 
     /// Says a fact that must be taken.
@@ -51,7 +60,7 @@ impl Room {
 }
 
 /// Says a fact that must be taken; an error with the scheduler's reason where it is not.
-fn accepted(office: &mut Office, fact: &Fact) -> Result<(), ToolError> {
+pub(super) fn accepted(office: &mut Office, fact: &Fact) -> Result<(), ToolError> {
     match office.propose(fact) {
         Ok(Answer::Accepted) => Ok(()),
         Ok(Answer::Ignored { reason, because }) => Err(ToolError::refused(reason, because.0)),
@@ -74,7 +83,8 @@ impl Success {
 }
 
 /// Why a tool did not do what it was asked. The model reads it.
-#[derive(Debug, Serialize)]
+#[derive(Debug, Serialize, thiserror::Error)]
+#[error("{message}")]
 pub(super) struct ToolError {
     kind: String,
     message: String,
@@ -86,8 +96,13 @@ pub(super) struct ToolError {
 }
 
 impl ToolError {
-    fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
-        Self { kind: kind.into(), message: message.into(), details: None, recovery_hint: None, retryable: false }
+    pub(super) fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        let message = cut::line(&message.into(), LONGEST_MESSAGE);
+        Self { kind: kind.into(), message, details: None, recovery_hint: None, retryable: false }
+    }
+
+    fn broken_off() -> Self {
+        Self::new("turn_broken_off", "the turn was broken off before this was done")
     }
 
     fn hinting(mut self, hint: &'static str) -> Self {
@@ -121,11 +136,10 @@ impl From<Ended> for ToolError {
 
 /// The answer to a call, as the ledger keeps it and the model reads it.
 #[derive(Serialize)]
-pub(super) struct Envelope {
+struct Envelope {
     tool_name: String,
     status: &'static str,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    summary_text: Option<String>,
+    summary_text: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     result: Option<Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -134,39 +148,32 @@ pub(super) struct Envelope {
 
 /// A call that was answered.
 pub(super) struct Answered {
-    pub(super) envelope: Envelope,
+    /// What the model reads, and the ledger keeps: JSON, without secrets.
+    pub(super) text: String,
+    /// The tool, as the model named it; not all of a name that is too long.
+    pub(super) tool_name: String,
+    /// What came of it, in a line.
+    pub(super) summary: String,
     pub(super) is_error: bool,
     pub(super) sleeps: bool,
 }
 
 impl Answered {
-    fn of(tool: &str, done: Result<Success, ToolError>) -> Self {
-        let (envelope, is_error, sleeps) = match done {
-            Ok(done) => (Envelope::new(tool, "success", done.summary, Some(done.result), None), false, done.sleeps),
-            Err(why) => (Envelope::new(tool, "error", why.message.clone(), None, Some(why)), true, false),
+    fn of(room: &Room, tool: &str, done: Result<Success, ToolError>) -> Self {
+        let (status, summary_text, result, error, sleeps) = match done {
+            Ok(done) => ("success", done.summary, Some(done.result), None, done.sleeps),
+            Err(why) => ("error", why.message.clone(), None, Some(why), false),
         };
-        Self { envelope, is_error, sleeps }
+        let is_error = error.is_some();
+        let envelope = Envelope { tool_name: cut::line(tool, LONGEST_NAME), status, summary_text, result, error };
+        let text = serde_json::to_string(&envelope).unwrap_or_else(|why| why.to_string());
+        let clean = |text: &str| room.kit.redactor.redact(text).into_owned();
+        Self { text: clean(&text), tool_name: envelope.tool_name, summary: clean(&envelope.summary_text), is_error, sleeps }
     }
 
     /// The answer to a call of a turn that was broken off before it came to it.
-    pub(super) fn broken_off(tool: &str) -> Self {
-        Self::of(tool, Err(ToolError::new("turn_broken_off", "the turn was broken off before this call")))
-    }
-
-    /// What came of it, in a line.
-    pub(super) fn summary(&self) -> String {
-        self.envelope.summary_text.clone().unwrap_or_default()
-    }
-
-    /// What the model reads.
-    pub(super) fn text(&self) -> String {
-        serde_json::to_string(&self.envelope).unwrap_or_else(|why| why.to_string())
-    }
-}
-
-impl Envelope {
-    fn new(tool: &str, status: &'static str, summary: String, result: Option<Value>, error: Option<ToolError>) -> Self {
-        Self { tool_name: tool.to_owned(), status, summary_text: Some(summary), result, error }
+    pub(super) fn broken_off(room: &Room, tool: &str) -> Self {
+        Self::of(room, tool, Err(ToolError::broken_off()))
     }
 }
 
@@ -204,7 +211,7 @@ macro_rules! tools {
             };
             match done {
                 Err(why) if why.kind == "agent_ended" => Err(Ended),
-                done => Ok(Answered::of(name, done)),
+                done => Ok(Answered::of(room, name, done)),
             }
         }
     };
@@ -243,7 +250,7 @@ fn run<T: Tool>(room: &Room, arguments: &str, said: Option<&str>) -> Result<Succ
     // A model that has nothing to say writes nothing where an empty object is due.
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     let tool: T = serde_json::from_str(arguments).map_err(|why| {
-        let details = json!({ "tool_name": T::NAME, "parse_error": why.to_string() });
+        let details = json!({ "tool_name": T::NAME, "parse_error": cut::line(&why.to_string(), LONGEST_MESSAGE) });
         let error = ToolError::new("invalid_tool_input", format!("the arguments of {} cannot be read: {why}", T::NAME));
         ToolError {
             details: Some(Box::new(details)),
@@ -265,10 +272,14 @@ fn definition<T: Tool>() -> ToolDefinition {
     ToolDefinition { name: T::NAME.to_owned(), description: T::ABOUT.to_owned(), parameters: schema.to_value() }
 }
 
-/// Arguments that must say something.
+/// Arguments that must say something, and not too much of it.
 fn said(text: &str, field: &str) -> Result<String, ToolError> {
     let text = text.trim();
-    if text.is_empty() { Err(ToolError::new("invalid_tool_input", format!("`{field}` is empty"))) } else { Ok(text.to_owned()) }
+    match text.len() {
+        0 => Err(ToolError::new("invalid_tool_input", format!("`{field}` is empty"))),
+        1..=LONGEST_TEXT => Ok(text.to_owned()),
+        bytes => Err(ToolError::new("invalid_tool_input", format!("`{field}` has {bytes} bytes; the most is {LONGEST_TEXT}"))),
+    }
 }
 
 #[cfg(test)]

@@ -5,9 +5,7 @@ use serde::{Deserialize, Serialize};
 use wakeful_core::{
     fact::Fact,
     id::MessageId,
-    plane::queue::{
-        AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel,
-    },
+    plane::queue::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority},
 };
 
 use super::{Room, Success, Tool, ToolError, accepted, said};
@@ -57,13 +55,13 @@ impl Tool for Enqueue {
             Lane::Normal => Priority::Normal,
             Lane::Background => Priority::Background,
         };
-        let body = text.clone();
+        let (body, trust) = (text.clone(), room.trust);
         room.ask(move |office| {
             let message = NewMessage {
                 id: MessageId::from(format!("followup-{}", office.state().next_seq())),
                 kind: MessageKind::InternalFollowup,
                 origin: MessageOrigin::System { subsystem: "tool_enqueue".to_owned() },
-                trust: TrustLevel::TrustedSystem,
+                trust,
                 priority,
                 work_item_id: None,
                 task_id: None,

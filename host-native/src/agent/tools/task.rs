@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize};
+use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::Value;
 use wakeful_core::{
     entry::Record,
@@ -111,7 +111,6 @@ struct Snapshot {
 impl Snapshot {
     fn of(task: &TaskRecord) -> Self {
         let supervision = ChildSupervision::of(task);
-        let noted = |key: &str| task.detail.as_ref().and_then(|detail| detail.field(key)).and_then(|raw| raw.read::<bool>().ok());
         let active = !task.status.is_terminal();
         let open = active && task.status != task::TaskStatus::Cancelling;
         Self {
@@ -120,7 +119,7 @@ impl Snapshot {
             status: task.status,
             running: task.status == task::TaskStatus::Running,
             terminal: !active,
-            accepts_input: open && (supervision.is_some() || noted("accepts_input").unwrap_or(false)),
+            accepts_input: open && (supervision.is_some() || noted(task, "accepts_input").unwrap_or(false)),
             can_be_stopped: active,
             output_available: output_path(task).is_some() || !active,
             summary: task.summary.clone(),
@@ -214,11 +213,11 @@ impl Tool for TaskOutput {
         };
         let path = output_path(&task);
         let excerpt = path.as_ref().and_then(|path| command::excerpt(path.as_ref(), SHOWN).ok());
-        let (preview, truncated) = match excerpt {
-            Some(excerpt) => (room.kit.redactor.redact(&excerpt.text).into_owned(), excerpt.is_cut()),
-            None => (task.summary.clone().unwrap_or_default(), false),
+        let (truncated, preview) = match excerpt {
+            Some(excerpt) => (excerpt.is_cut(), excerpt.text),
+            None => (false, noted(&task, "output_summary").or_else(|| task.summary.clone()).unwrap_or_default()),
         };
-        let exit_status = task.detail.as_ref().and_then(|detail| detail.field("exit_status")?.read().ok());
+        let exit_status = noted(&task, "exit_status");
         let summary = format!("output of task {} ({}, {retrieval_status})", task.id, task.status);
         let result = TaskResult {
             child_supervision: ChildSupervision::of(&task),
@@ -272,16 +271,17 @@ impl Tool for TaskInput {
                 Err("it does not accept input any more".to_owned())
             }
             (Some(running), _) => {
-                let target = if is_tty(&task) { "tty" } else { "stdin" };
+                let target = if noted(&task, "tty").unwrap_or(false) { "tty" } else { "stdin" };
                 running.write(self.input.as_bytes()).map(|bytes| (target, bytes)).map_err(|why| why.to_string())
             }
             (None, Some(child)) => {
                 let (task, text) = (task.id.clone(), self.input.clone());
-                let sent = child.ask(move |office| {
-                    let id = MessageId::from(format!("{task}-input-{}", office.state().next_seq()));
-                    office.propose(&child::message(id, &task, &text)).map(drop)
-                });
-                sent.map_err(|why| why.to_string()).and_then(|sent| sent).map(|()| ("child_followup", self.input.len()))
+                let trust = room.trust;
+                let sent = child.ask(move |office| child::follow_up(office, &task, &text, trust));
+                sent.map_err(ToolError::from)
+                    .and_then(|sent| sent)
+                    .map_err(|why| why.to_string())
+                    .map(|()| ("child_followup", self.input.len()))
             }
             (None, None) => Err("nothing runs for it here".to_owned()),
         };
@@ -360,12 +360,13 @@ fn find(room: &Room, id: &str) -> Result<TaskRecord, ToolError> {
     })
 }
 
-fn output_path(task: &TaskRecord) -> Option<String> {
-    task.detail.as_ref()?.field("output_path")?.read().ok()
+/// What the detail of a task says by this key.
+fn noted<T: DeserializeOwned>(task: &TaskRecord, key: &str) -> Option<T> {
+    task.detail.as_ref()?.field(key)?.read().ok()
 }
 
-fn is_tty(task: &TaskRecord) -> bool {
-    task.detail.as_ref().and_then(|detail| detail.field("tty")?.read().ok()).unwrap_or(false)
+fn output_path(task: &TaskRecord) -> Option<String> {
+    noted(task, "output_path")
 }
 
 /// Those keys of a command's detail that are asked for.

@@ -18,7 +18,7 @@ use wakeful_core::{
 };
 
 use super::{Room, Success, Tool, ToolError, accepted, said};
-use crate::agent::{jobs::shortened, office::Office};
+use crate::agent::{cut, office::Office};
 
 /// When a blocker is looked at again where nothing is said, in milliseconds.
 const RECHECK_AFTER_MS: u64 = 3_600_000;
@@ -186,7 +186,7 @@ impl Tool for CreateWorkItem {
         let objective = said(&self.objective, "objective")?;
         room.ask(move |office| {
             let work_item_id = WorkItemId::from(format!("work-{}", office.state().next_seq()));
-            let summary = format!("created {work_item_id}: {}", shortened(&objective, 80));
+            let summary = format!("created {work_item_id}: {}", cut::line(&objective, 80));
             let created = WorkItemCreated { work_item_id: work_item_id.clone(), objective, plan_status: self.plan_status.map(Into::into) };
             accepted(office, &Fact::WorkItemCreated(created))?;
             if self.plan.is_some() || self.todo_list.is_some() {
@@ -223,7 +223,7 @@ impl Tool for PickWorkItem {
         room.ask(move |office| {
             let work_item_id = WorkItemId::from(self.work_item_id);
             accepted(office, &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }))?;
-            let why = self.reason.map_or_else(String::new, |reason| format!(": {}", shortened(&reason, 80)));
+            let why = self.reason.map_or_else(String::new, |reason| format!(": {}", cut::line(&reason, 80)));
             one(office, &work_item_id, format!("picked {work_item_id}{why}"))
         })?
     }

@@ -1,0 +1,125 @@
+//! A driver whose instance breaks down: the agent goes on in another one, with what was stored, and nothing twice.
+
+use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
+
+use wakeful::{
+    clock::VirtualClock,
+    driver::{DriveError, Driver, Watcher},
+    engine::{EngineError, Engines},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{GuestError, Limits},
+};
+use wakeful_core::{
+    entry::{Entry, EntryBytes, Head, Record},
+    fact::{Answer, Refusal},
+    host::{ErrorCode, Ledger, LedgerError},
+    id::Seq,
+    machine::Options,
+    plane::control::ControlRecord,
+    state::State,
+    time::Timestamp,
+};
+
+use crate::program::{product, prompt};
+
+/// Far below what `SLOW` is, far above what a call takes.
+const LIMITS: Limits =
+    Limits { memory_bytes: 64 << 20, fuel_per_call: 1 << 40, fuel_per_page: 0, call_ms: 1_000, payload_bytes: 100_000, host_calls: 1_000 };
+const SLOW: Duration = Duration::from_millis(1_300);
+
+/// A ledger that stores at once and takes its time to say so, where it is told to. Clones are one.
+#[derive(Clone, Default)]
+struct Slow {
+    inner: MemoryLedger,
+    /// For each append that comes, whether it is slow.
+    slow: Rc<RefCell<VecDeque<bool>>>,
+}
+
+impl Ledger for Slow {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.inner.append(expected, batch)?;
+        if self.slow.borrow_mut().pop_front().unwrap_or(false) {
+            thread::sleep(SLOW);
+        }
+        Ok(())
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        self.inner.read(after, limit)
+    }
+}
+
+/// What was told while the ledger was driven.
+struct Told {
+    entries: Vec<Entry>,
+    goes_on: bool,
+    breakdowns: Vec<String>,
+}
+
+impl Watcher for Told {
+    fn entry(&mut self, entry: &Entry, _: &EntryBytes) {
+        self.entries.push(entry.clone());
+    }
+
+    fn goes_on(&mut self, why: &GuestError) -> bool {
+        self.breakdowns.push(why.to_string());
+        self.goes_on
+    }
+}
+
+impl Told {
+    fn restarts(&self) -> usize {
+        let is_restart = |entry: &&Entry| matches!(entry.record, Record::Control(ControlRecord::RuntimeRestarted(_)));
+        self.entries.iter().filter(is_restart).count()
+    }
+
+    fn messages(&self) -> Vec<&str> {
+        let messages =
+            self.entries.iter().filter_map(|entry| if let Record::Message(message) = &entry.record { Some(message) } else { None });
+        messages.map(|message| message.id.as_str()).collect()
+    }
+}
+
+fn driver(goes_on: bool) -> (Driver<Slow, Told>, Rc<RefCell<VecDeque<bool>>>) {
+    let ledger = Slow::default();
+    let slow = Rc::clone(&ledger.slow);
+    let lent = (ledger, VirtualClock::at(Timestamp::from_nanos(1_000_000_000)), Elsewhere);
+    let told = Told { entries: Vec::new(), goes_on, breakdowns: Vec::new() };
+    let driver = Driver::open(&Options::new("agent".into()), &Engines::Sandboxed(product(), LIMITS), lent, State::default(), told);
+    (driver.expect("it opens"), slow)
+}
+
+#[test]
+fn an_agent_whose_instance_breaks_down_goes_on_in_another_one_and_nothing_is_said_twice() {
+    let (mut driver, slow) = driver(true);
+    assert_eq!(driver.propose(&prompt("a")).expect("it goes on"), Ok(Answer::Accepted));
+
+    // The batch is stored, and the instance ends before it says so: the other one finds the message there.
+    slow.borrow_mut().push_back(true);
+    let answer = driver.propose(&prompt("b")).expect("it goes on");
+    assert!(matches!(answer, Ok(Answer::Ignored { reason: Refusal::Duplicate, .. })), "{answer:?}");
+    assert!(driver.watcher().breakdowns[0].contains("call_ms"), "{:?}", driver.watcher().breakdowns);
+
+    let refused = driver.propose(&"x".repeat(100_001)).expect("it goes on").expect_err("too long");
+    assert_eq!(refused.code, ErrorCode::TooLarge, "that costs no instance");
+
+    assert!(driver.decide().expect("it decides"));
+    assert_eq!(driver.propose(&prompt("c")).expect("it goes on"), Ok(Answer::Accepted));
+    let told = driver.watcher();
+    assert_eq!((told.messages(), told.restarts(), told.breakdowns.len()), (vec!["a", "b", "c"], 2, 1));
+    assert_eq!(told.entries.last().map(|entry| entry.seq), Some(driver.state().head.seq));
+}
+
+#[test]
+fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_driver() {
+    let is_breach = |why: &DriveError| matches!(why, DriveError::Engine(EngineError::Guest(GuestError::Breach(_))));
+    let (mut expecting, slow) = driver(true);
+    // The message, the restart of the other instance, and the same message again.
+    slow.borrow_mut().extend([true, false, true]);
+    assert!(is_breach(&expecting.propose(&prompt("a")).expect_err("it ends")));
+    let (mut other, slow) = driver(false);
+    slow.borrow_mut().push_back(true);
+    assert!(is_breach(&other.propose(&prompt("a")).expect_err("it ends")));
+    assert_eq!((other.watcher().restarts(), other.watcher().messages()), (1, vec!["a"]), "what was stored is told");
+}
