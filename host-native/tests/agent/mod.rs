@@ -1,9 +1,14 @@
 //! Real agents: the `wakeful` program with a model behind a real server, real processes, and people who interfere.
 
+mod children;
+mod many;
 mod model;
 mod place;
+mod security;
 mod story;
 mod surface;
 mod tasks;
 mod terminal;
 mod turns;
+mod waits;
+mod work;

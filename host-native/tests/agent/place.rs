@@ -11,8 +11,9 @@ use std::{
 use wakeful::{driver, ledger::SqliteFile};
 use wakeful_core::entry::{Entry, Head};
 
+use super::model::Asked;
 use crate::{
-    openai::server::Server,
+    openai::{answer::Answer, server::Server},
     program::{Ran, arg, wakeful},
 };
 
@@ -43,6 +44,29 @@ impl Place {
             assert!(place.git(args).success(), "git {args:?}");
         }
         place
+    }
+
+    /// With a model that answers each chat by what it has come to.
+    pub(super) fn scripted(model: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        Self::with(Server::scripted(move |request| model(&Asked::of(request))))
+    }
+
+    /// Lets the agent live until it rests, which must go well; what it printed.
+    pub(super) fn rest(&self, extra: &[&str]) -> String {
+        let ran = self.run(&[&["--until-rest"], extra].concat());
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        ran.out
+    }
+
+    /// All that the model was asked so far.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.server.received().iter().map(|request| request.body.to_string()).collect()
+    }
+
+    /// Says something to the agent from outside, which must be taken.
+    pub(super) fn tell(&self, what: &[&str]) {
+        let sent = self.send(what);
+        assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
     }
 
     pub(super) fn workspace(&self) -> PathBuf {
@@ -79,7 +103,12 @@ impl Place {
 
     /// Lets the agent live until it ends by itself.
     pub(super) fn run(&self, extra: &[&str]) -> Ran {
-        let output = self.command(extra).output().expect("wakeful starts");
+        self.run_in(extra, &[])
+    }
+
+    /// Likewise, with more in its environment.
+    pub(super) fn run_in(&self, extra: &[&str], environment: &[(&str, &str)]) -> Ran {
+        let output = self.command(extra).envs(environment.iter().copied()).output().expect("wakeful starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
         Ran { code: output.status.code().expect("wakeful ends by itself"), out: text(output.stdout), err: text(output.stderr) }
     }

@@ -150,7 +150,7 @@ fn decision(entry: &Entry) -> Option<String> {
 }
 
 /// Greps every file that the agent left for the key.
-fn no_secret_in(place: &Place) {
+pub(super) fn no_secret_in(place: &Place) {
     let mut folders = vec![place.folder().to_owned()];
     let mut files = 0;
     while let Some(folder) = folders.pop() {

@@ -13,12 +13,14 @@ use super::{
 };
 use crate::openai::{answer::Answer, server::Server};
 
-fn tasks(entries: &[Entry]) -> Vec<TaskRecord> {
+pub(super) fn tasks(entries: &[Entry]) -> Vec<TaskRecord> {
     entries.iter().filter_map(|entry| if let Record::Task(task) = &entry.record { Some(task.clone()) } else { None }).collect()
 }
 
 /// Lets a model say one list of calls after the other, each made of the results so far, until the agent rests; what each call answered.
-fn answered(rounds: impl Fn(usize, &[Value]) -> Option<Vec<(&'static str, Value)>> + Send + Sync + 'static) -> (Place, Vec<Value>) {
+pub(super) fn answered(
+    rounds: impl Fn(usize, &[Value]) -> Option<Vec<(&'static str, Value)>> + Send + Sync + 'static,
+) -> (Place, Vec<Value>) {
     let place = Place::with(Server::scripted(move |request| {
         let asked = Asked::of(request);
         let next = if asked.trigger().starts_with("[operator]") { rounds(asked.rounds(), &asked.results()) } else { None };
@@ -30,12 +32,12 @@ fn answered(rounds: impl Fn(usize, &[Value]) -> Option<Vec<(&'static str, Value)
     (place, answers)
 }
 
-fn task_of(answer: &Value) -> &Value {
+pub(super) fn task_of(answer: &Value) -> &Value {
     &answer["result"]["task_handle"]["task_id"]
 }
 
 /// Whether a process lives. One that has ended and that nobody has asked about has no command line any more.
-fn lives(pid: &str) -> bool {
+pub(super) fn lives(pid: &str) -> bool {
     std::fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|words| !words.is_empty())
 }
 

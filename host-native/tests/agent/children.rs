@@ -1,0 +1,348 @@
+//! Child agents, with real processes and worktrees: what their parents are told, and what is left of them.
+
+use std::{
+    fs,
+    path::PathBuf,
+    process::Command,
+    sync::atomic::{AtomicBool, Ordering},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    entry::{Entry, Record},
+    plane::{
+        queue::MessageKind,
+        task::{TaskRecord, TaskStatus},
+    },
+};
+
+use super::{
+    model::Asked,
+    place::Place,
+    tasks::{lives, task_of, tasks},
+    turns::{calls, output},
+};
+use crate::openai::answer::Answer;
+
+/// Where the asked agent works, as it is told.
+fn workspace(asked: &Asked) -> PathBuf {
+    let told = asked.system().split_once("You work in ").expect("it is told").1;
+    told.split_once(". Your commands").expect("a sentence").0.into()
+}
+
+/// The detail of the record with which a task ended.
+fn detail(task: &TaskRecord) -> Value {
+    serde_json::from_str(task.detail.as_ref().expect("a detail").as_str()).expect("JSON")
+}
+
+fn ended(entries: &[Entry]) -> Vec<TaskRecord> {
+    tasks(entries).into_iter().filter(|task| task.status.is_terminal()).collect()
+}
+
+/// The results of tasks that were queued.
+fn results(entries: &[Entry]) -> Vec<String> {
+    let messages = entries.iter().filter_map(|entry| if let Record::Message(message) = &entry.record { Some(message) } else { None });
+    messages.filter(|message| message.kind == MessageKind::TaskResult).map(|message| message.body.as_text().to_owned()).collect()
+}
+
+fn spawn(message: &str) -> (&'static str, Value) {
+    ("SpawnAgent", json!({ "initial_message": message }))
+}
+
+fn in_worktree(message: &str) -> (&'static str, Value) {
+    ("SpawnAgent", json!({ "initial_message": message, "workspace_mode": "worktree" }))
+}
+
+fn exec(cmd: &str, yield_time_ms: u64) -> (&'static str, Value) {
+    ("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": yield_time_ms }))
+}
+
+/// Waits for a file, in a command.
+fn wait_for(file: &str) -> (&'static str, Value) {
+    exec(&format!("for i in $(seq 500); do test -e {file} && break; sleep 0.02; done; test -e {file}"), 30_000)
+}
+
+fn is_goal(asked: &Asked) -> bool {
+    asked.trigger().starts_with("[operator]")
+}
+
+fn eventually(what: &str, holds: impl Fn() -> bool) {
+    let until = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < until, "{what}");
+        thread::sleep(Duration::from_millis(20));
+    }
+}
+
+#[test]
+fn a_child_is_supervised_while_it_works_and_its_last_words_wake_its_parent() {
+    let words = "All is well. ".repeat(1_000).trim().to_owned();
+    let last = words.clone();
+    let place = Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) => Answer::calls(&[wait_for("go")]),
+        (true, ..) => Answer::says(&last),
+        (_, true, 0) => Answer::calls(&[spawn("Look after it.")]),
+        (_, true, 1) => {
+            let task = task_of(&asked.results()[0]).clone();
+            let look = ("TaskOutput", json!({ "task_id": task, "block": false }));
+            let wait = ("TaskOutput", json!({ "task_id": task }));
+            Answer::calls(&[("TaskStatus", json!({ "task_id": task })), ("AgentGet", json!({})), look, exec("touch go", 10_000), wait])
+        }
+        (_, true, _) => Answer::says("I saw it."),
+        _ => {
+            assert!(asked.trigger().contains("child agent task completed: Look after it.") && asked.trigger().contains(&last));
+            Answer::says("I was told.")
+        }
+    });
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let answers: Vec<_> = calls(&entries).iter().map(output).collect();
+    let spawned = &answers[0]["result"];
+    let child = spawned["child_agent_id"].as_str().expect("a child");
+    assert_eq!(spawned["supervision_task_id"], spawned["task_handle"]["task_id"]);
+    let status = &answers[1]["result"]["task"];
+    for supervision in [&spawned["child_supervision"], &status["child_supervision"], &answers[2]["result"]["active_children"][0]] {
+        assert_eq!(supervision["child_agent_id"], child);
+        assert_eq!((&supervision["cleanup_owner"], &supervision["workspace_mode"]), (&json!("supervision_task"), &json!("inherit")));
+        assert_eq!((&supervision["parent_agent_id"], &supervision["cleanup_status"]), (&json!("default"), &Value::Null));
+    }
+    assert_eq!((&status["running"], &status["accepts_input"], &status["can_be_stopped"]), (&json!(true), &json!(true), &json!(true)));
+    assert_eq!(answers[3]["result"]["retrieval_status"], "not_ready");
+    let seen = &answers[5]["result"]["task"];
+    assert_eq!((&seen["status"], seen["output_preview"].as_str()), (&json!("completed"), Some(words.as_str())), "its last words, whole");
+    assert_eq!(results(&entries).len(), 1);
+    assert!(super::turns::ended(&entries).iter().any(|turn| turn.last_assistant_message.as_deref() == Some("I was told.")));
+}
+
+#[test]
+fn a_follow_up_reaches_a_child_that_waits_for_its_operator_and_ends_that_wait() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) if asked.trigger().contains("Paint it.") => {
+            Answer::calls(&[exec("touch asks", 10_000), ("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" }))])
+        }
+        (true, ..) => Answer::says(&format!("Painted, for I was told: {}", asked.trigger())),
+        (_, true, 0) => Answer::calls(&[spawn("Paint it.")]),
+        (_, true, 1) => {
+            let task = task_of(&asked.results()[0]).clone();
+            Answer::calls(&[wait_for("asks"), ("TaskInput", json!({ "task_id": task, "input": "Blue." }))])
+        }
+        _ => Answer::says("So be it."),
+    });
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let told = output(&calls(&entries)[2]);
+    assert_eq!((&told["result"]["accepted_input"], &told["result"]["input_target"]), (&json!(true), &json!("child_followup")));
+    let task = &ended(&entries)[0];
+    assert_eq!(task.status, TaskStatus::Completed);
+    assert_eq!(detail(task)["output_summary"], "Painted, for I was told: [runtime] your parent agent\nBlue.");
+}
+
+#[test]
+fn a_child_that_is_stopped_ends_with_its_commands() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) => Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 100)]),
+        (true, ..) => Answer::says("It runs."),
+        (_, true, 0) => Answer::calls(&[spawn("Run it.")]),
+        (_, true, 1) => {
+            let task = task_of(&asked.results()[0]).clone();
+            let stop = ("TaskStop", json!({ "task_id": task }));
+            Answer::calls(&[
+                wait_for("pid"),
+                stop,
+                ("TaskOutput", json!({ "task_id": task })),
+                ("TaskInput", json!({ "task_id": task, "input": "more" })),
+            ])
+        }
+        _ => Answer::says("So be it."),
+    });
+    place.rest(&["--prompt", "go"]);
+    let pid = fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
+    assert!(!lives(&pid));
+    let entries = place.entries("default");
+    assert_eq!(ended(&entries).iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Cancelled]);
+    assert_eq!(output(&calls(&entries)[4])["result"]["accepted_input"], false);
+    assert_eq!(results(&entries).len(), 1);
+}
+
+#[test]
+fn a_child_that_fails_or_leaves_its_items_as_they_are_ends_and_its_parent_is_told() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, ..) if asked.trigger().contains("Fail.") => {
+            Answer::error(400, "too long", "invalid_request_error", json!("context_length_exceeded"))
+        }
+        (true, _, 0) if asked.trigger().contains("Begin.") => Answer::calls(&[("CreateWorkItem", json!({ "objective": "never done" }))]),
+        (true, ..) => Answer::says("I leave it."),
+        (_, true, 0) => Answer::calls(&[spawn("Fail."), spawn("Begin.")]),
+        _ => Answer::says("So be it."),
+    });
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let mut ends: Vec<_> = ended(&entries).iter().map(|task| (task.status, detail(task)["output_summary"].to_string())).collect();
+    ends.sort_by_key(|(status, _)| *status == TaskStatus::Failed);
+    assert_eq!(ends[0], (TaskStatus::Completed, "\"I leave it.\"".to_owned()));
+    assert!(ends[1].0 == TaskStatus::Failed && ends[1].1.contains("too long"), "{ends:?}");
+    assert_eq!(results(&entries).len(), 2);
+}
+
+/// The first child that the agent makes, when it has made it.
+fn child_of(place: &Place) -> String {
+    place.wait_for("default", "child", |entry| {
+        let Record::Task(task) = &entry.record else { return None };
+        Some(detail(task)["child_agent_id"].as_str()?.to_owned())
+    })
+}
+
+/// Kills an agent when its child has come this far, and lets both go on.
+fn killed_when(place: &Place, has_come: impl Fn(&Entry) -> bool) -> Vec<Entry> {
+    let live = place.start(&["--prompt", "go"]);
+    let child = child_of(place);
+    place.wait_for(&child, "place to be killed at", |entry| has_come(entry).then_some(()));
+    live.kill();
+    place.rest(&[]);
+    let entries = place.entries(&child);
+    let told = |entry: &&Entry| matches!(&entry.record, Record::Message(message) if message.body.as_text() == "Do it.");
+    assert_eq!(entries.iter().filter(told).count(), 1, "the child is told once");
+    let parents = place.entries("default");
+    assert_eq!(ended(&parents).iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Completed], "it is not given up");
+    assert_eq!(results(&parents).len(), 1);
+    entries
+}
+
+#[test]
+fn a_child_whose_host_is_killed_in_its_turn_goes_on_and_nothing_is_done_twice() {
+    let was_asked = AtomicBool::new(false);
+    let place = Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) if !asked.is_told("interrupted") => Answer::calls(&[exec("echo once >> done", 10_000)]),
+        (true, _, 1) if !was_asked.swap(true, Ordering::SeqCst) => Answer::never(),
+        (true, ..) => {
+            assert!(asked.is_told("ExecCommand: command exited with status 0: echo once"), "{}", asked.text());
+            Answer::says("Done.")
+        }
+        (_, true, 0) => Answer::calls(&[spawn("Do it.")]),
+        _ => Answer::says("So be it."),
+    });
+    killed_when(&place, |entry| matches!(&entry.record, Record::Tool(_)));
+    assert_eq!(fs::read_to_string(place.workspace().join("done")).expect("a file"), "once\n");
+}
+
+#[test]
+fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_interrupted() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) if asked.trigger().contains("Do it.") => Answer::calls(&[exec("echo $$ > pid; exec sleep 300", 200)]),
+        (true, ..) if asked.trigger().contains("Do it.") => Answer::says("It runs."),
+        (true, ..) => Answer::says(&format!("I was told: {}", asked.trigger())),
+        (_, true, 0) => Answer::calls(&[spawn("Do it.")]),
+        _ => Answer::says("So be it."),
+    });
+    let childs = killed_when(&place, |entry| matches!(&entry.record, Record::Turn(turn) if turn.kind.is_some()));
+    assert!(!lives(&fs::read_to_string(place.workspace().join("pid")).expect("the command had begun")));
+    assert_eq!(ended(&childs).iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Interrupted]);
+    let words = detail(&ended(&place.entries("default"))[0])["output_summary"].to_string();
+    assert!(words.contains("I was told") && words.contains("interrupted"), "{words}");
+}
+
+#[test]
+fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_is_recorded() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) if asked.trigger().contains("Change.") => Answer::calls(&[exec("echo new > new.txt", 10_000)]),
+        (true, ..) => {
+            let folder = workspace(asked);
+            if asked.trigger().contains("Remove.") {
+                fs::remove_dir_all(&folder).expect("it is there");
+            }
+            if asked.trigger().contains("Move.") {
+                let moved = Command::new("git").arg("-C").arg(&folder).args(["checkout", "-q", "-b", "by-hand"]).status();
+                assert!(moved.expect("git starts").success());
+            }
+            Answer::says("Done.")
+        }
+        (_, true, 0) => Answer::calls(&["Change.", "Remove.", "Move."].map(in_worktree)),
+        _ => Answer::says("So be it."),
+    });
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let ends = ended(&entries);
+    let worktree = |about: &str| {
+        let task = ends.iter().find(|task| task.summary.as_deref().is_some_and(|summary| summary.contains(about))).expect(about);
+        assert_eq!(task.status, TaskStatus::Completed);
+        detail(task)["worktree"].clone()
+    };
+    let changed = worktree("Change.");
+    assert_eq!((&changed["cleanup_status"], &changed["cleanup_reason"]), (&json!("retained"), &json!("changed_files")));
+    assert_eq!((&changed["changed_files"], &changed["retained_for_review"]), (&json!(["new.txt"]), &json!(true)));
+    assert!(PathBuf::from(changed["worktree_path"].as_str().expect("a path")).join("new.txt").is_file());
+    let kept = results(&entries).into_iter().find(|result| result.contains("Change.")).expect("a result");
+    assert!(kept.contains("worktree") && kept.contains("retained: changed_files"), "the parent is told: {kept}");
+    let removed = worktree("Remove.");
+    assert_eq!((&removed["cleanup_status"], &removed["cleanup_reason"]), (&json!("already_removed"), &json!("worktree_path_missing")));
+    let moved = worktree("Move.");
+    assert_eq!((&moved["cleanup_reason"], &moved["actual_branch"]), (&json!("branch_mismatch"), &json!("by-hand")));
+    assert_eq!(results(&entries).len(), 3);
+}
+
+#[test]
+fn a_worktree_needs_a_repository_and_a_child_makes_no_children() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) => Answer::calls(&[spawn("More of us.")]),
+        (true, ..) => Answer::says(asked.results()[0]["error"]["kind"].as_str().unwrap_or("a grandchild")),
+        (_, true, 0) => Answer::calls(&[in_worktree("Work."), spawn(" "), spawn("Multiply.")]),
+        _ => Answer::says("So be it."),
+    });
+    fs::remove_dir_all(place.workspace().join(".git")).expect("a repository");
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let answers: Vec<_> = calls(&entries).iter().map(output).collect();
+    assert_eq!(answers[0]["error"]["kind"], "task_spawn_failed");
+    let why = answers[0]["error"]["message"].as_str().expect("a message");
+    assert!(why.contains("is in no git repository") && why.contains("workspace_mode = inherit"), "{why}");
+    assert_eq!(answers[1]["error"]["kind"], "invalid_tool_input");
+    let ends = ended(&entries);
+    assert_eq!(ends.len(), 1, "no task is left of a child that was not made");
+    assert_eq!(detail(&ends[0])["output_summary"], "unsupported_agent_profile_capability");
+}
+
+#[test]
+fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
+    let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
+        (true, 0) => Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 300)]),
+        (false, 0) => Answer::calls(&[spawn("Run it.")]),
+        _ => Answer::says("It runs."),
+    });
+    let live = place.start(&["--prompt", "go"]);
+    let pid = place.workspace().join("pid");
+    let child = child_of(&place);
+    place.wait_for(&child, "task of the child", |entry| {
+        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running).then_some(())
+    });
+    let pid = fs::read_to_string(pid).expect("the command has begun");
+    place.tell(&["stop"]);
+    eventually("the command ends", || !lives(&pid));
+    let ends = ended(&place.entries("default"));
+    assert_eq!(ends.iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Interrupted]);
+    eventually("the child's own task ends", || ended(&place.entries(&child)).len() == 1);
+    place.tell(&["shutdown"]);
+    assert_eq!(live.end(), 0);
+}
+
+#[test]
+fn ten_children_work_at_once_and_each_result_comes_once() {
+    let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+        (true, _, 0) => Answer::calls(&[exec("sleep 0.3; echo done", 10_000)]),
+        (true, ..) => Answer::says(&format!("I heard {}", asked.trigger())),
+        (_, true, 0) => Answer::calls(&(0..10).map(|number| spawn(&format!("Number {number}."))).collect::<Vec<_>>()),
+        _ => Answer::says("So be it."),
+    });
+    place.rest(&["--prompt", "go"]);
+    let entries = place.entries("default");
+    let ends = ended(&entries);
+    assert!(ends.iter().all(|task| task.status == TaskStatus::Completed));
+    let mut words: Vec<_> = ends.iter().map(|task| detail(task)["output_summary"].to_string()).collect();
+    words.sort_unstable();
+    assert_eq!(
+        words,
+        (0..10).map(|number| json!(format!("I heard [runtime] your parent agent\nNumber {number}.")).to_string()).collect::<Vec<_>>()
+    );
+    assert_eq!(results(&entries).len(), 10);
+}

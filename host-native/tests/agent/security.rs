@@ -1,0 +1,261 @@
+//! What a model that means harm cannot do through its tools: the real program, its policy and the kernel against it.
+
+use std::{fs, os::unix::fs::symlink};
+
+use serde_json::{Value, json};
+use wakeful_core::{entry::Record, plane::turn::TurnTerminalKind};
+
+use super::{
+    place::{KEY, Place},
+    story::no_secret_in,
+    turns::{calls, ended, output},
+};
+use crate::openai::answer::{Answer, Events};
+
+const SECRET: &str = "nobody-may-read-this";
+
+/// An agent whose model makes these calls and then says that it is done.
+fn calling(calls: Vec<(&'static str, Value)>) -> Place {
+    Place::scripted(move |asked| match (asked.trigger().starts_with("[operator]"), asked.rounds()) {
+        (true, 0) => Answer::calls(&calls),
+        _ => Answer::says("Done."),
+    })
+}
+
+fn exec(cmd: &str) -> (&'static str, Value) {
+    ("ExecCommand", json!({ "cmd": cmd }))
+}
+
+fn answers(place: &Place) -> Vec<Value> {
+    calls(&place.entries("default")).iter().map(output).collect()
+}
+
+fn kind(answer: &Value) -> &str {
+    answer["error"]["kind"].as_str().unwrap_or("-")
+}
+
+#[test]
+fn nothing_outside_the_workspace_is_read_or_written_whichever_way_it_is_tried() {
+    let in_folder = |workdir: &str| ("ExecCommand", json!({ "cmd": "cat secret", "workdir": workdir }));
+    let refused = vec![in_folder(".."), in_folder("link"), in_folder("sub/../../outside"), in_folder("/etc"), in_folder("sub/link")];
+    let words = [
+        "cat ../outside/secret",
+        "cat link/secret",
+        "cat sub/../../outside/secret",
+        "echo broken > ../outside/victim",
+        "cat ~/.ssh/id",
+        "cat ../agents.sqlite",
+    ];
+    let hidden = [
+        "sh escape.sh",
+        "bash -c \"$(cat escape.sh)\"",
+        "python3 escape.py",
+        "ln -s \"$(dirname \"$PWD\")/outside\" made; cat made/secret; echo broken > made/victim",
+        "cp escape.sh copy; chmod +x copy; ./copy",
+    ];
+    let calls = refused
+        .into_iter()
+        .chain(words.iter().chain(&hidden).map(|cmd| exec(cmd)))
+        .chain([("ExecCommand", json!({ "cmd": "sleep 0.2; sh escape.sh", "yield_time_ms": 50 }))]);
+    let place = calling(calls.collect());
+    let (outside, home) = (place.folder().join("outside"), place.folder().join("home"));
+    fs::create_dir_all(place.workspace().join("sub")).expect("a folder");
+    fs::create_dir_all(home.join(".ssh")).expect("a folder");
+    fs::create_dir(&outside).expect("a folder");
+    for (path, text) in [(outside.join("secret"), SECRET), (home.join(".ssh/id"), SECRET), (outside.join("victim"), "whole")] {
+        fs::write(path, text).expect("a file");
+    }
+    symlink(&outside, place.workspace().join("link")).expect("a link");
+    symlink(&outside, place.workspace().join("sub/link")).expect("a link");
+    let script = "d=$(dirname \"$PWD\"); cat \"$d/outside/secret\" \"$HOME/.ssh/id\" \"$d/agents.sqlite\"; echo broken > \"$d/outside/victim\"; cat \"$d\"/*/secret";
+    fs::write(place.workspace().join("escape.sh"), script).expect("a script");
+    let program = "import os, pathlib\nhere = pathlib.Path(os.getcwd()).parent / 'outside'\ntry:\n    print((here / 'secret').read_text())\nfinally:\n    (here / 'victim').write_text('broken')\n";
+    fs::write(place.workspace().join("escape.py"), program).expect("a program");
+
+    let ran = place.run_in(&["--until-rest", "--prompt", "go"], &[("HOME", home.to_str().expect("text"))]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    assert_eq!(fs::read_to_string(outside.join("victim")).expect("a file"), "whole");
+    let answers = answers(&place);
+    assert_eq!(answers[..5].iter().map(kind).collect::<Vec<_>>(), ["execution_root_violation"; 5]);
+    assert_eq!(answers[5..11].iter().map(kind).collect::<Vec<_>>(), ["path_outside_workspace"; 6]);
+    assert_eq!(answers[14]["status"], "success", "a link may be made, which leads nowhere: {}", answers[14]);
+    assert!(answers[11]["result"]["stderr_preview"].as_str().is_some_and(|said| said.contains("Permission denied")), "{}", answers[11]);
+    let all =
+        format!("{}{}", place.asked().join(""), place.entries("default").iter().map(|entry| format!("{entry:?}")).collect::<String>());
+    assert!(!all.contains(SECRET));
+}
+
+#[test]
+fn the_environment_of_the_host_is_not_seen() {
+    let look = "env; for p in self $PPID /proc/[0-9]*; do tr '\\0' '\\n' < /proc/${p##*/}/environ; done 2>/dev/null; true";
+    let place = calling(vec![exec("env"), exec(look), exec("cat /proc/1/environ /proc/$PPID/environ; true")]);
+    let ran = place.run_in(&["--until-rest", "--prompt", "go"], &[("MY_TOKEN", SECRET), ("OPENAI_API_KEY", "another-key-of-the-host")]);
+    assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+    for answer in answers(&place) {
+        assert_eq!(kind(&answer), "-", "it runs: {answer}");
+        let seen = answer.to_string();
+        for hidden in [SECRET, "MY_TOKEN", "API_KEY", "another-key", KEY, "[secret]"] {
+            assert!(!seen.contains(hidden), "`{hidden}` is seen: {seen}");
+        }
+    }
+    assert!(answers(&place)[0].to_string().contains("PATH="), "what is let through is seen");
+}
+
+#[test]
+fn what_the_policy_denies_does_not_run_however_it_is_hidden() {
+    let hidden = [
+        "touch ran",
+        "to\"uc\"h ran",
+        "t'ouch' ran",
+        "to\\uch ran",
+        "/usr/bin/touch ran",
+        "true && touch ran",
+        "echo $(touch ran)",
+        "sh -c 'touch ran'",
+        "bash -c \"eval 'touch ran'\"",
+        "env X=1 touch ran",
+        "$(echo touch) ran",
+        "t=touch; $t ran",
+        "echo touch ran | sh",
+        "sh <<< 'touch ran'",
+        "sh <<END\ntouch ran\nEND",
+        "true\ntouch ran",
+        "f() { touch ran; }; f",
+    ];
+    let shells = ["python3", "./sh", "sub/bash", "env", "touch", "/usr/bin/env"];
+    let mut calls: Vec<_> = hidden.iter().map(|cmd| exec(cmd)).collect();
+    calls.extend(shells.iter().map(|shell| ("ExecCommand", json!({ "cmd": "true", "shell": shell }))));
+    calls.push(("ExecCommand", json!({ "cmd": "echo fine", "shell": "/bin/sh" })));
+    let place = calling(calls);
+    let policy = place.folder().join("policy.toml");
+    fs::write(&policy, "[commands]\ndeny = [\"touch\"]\n").expect("a policy");
+    fs::write(place.workspace().join("sh"), "#!/bin/sh\n/usr/bin/touch ran\n").expect("a script");
+    place.rest(&["--prompt", "go", "--policy", policy.to_str().expect("text")]);
+    let answers = answers(&place);
+    for (cmd, answer) in hidden.iter().zip(&answers) {
+        assert!(["command_denied", "command_unreadable"].contains(&kind(answer)), "{cmd}: {answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|why| why.len() > 20), "it says why: {answer}");
+    }
+    for (shell, answer) in shells.iter().zip(&answers[hidden.len()..]) {
+        assert_eq!(kind(answer), "shell_not_allowed", "{shell}: {answer}");
+    }
+    assert_eq!(answers.last().expect("answers")["result"]["stdout_preview"], "fine\n");
+    assert!(!place.workspace().join("ran").exists());
+}
+
+#[test]
+fn names_and_ids_from_a_model_are_looked_up_and_nothing_else() {
+    let bad = ["../../etc/passwd", "a; touch pwned", "a\ntouch pwned", "a\0b", "", "' OR 1=1 --", "$(touch pwned)", "task-1/../task-2"];
+    let tries = |id: &str| {
+        vec![
+            ("TaskStatus", json!({ "task_id": id })),
+            ("TaskOutput", json!({ "task_id": id, "block": false })),
+            ("TaskInput", json!({ "task_id": id, "input": "x" })),
+            ("TaskStop", json!({ "task_id": id })),
+            ("PickWorkItem", json!({ "work_item_id": id })),
+            ("GetWorkItem", json!({ "work_item_id": id })),
+            ("UpdateWorkItem", json!({ "work_item_id": id, "objective": "x" })),
+            ("CompleteWorkItem", json!({ "work_item_id": id })),
+            ("WaitFor", json!({ "reason": "x", "wake": "task_result", "resource": id })),
+            ("WaitFor", json!({ "reason": "x", "wake": "operator_input", "work_item_id": id })),
+            ("ExecCommand", json!({ "cmd": "true", "shell": id })),
+            ("ExecCommand", json!({ "cmd": "true", "workdir": format!("sub/{id}/..") })),
+            ("AgentGet", json!({ "agent_id": id })),
+            ("SpawnAgent", json!({ "initial_message": "x", "agent_id": id })),
+            ("SpawnAgent", json!({ "initial_message": "x", "workspace_mode": id })),
+        ]
+    };
+    let place = calling(bad.iter().flat_map(|id| tries(id)).collect());
+    place.rest(&["--prompt", "go"]);
+    let answers = answers(&place);
+    assert_eq!(answers.len(), bad.len() * 15);
+    for answer in &answers {
+        assert_eq!(answer["status"], "error", "{answer}");
+        assert!(answer["error"]["message"].as_str().is_some_and(|why| !why.is_empty()), "{answer}");
+    }
+    let mut left = vec![place.folder().to_owned()];
+    while let Some(folder) = left.pop() {
+        for found in fs::read_dir(folder).expect("a folder") {
+            let path = found.expect("an entry").path();
+            assert!(!path.to_string_lossy().contains("pwned"), "{}", path.display());
+            left.extend(path.is_dir().then_some(path));
+        }
+    }
+}
+
+#[test]
+fn strings_of_a_megabyte_are_refused_in_few_words_and_the_turn_goes_on() {
+    let long = "x".repeat(1_000_000);
+    let place = calling(vec![
+        ("TaskStatus", json!({ "task_id": long })),
+        ("PickWorkItem", json!({ "work_item_id": long })),
+        ("GetWorkItem", json!({ "work_item_id": long })),
+        ("CreateWorkItem", json!({ "objective": long })),
+        ("WaitFor", json!({ "reason": long, "wake": "operator_input" })),
+        ("Enqueue", json!({ "text": long })),
+        ("SpawnAgent", json!({ "initial_message": long })),
+        ("ExecCommand", json!({ "cmd": long })),
+        ("ExecCommand", json!({ "cmd": "true", "shell": long })),
+        ("ExecCommand", json!({ "cmd": "true", "workdir": long })),
+        ("TaskList", json!({ long.as_str(): 1 })),
+    ]);
+    place.rest(&["--prompt", "go", "--context-tokens", "20000000"]);
+    let entries = place.entries("default");
+    for call in calls(&entries) {
+        assert_eq!(output(&call)["status"], "error", "{}", call.tool_name);
+        assert!(call.output.as_str().len() < 10_000, "{}: {} bytes", call.tool_name, call.output.as_str().len());
+        assert!(call.input.as_str().len() < 300_000, "{}: {} bytes", call.tool_name, call.input.as_str().len());
+    }
+    assert_eq!(calls(&entries).len(), 11, "each call is recorded");
+    assert_eq!(ended(&entries)[0].kind, Some(TurnTerminalKind::Completed));
+}
+
+#[test]
+fn an_answer_that_is_longer_than_a_fact_may_be_ends_its_turn_all_the_same() {
+    let place = Place::scripted(|_| Answer::says(&"word ".repeat(400_000)));
+    place.rest(&["--prompt", "go", "--context-tokens", "20000000"]);
+    let turns = ended(&place.entries("default"));
+    assert_eq!(turns.iter().map(|turn| turn.kind).collect::<Vec<_>>(), [Some(TurnTerminalKind::Completed)]);
+    let said = turns[0].last_assistant_message.as_deref().expect("words");
+    assert!(said.len() < 300_000 && said.ends_with(" [...]"), "{} bytes", said.len());
+}
+
+#[test]
+fn the_key_goes_nowhere_although_it_is_in_a_file_of_the_workspace() {
+    let place = Place::scripted(|asked| match (asked.trigger().starts_with("[operator]"), asked.rounds()) {
+        (true, 0) => Answer::calls(&[
+            exec("cat leak.txt; cat leak.txt >&2; base64 -w0 leak.txt"),
+            (
+                "ExecCommand",
+                json!({ "cmd": "cat leak.txt; sleep 0.4; head -c 12 leak.txt; sleep 0.1; tail -c +13 leak.txt", "yield_time_ms": 100 }),
+            ),
+            ("ExecCommand", json!({ "cmd": "cat leak.txt; sleep 0.2", "tty": true, "yield_time_ms": 50 })),
+        ]),
+        (true, 1) => {
+            let task = asked.results()[1]["result"]["task_handle"]["task_id"].clone();
+            Answer::calls(&[("TaskOutput", json!({ "task_id": task })), exec(&format!("echo {KEY}")), ("Enqueue", json!({ "text": KEY }))])
+        }
+        (true, _) => {
+            let (first, rest) = KEY.split_at(9);
+            Answer::stream(Events::new().text(&format!("It is {first}")).text(&format!("{rest}, so be it. sk-te")).finish("stop").done())
+        }
+        _ => Answer::says("So it is."),
+    });
+    let leak = place.workspace().join("leak.txt");
+    fs::write(&leak, KEY).expect("a file");
+    let out = place.rest(&["--prompt", "go"]);
+    let encoded = "c2stdGVzdC00YzFmMGI3N2E5ZDI0ZTZi";
+    assert!(out.contains("It is [secret], so be it. sk-te"), "what only begins like it is shown:\n{out}");
+    let ledger: String = place.entries("default").iter().map(|entry| format!("{entry:?}")).collect();
+    for (what, text) in [("terminal", &out), ("prompts", &place.asked().join("")), ("ledger", &ledger)] {
+        assert!(!text.contains(KEY) && !text.contains(&encoded[..encoded.len() - 2]), "the {what} has it");
+        assert!(text.contains("[secret]"), "the {what} says where it was");
+    }
+    let answers = answers(&place);
+    assert_eq!(answers[3]["result"]["task"]["output_preview"], "[secret][secret]", "also where it came in two pieces");
+    assert_eq!(answers[4]["result"]["stdout_preview"], "[secret]\n");
+    let records = place.entries("default").into_iter().filter(|entry| matches!(entry.record, Record::Tool(_))).count();
+    assert_eq!(records, 6);
+    fs::remove_file(leak).expect("it is there");
+    no_secret_in(&place);
+}
