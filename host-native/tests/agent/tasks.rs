@@ -246,3 +246,19 @@ fn a_stop_of_the_agent_ends_its_commands() {
     assert_eq!(place.send(&["shutdown"]).code, 0);
     assert_eq!(live.end(), 0);
 }
+
+#[test]
+fn a_command_that_a_turn_waits_for_does_not_outlive_an_agent_that_is_shut_down() {
+    let cmd = "echo $$ > pid.new; mv pid.new pid; exec sleep 300";
+    let place = Place::scripted(move |_| Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 60_000 }))]));
+    let live = place.start(&["--prompt", "go"]);
+    let pid = place.workspace().join("pid");
+    let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
+    while !pid.is_file() {
+        assert!(std::time::Instant::now() < until, "the command begins");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    place.tell(&["shutdown"]);
+    assert_eq!(live.end(), 0);
+    assert!(!lives(&std::fs::read_to_string(pid).expect("an id")));
+}
