@@ -178,8 +178,9 @@ impl Machine {
         Ok(Self::standing(options, state))
     }
 
-    /// A machine that stands where `state` does.
-    pub(crate) fn standing(options: Options, state: State) -> Self {
+    /// A machine that stands where `state` does, as one that has loaded all of its entries. The state must be one that was folded.
+    #[must_use]
+    pub fn standing(options: Options, state: State) -> Self {
         Self { state, ..Self::new(options) }
     }
 

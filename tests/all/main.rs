@@ -11,6 +11,7 @@ mod fixtures;
 mod instants;
 mod invariants;
 mod ledgers;
+mod model;
 mod numbers;
 mod outbox;
 mod past;

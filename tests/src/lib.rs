@@ -3,6 +3,7 @@
 pub mod crash;
 pub mod dice;
 pub mod fuzz;
+pub mod model;
 pub mod paths;
 pub mod scenario;
 pub mod sequence;

@@ -26,6 +26,8 @@ pub(crate) enum Command {
     Crash(Vec<String>),
     /// Let families of agents live, with the options of the program that does it.
     Sim(Vec<String>),
+    /// Search the states that the machine can come to, with the options of the program that does it.
+    Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
     /// Let a fuzzer look for bytes that break something.
@@ -53,6 +55,7 @@ usage: cargo xtask <command>
   crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
   sim         let families of agents live through virtual days with faults at every import, and ask what was left undone
+  model       search the states that the machine can come to, breadth first, and check every batch, ranking and way to rest
   fuzz        let libFuzzer look for bytes over which the decoder, the readers or the guest break down
   world       write docs/world.md, the interface of the component, from its WIT
   coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
@@ -166,6 +169,23 @@ wrong, and a digest: equal digests mean equal histories. A family is determined 
 
 exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood";
 
+const MODEL: &str = "\
+usage: cargo xtask model [--shapes N] [--depth N] [--small] [--json]
+
+Searches the states that the real machine can come to, breadth first: two work items, two tasks, two timers, an external trigger, an operator,
+hints, waits, stop, start, shutdown, a provider that succeeds, fails or says nothing, time, and a death between any two appends. States are
+counted by their shape. Each batch is checked against the invariants of contract 14 and against what must hold of its effects; each
+state must come to rest whatever the provider answers, and owe nothing then; where turns make no progress, a ranking must fall. It
+prints shapes, transitions, depth, whether these are all, the longest way to rest and the time. What is broken is printed as a scenario,
+the shortest that was found. Every test run searches 50000 shapes, and asks that eight seeded mistakes are found.
+
+  --shapes N   end when so many shapes were found; 1000000 without it
+  --depth N    go so many moves far
+  --small      one item, one task, one prompt
+  --json       print one line of JSON
+
+exit code: 0 nothing is broken, 1 something is or a build failed, 2 the command line was not understood";
+
 const FUZZ: &str = "\
 usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
 
@@ -256,6 +276,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
         ("sim", options) => sim(options),
+        ("model", options) => model(options),
         ("fuzz", options) => fuzz(options),
         ("world", []) => Ok(Command::World),
         ("coverage", []) => Ok(Command::Coverage),
@@ -287,6 +308,13 @@ fn sim(options: &[&str]) -> Result<Command, String> {
     let counted: Vec<_> = options.iter().copied().filter(|option| *option != "--editions").collect();
     numbers("sim", &["--seed", "--families", "--days", "--minutes"], &counted)?;
     Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
+}
+
+/// The options of the other program: numbers and words.
+fn model(options: &[&str]) -> Result<Command, String> {
+    let (_, numbered): (Vec<&str>, Vec<&str>) = options.iter().partition(|option| ["--small", "--json"].contains(option));
+    numbers("model", &["--shapes", "--depth"], &numbered)?;
+    Ok(Command::Model(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
 fn crosscheck(options: &[&str]) -> Result<Command, String> {
@@ -371,6 +399,7 @@ fn help_of(name: &str) -> Option<&'static str> {
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),
         "sim" => Some(SIM),
+        "model" => Some(MODEL),
         "fuzz" => Some(FUZZ),
         "world" => Some(WORLD),
         "coverage" => Some(COVERAGE),
@@ -398,7 +427,7 @@ mod tests {
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "sim", "fuzz", "world", "coverage", "mutants"] {
+        for name in ["run", "serve", "test", "npm", "tidy", "crosscheck", "crash", "sim", "model", "fuzz", "world", "coverage", "mutants"] {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
@@ -441,6 +470,14 @@ mod tests {
             let Err(why) = of(line) else { panic!("{line} is understood") };
             assert!(why.contains(named), "{line}: {why}");
         }
+    }
+
+    #[test]
+    fn the_options_of_model_are_numbers_and_words() {
+        let options = ["--json", "--shapes", "5", "--depth=3"].map(str::to_owned).to_vec();
+        assert_eq!(of("model --json --shapes 5 --depth=3"), Ok(Command::Model(options)));
+        assert!(of("model --shapes --json").is_err_and(|why| why.contains("`--shapes` needs a number")));
+        assert!(of("model --large").is_err_and(|why| why.contains("does not take `--large`")));
     }
 
     #[test]

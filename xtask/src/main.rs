@@ -12,6 +12,7 @@ mod crosscheck;
 mod fuzz;
 mod guests;
 mod js_tests;
+mod model;
 mod mutants;
 mod native;
 mod npm;
@@ -61,6 +62,7 @@ fn main() -> ExitCode {
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
         Command::Sim(options) => sim::sim(&paths, &options),
+        Command::Model(options) => model::model(&paths, &options),
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::World => world::world(&paths),
         Command::Coverage => coverage::coverage(&paths),

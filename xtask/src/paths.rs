@@ -70,6 +70,11 @@ impl Paths {
         self.target().join("debug").join(program("crash"))
     }
 
+    /// The program that searches the states of the machine.
+    pub(crate) fn model(&self) -> PathBuf {
+        self.target().join("debug").join(program("model"))
+    }
+
     /// The build tools' program.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target().join("tools/debug").join(program("wakeful-tools"))

@@ -91,7 +91,10 @@ impl Parts {
     }
 
     fn in_variant(variant: Option<&'static str>, node: Node) -> Node {
-        variant.map_or(node.clone(), |variant| Node::named(variant, node))
+        match variant {
+            Some(variant) => Node::named(variant, node),
+            None => node,
+        }
     }
 
     fn list(self) -> Node {

@@ -1,0 +1,79 @@
+//! The space of the machine's states is searched a part of the way, and the checker finds what is made wrong on purpose. `cargo xtask model` goes
+//! further.
+
+use wakeful_tests::{
+    model::{self, Bounds, adversary::Adversary, cast::Cast, openings, rest},
+    scenario,
+};
+
+fn bounds() -> Bounds {
+    Bounds { cast: Cast::FULL, openings: openings::all(), shapes: 50_000, depth: 1_000, threads: model::all_cores(), adversary: None }
+}
+
+#[test]
+fn fifty_thousand_shapes_keep_the_invariants_and_come_to_rest() {
+    let report = model::search(&bounds(), |_| {});
+    assert!(report.finding.is_none(), "{:#?}", report.finding);
+    assert!(report.shapes >= 50_000 && report.transitions > report.shapes, "{report:?}");
+    assert!((8..=rest::LIMIT / 2).contains(&report.steps_to_rest), "the bound is far from what is needed: {report:?}");
+}
+
+#[test]
+fn a_space_with_an_end_is_searched_to_its_end() {
+    let bounds = Bounds { cast: Cast::NOBODY, openings: openings::nothing(), threads: 1, ..bounds() };
+    let report = model::search(&bounds, |_| {});
+    assert!(report.finding.is_none() && report.is_exhausted, "{report:?}");
+    let near = model::search(&Bounds { depth: report.depth, ..bounds }, |_| {});
+    assert!(!near.is_exhausted && near.shapes <= report.shapes, "{near:?} are not all: {report:?}");
+}
+
+/// The checker finds this adversary by what it breaks, in no more than so many moves; the way is a scenario that plays as it says.
+fn found(adversary: Adversary, (cast, openings): (Cast, Vec<Vec<String>>), by: &[&str], moves: usize) {
+    let report = model::search(&Bounds { cast, openings, threads: 1, adversary: Some(adversary), ..bounds() }, |_| {});
+    let shapes = report.shapes;
+    let finding = report.finding.unwrap_or_else(|| panic!("{adversary:?} is not found in {shapes} shapes"));
+    let names: Vec<_> = finding.broken.name.split(", ").collect();
+    assert_eq!(names, by, "{} in {shapes} shapes\n{}", finding.broken, finding.scenario);
+    assert!(finding.moves <= moves, "{} moves\n{}", finding.moves, finding.scenario);
+    assert_eq!(scenario::play(&finding.scenario), finding.scenario);
+}
+
+#[test]
+fn reason_class_matching_is_found() {
+    found(Adversary::ReasonClass, (Cast::FULL, openings::all()), &["I17"], 3);
+}
+
+#[test]
+fn duplicates_by_window_are_found() {
+    found(Adversary::Window, (Cast::FULL, openings::all()), &["I9", "I17"], 10);
+}
+
+#[test]
+fn a_suppressed_rule_that_hides_the_next_is_found() {
+    found(Adversary::HiddenRule, (Cast::FULL, openings::all()), &["I17", "I19"], 5);
+}
+
+#[test]
+fn a_cleared_blocker_is_found() {
+    found(Adversary::ClearedBlocker, (Cast::FULL, openings::all()), &["5.7"], 5);
+}
+
+#[test]
+fn a_lost_interjection_is_found() {
+    found(Adversary::LostInterjection, (Cast::SMALL, openings::nothing()), &["3.2"], 4);
+}
+
+#[test]
+fn a_recheck_consumed_unseen_is_found() {
+    found(Adversary::UnseenRecheck, (Cast::FULL, openings::all()), &["5.17"], 2);
+}
+
+#[test]
+fn a_result_before_its_wait_is_found() {
+    found(Adversary::LateWait, (Cast::WAITING, openings::task()), &["9.2"], 7);
+}
+
+#[test]
+fn a_spin_is_found() {
+    found(Adversary::Spin, (Cast::FULL, openings::all()), &["9.2"], rest::LIMIT);
+}

@@ -1,0 +1,245 @@
+//! The model checker: every state that the real machine can come to, breadth first, by what can come from outside, by time, and by death.
+//!
+//! A process knows nothing that is not in its ledger, so a state of the model is what is stored, and every move opens the agent anew from there. An
+//! append is one move, so that a death can come between any two. States are counted by their shape.
+
+pub mod adversary;
+pub mod cast;
+pub mod laws;
+pub mod openings;
+pub mod process;
+pub mod rest;
+pub mod ways;
+
+use std::{
+    cell::RefCell,
+    hash::{Hash, Hasher},
+    num::NonZeroUsize,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread,
+    time::{Duration, Instant},
+};
+
+use stateright::{Checker, HasDiscoveries, Model, Property};
+use wakeful_core::{ladder::Boundary, state::State};
+
+use self::{
+    adversary::Adversary,
+    cast::{Cast, Input},
+    process::{Broken, Move, Stored},
+    rest::Rests,
+};
+
+/// What is searched, and how far.
+#[derive(Clone, Debug)]
+pub struct Bounds {
+    /// Who takes part.
+    pub cast: Cast,
+    /// Where the search begins: each a list of facts that an agent was told.
+    pub openings: Vec<Vec<String>>,
+    /// It ends when so many shapes were found.
+    pub shapes: usize,
+    /// It goes so many moves far.
+    pub depth: usize,
+    /// How many threads search; with one the first finding is one of the shortest.
+    pub threads: usize,
+    /// Who stands between the machine and its ledger.
+    pub adversary: Option<Adversary>,
+}
+
+/// What was searched.
+#[derive(Clone, Debug)]
+pub struct Report {
+    /// How many shapes were found.
+    pub shapes: usize,
+    /// How many moves were made between them.
+    pub transitions: usize,
+    /// How many moves the farthest is from the beginning.
+    pub depth: usize,
+    /// Whether nothing is left: these are all the shapes that there are.
+    pub is_exhausted: bool,
+    /// The longest way to rest, in appends.
+    pub steps_to_rest: usize,
+    /// How long it took.
+    pub took: Duration,
+    /// What was found to be broken, if anything.
+    pub finding: Option<Finding>,
+}
+
+/// Something that is broken, and the way there.
+#[derive(Clone, Debug)]
+pub struct Finding {
+    /// What.
+    pub broken: Broken,
+    /// The way as a scenario.
+    pub scenario: String,
+    /// How many moves it is.
+    pub moves: usize,
+}
+
+/// The space of all states.
+struct Space {
+    bounds: Bounds,
+    inputs: Vec<Input>,
+    rests: Rests,
+    is_halted: AtomicBool,
+}
+
+/// A state of the space. The shape alone tells it from others, and whether something is broken.
+///
+/// A state is large and most wait long to be looked at, so only the state before is kept, which it shares, and the move that made it.
+#[derive(Clone, Debug)]
+struct Standing {
+    shape: u64,
+    broken: Option<Arc<Broken>>,
+    opening: usize,
+    before: Stored,
+    by: Option<Move>,
+}
+
+/// The state before, the move that was made there, and what is stored then.
+type LookedAt = (Arc<State>, Option<Move>, Stored);
+
+thread_local! {
+    /// The state that this thread looks at: its moves are made one after the other.
+    static LOOKED_AT: RefCell<Option<LookedAt>> = const { RefCell::new(None) };
+}
+
+impl PartialEq for Standing {
+    fn eq(&self, other: &Self) -> bool {
+        (self.shape, self.broken.is_some()) == (other.shape, other.broken.is_some())
+    }
+}
+
+impl Hash for Standing {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        (self.shape, self.broken.is_some()).hash(state);
+    }
+}
+
+impl Model for Space {
+    type State = Standing;
+    type Action = Move;
+
+    fn init_states(&self) -> Vec<Standing> {
+        let openings = self.bounds.openings.iter().enumerate();
+        openings.map(|(opening, facts)| Standing::of(opening, process::begun(facts))).collect()
+    }
+
+    fn actions(&self, standing: &Standing, moves: &mut Vec<Move>) {
+        if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) {
+            return;
+        }
+        let stored = self.stored(standing);
+        let state = &*stored.state;
+        moves.push(Move::Step(process::boundary(state)));
+        if state.turns.run.is_some() && state.queue.interjection().is_some() {
+            moves.push(Move::Step(Boundary::AfterToolResults));
+        }
+        moves.extend(self.inputs.iter().enumerate().filter(|(_, input)| (input.can_come)(state)).map(|(at, _)| Move::Say(at)));
+        if process::wake(state).is_some_and(|at| cast::may_wait_until(state, at)) {
+            moves.push(Move::Wake);
+        }
+        moves.push(Move::Restart);
+    }
+
+    fn next_state(&self, standing: &Standing, what: Move) -> Option<Standing> {
+        let before = self.stored(standing);
+        let Stored { shape, broken, .. } = self.moved(&before, what)?;
+        Some(Standing { shape, broken, opening: standing.opening, before, by: Some(what) })
+    }
+
+    fn properties(&self) -> Vec<Property<Self>> {
+        vec![
+            Property::always(SAFE, |space: &Self, standing: &Standing| space.holds(standing.broken.is_none())),
+            Property::always(LIVE, |space: &Self, standing: &Standing| space.holds(space.restless(standing).is_none())),
+        ]
+    }
+}
+
+const SAFE: &str = "every batch keeps the invariants";
+const LIVE: &str = "every state comes to rest";
+
+impl Standing {
+    fn of(opening: usize, before: Stored) -> Self {
+        Self { shape: before.shape, broken: None, opening, before, by: None }
+    }
+}
+
+impl Space {
+    fn moved(&self, stored: &Stored, what: Move) -> Option<Stored> {
+        process::moved(stored, what, &self.inputs, self.bounds.adversary)
+    }
+
+    /// What is stored in this state.
+    fn stored(&self, standing: &Standing) -> Stored {
+        let Standing { before, by, .. } = standing;
+        LOOKED_AT.with_borrow_mut(|looked_at| match looked_at {
+            Some((known, made, stored)) if Arc::ptr_eq(known, &before.state) && made == by => stored.clone(),
+            _ => {
+                let stored = by.and_then(|what| self.moved(before, what)).unwrap_or_else(|| before.clone());
+                *looked_at = Some((before.state.clone(), *by, stored.clone()));
+                stored
+            }
+        })
+    }
+
+    /// A way from here on which the agent does not come to rest.
+    fn restless(&self, standing: &Standing) -> Option<rest::Restless> {
+        if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) {
+            return None;
+        }
+        self.rests.from(&self.stored(standing), &self.inputs, self.bounds.adversary).err()
+    }
+
+    /// Ends the search where something does not hold.
+    fn holds(&self, holds: bool) -> bool {
+        self.is_halted.fetch_or(!holds, Ordering::Relaxed);
+        holds
+    }
+}
+
+/// Searches, and says from time to time how many shapes there are.
+///
+/// # Panics
+/// Where a thread of the search does.
+pub fn search(bounds: &Bounds, told: impl Fn(usize)) -> Report {
+    let began = Instant::now();
+    let space =
+        Space { bounds: bounds.clone(), inputs: cast::inputs(bounds.cast), rests: Rests::default(), is_halted: AtomicBool::new(false) };
+    let builder = space.checker().threads(bounds.threads).target_max_depth(bounds.depth).finish_when(HasDiscoveries::Any);
+    let mut checker = builder.spawn_bfs();
+    let searching = checker.handles();
+    while searching.iter().any(|thread| !thread.is_finished()) {
+        thread::sleep(Duration::from_millis(50));
+        let shapes = checker.unique_state_count();
+        told(shapes);
+        if shapes >= bounds.shapes {
+            checker.model().is_halted.store(true, Ordering::Relaxed);
+        }
+    }
+    searching.into_iter().for_each(|thread| thread.join().expect("the search goes through"));
+    let took = began.elapsed();
+    let space = checker.model();
+    let was_halted = space.is_halted.swap(false, Ordering::Relaxed);
+    let finding = checker.discoveries().into_values().next().map(|path| ways::finding(space, path.into_vec()));
+    let depth = checker.max_depth();
+    Report {
+        shapes: checker.unique_state_count(),
+        transitions: checker.state_count(),
+        depth,
+        is_exhausted: !was_halted && depth < bounds.depth && finding.is_none(),
+        steps_to_rest: space.rests.longest(),
+        took,
+        finding,
+    }
+}
+
+/// As many threads as there are cores.
+#[must_use]
+pub fn all_cores() -> usize {
+    thread::available_parallelism().map_or(1, NonZeroUsize::get)
+}

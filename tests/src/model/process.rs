@@ -1,0 +1,223 @@
+//! What a process does in one go: it opens the agent from what is stored, proposes, appends, and its batch is checked.
+
+use std::{borrow::Cow, fmt, sync::Arc};
+
+use wakeful::scenario::START;
+use wakeful_core::{
+    check,
+    derive::obligation,
+    effect::Effect,
+    entry::{self, Entry, EntryBytes, Head},
+    fact::Fact,
+    ladder::Boundary,
+    machine::{Machine, Options, Proposal, ProposeError},
+    plane::control::Restarted,
+    state::State,
+    time::Timestamp,
+};
+
+use super::{adversary::Adversary, cast::Input, laws};
+
+/// One thing that happens.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Move {
+    /// Something comes from outside: the place of its fact among the inputs.
+    Say(usize),
+    /// The loop takes a step.
+    Step(Boundary),
+    /// Time goes on to the next wake, and the loop takes a step.
+    Wake,
+    /// The process dies, whatever it had begun, and another one takes the ledger over.
+    Restart,
+}
+
+/// What must hold and does not.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Broken {
+    /// Its names: the numbers of invariants of contract 14, or the statement of a law of the model.
+    pub name: Cow<'static, str>,
+    /// What is wrong.
+    pub says: String,
+}
+
+impl fmt::Display for Broken {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}: {}", self.name, self.says)
+    }
+}
+
+/// An agent as it is stored: where it stands, and what was broken on the way there.
+#[derive(Clone, Debug)]
+pub struct Stored {
+    /// The state that its entries give.
+    pub state: Arc<State>,
+    /// The state's shape, in 64 bits.
+    pub shape: u64,
+    /// What the last batch broke.
+    pub broken: Option<Arc<Broken>>,
+}
+
+impl Stored {
+    fn of(state: State, broken: Option<Broken>) -> Self {
+        let digest = entry::Chain::START.extend(state.shape().as_str());
+        let shape = digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        Self { state: Arc::new(state), shape, broken: broken.map(Arc::new) }
+    }
+}
+
+fn options() -> Options {
+    Options::new("default".into())
+}
+
+/// An agent that a driver has taken over and that was told these facts.
+///
+/// # Panics
+/// Where a fact is none: the model itself is wrong then.
+#[must_use]
+pub fn begun(facts: &[String]) -> Stored {
+    let mut machine = Machine::new(options());
+    machine.begin(START).expect("a fresh ledger");
+    machine.committed();
+    machine.propose(restarted(), START).expect("a driver");
+    machine.committed();
+    for fact in facts {
+        machine.propose_json(fact, START).unwrap_or_else(|why| panic!("{fact}: {why}"));
+        machine.committed();
+    }
+    Stored::of(machine.state().clone(), None)
+}
+
+fn restarted() -> Fact {
+    Fact::RuntimeRestarted(Restarted::default())
+}
+
+/// A machine that goes on from this state.
+fn opened(state: &State) -> Machine {
+    Machine::standing(options(), state.clone())
+}
+
+/// A machine that another process opens from its snapshot.
+fn reopened(state: &State) -> Machine {
+    Machine::resume(options(), &opened(state).snapshot()).expect("a snapshot of this program")
+}
+
+/// The fact with the run that is open.
+fn of_run(fact: &str, state: &State) -> String {
+    let run = state.turns.run.as_ref().map_or("none", |run| run.run_id.as_str());
+    fact.replace("$run", run)
+}
+
+/// Proposes a move; none where there is nothing to say.
+fn proposed(machine: &mut Machine, what: Move, inputs: &[Input]) -> Result<Option<Proposal>, ProposeError> {
+    let now = machine.state().at;
+    match what {
+        Move::Say(at) => {
+            let fact = of_run(&inputs[at].fact, machine.state());
+            machine.propose_json(&fact, now).map(Some)
+        }
+        Move::Step(boundary) => machine.step(boundary, now),
+        Move::Wake => {
+            let Some(at) = wake(machine.state()) else { return Ok(None) };
+            machine.step(machine.boundary(), at)
+        }
+        Move::Restart => machine.propose(restarted(), now).map(Some),
+    }
+}
+
+/// The instant after now at which the machine wants to be woken in this state.
+#[must_use]
+pub fn wake(state: &State) -> Option<Timestamp> {
+    obligation::next_wake(state, state.at).filter(|at| *at > state.at)
+}
+
+/// The boundary of the loop's next step.
+#[must_use]
+pub fn boundary(state: &State) -> Boundary {
+    opened(state).boundary()
+}
+
+/// Lets a move happen; none where nothing is appended. The batch is proposed twice, since the first proposal is rejected: that changes nothing
+/// (I21). An append that was not acknowledged and is found in the ledger has the effects of one that was (contract 3.2). An adversary stands
+/// between the machine and its ledger.
+#[must_use]
+pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Adversary>) -> Option<Stored> {
+    let before = &*stored.state;
+    let fact = if let Move::Say(at) = what { Some(inputs[at].fact.as_str()) } else { None };
+    let seen = adversary.and_then(|adversary| adversary.state(before, fact));
+    let mut machine = if what == Move::Restart { reopened(before) } else { opened(seen.as_ref().unwrap_or(before)) };
+    let stuck =
+        |name: &'static str, says: String| Some(Stored { broken: Some(Arc::new(Broken { name: name.into(), says })), ..stored.clone() });
+    let first = match proposed(&mut machine, what, inputs) {
+        Ok(first) => first,
+        Err(why) => return stuck("2.2", format!("{what:?} is refused: {why}")),
+    };
+    if what == Move::Wake && first.is_none() {
+        return stuck("9.3", "a wake finds nothing new".to_owned());
+    }
+    machine.rejected();
+    if proposed(&mut machine, what, inputs).ok().flatten() != first {
+        return stuck("I21", format!("{what:?} proposes another batch after it was rejected"));
+    }
+    let bytes = first.as_ref().map_or(&[][..], |proposal| &proposal.batch);
+    let entries = read(before.head, bytes);
+    let released = machine.committed();
+    let records = adversary.and_then(|adversary| adversary.records(before, &entries));
+    let (batch, after) = match records {
+        Some(records) => {
+            let at = entries.last().map_or(before.at, |entry| entry.at);
+            let (batch, _) = entry::seal_all(before.head, at, records);
+            let after = folded(before, &batch);
+            (batch, after)
+        }
+        None => {
+            let after = if seen.is_some() { folded(before, &entries) } else { machine.state().clone() };
+            (entries, after)
+        }
+    };
+    if batch.is_empty() {
+        return None;
+    }
+    let effects = adversary.map_or_else(|| released.clone(), |adversary| adversary.effects(&released));
+    let doubt = || unacknowledged(seen.as_ref().unwrap_or(before), what, inputs, bytes, &released);
+    let broken = doubt().or_else(|| breaches(before, &batch, &after)).or_else(|| laws::broken(before, &batch, &after, &effects));
+    Some(Stored::of(after, broken))
+}
+
+/// Every invariant that a batch breaks, as one.
+fn breaches(before: &State, batch: &[Entry], after: &State) -> Option<Broken> {
+    let broken = check::breaches(before, batch, after);
+    let join = |part: fn(&check::Breach) -> &str| broken.iter().map(part).collect::<Vec<_>>();
+    (!broken.is_empty()).then(|| Broken { name: join(|breach| breach.id).join(", ").into(), says: join(|breach| &breach.says).join("; ") })
+}
+
+fn folded(before: &State, batch: &[Entry]) -> State {
+    let mut state = before.clone();
+    batch.iter().for_each(|entry| state.apply(entry));
+    state
+}
+
+/// The entries of a batch as its ledger gives them back.
+fn read(mut head: Head, batch: &[EntryBytes]) -> Vec<Entry> {
+    let entry = |bytes: &EntryBytes| {
+        let entry = bytes.open(&head).expect("sealed on this head");
+        head = entry.head();
+        entry
+    };
+    batch.iter().map(entry).collect()
+}
+
+/// Where a batch is stored and its ledger does not answer, its effects are found when it is read back.
+fn unacknowledged(state: &State, what: Move, inputs: &[Input], batch: &[EntryBytes], effects: &[Effect]) -> Option<Broken> {
+    if effects.is_empty() {
+        return None;
+    }
+    let mut machine = opened(state);
+    let again = proposed(&mut machine, what, inputs).ok().flatten();
+    machine.unacknowledged();
+    batch.iter().for_each(|bytes| machine.load(bytes).expect("sealed on this head"));
+    let holds = again.is_some_and(|again| again.batch == batch) && machine.found() == effects;
+    (!holds).then(|| Broken {
+        name: "3.2".into(),
+        says: format!("the effects of {what:?} are not found where its append was not acknowledged"),
+    })
+}

@@ -1,0 +1,118 @@
+//! Liveness as bounded response: from every state, whatever the provider answers, the loop comes to rest, owes nothing that is enabled, and
+//! waits for nothing that cannot come (contract 9.2).
+
+use std::{
+    collections::HashMap,
+    sync::{
+        Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
+};
+
+use wakeful_core::{
+    derive::obligation,
+    plane::waiting::{WaitConditionKind, WakeSource},
+    state::State,
+};
+
+use super::{
+    adversary::Adversary,
+    cast::{self, Input},
+    process::{self, Broken, Move, Stored},
+};
+
+/// More steps than this without rest are a spin.
+pub const LIMIT: usize = 64;
+
+/// How far each shape is from rest at most, as far as it was asked.
+#[derive(Default)]
+pub struct Rests {
+    steps: Mutex<HashMap<u64, usize>>,
+    longest: AtomicUsize,
+}
+
+/// A way on which an agent does not come to rest as it must.
+pub struct Restless {
+    /// What happens on it.
+    pub moves: Vec<Move>,
+    /// What is wrong at its end.
+    pub broken: Broken,
+}
+
+impl Rests {
+    /// The longest way to rest that was found, in appends.
+    #[must_use]
+    pub fn longest(&self) -> usize {
+        self.longest.load(Ordering::Relaxed)
+    }
+
+    /// How many appends it is to rest at most.
+    ///
+    /// # Errors
+    /// A way that does not lead there.
+    pub fn from(&self, stored: &Stored, inputs: &[Input], adversary: Option<Adversary>) -> Result<usize, Restless> {
+        let steps = self.below(stored, inputs, adversary, &mut Vec::new())?;
+        self.longest.fetch_max(steps, Ordering::Relaxed);
+        Ok(steps)
+    }
+
+    fn below(&self, stored: &Stored, inputs: &[Input], adversary: Option<Adversary>, way: &mut Vec<Move>) -> Result<usize, Restless> {
+        if let Some(steps) = self.known(stored.shape) {
+            return Ok(steps);
+        }
+        let wrong = |says: String, way: &[Move]| Restless { moves: way.to_vec(), broken: Broken { name: "9.2".into(), says } };
+        if way.len() >= LIMIT {
+            return Err(wrong(format!("{LIMIT} steps lead to no rest"), way));
+        }
+        let state = &stored.state;
+        let after = |what| process::moved(stored, what, inputs, adversary).map(|next| (what, next));
+        let step = after(Move::Step(process::boundary(state)));
+        let nexts: Vec<_> = match step {
+            Some(next) => vec![next],
+            None => match owed(state).or_else(|| vain(state)) {
+                Some(says) => return Err(wrong(says, way)),
+                None if state.turns.run.is_some() => (0..cast::answers().len()).map(Move::Say).filter_map(after).collect(),
+                None => Vec::new(),
+            },
+        };
+        let mut steps = 0;
+        for (what, next) in nexts {
+            way.push(what);
+            if let Some(broken) = next.broken {
+                return Err(Restless { moves: way.clone(), broken: (*broken).clone() });
+            }
+            steps = steps.max(1 + self.below(&next, inputs, adversary, way)?);
+            way.pop();
+        }
+        if let Ok(mut known) = self.steps.lock() {
+            known.insert(stored.shape, steps);
+        }
+        Ok(steps)
+    }
+
+    fn known(&self, shape: u64) -> Option<usize> {
+        self.steps.lock().ok()?.get(&shape).copied()
+    }
+}
+
+/// What is owed now at rest, and should not be.
+fn owed(state: &State) -> Option<String> {
+    let is_free = state.control.stopped.is_none() && state.control.closing.is_none() && state.turns.run.is_none();
+    let is_enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= state.at);
+    let owed = obligation::all(state).into_iter().find(|owed| is_free && is_enabled(owed))?;
+    Some(format!("the agent rests, and owes {owed:?}"))
+}
+
+/// contract 5.17: a wait for a task that has ended, and whose end no open message tells.
+fn vain(state: &State) -> Option<String> {
+    if state.turns.run.is_some() || state.queue.open().next().is_some() {
+        return None;
+    }
+    let tasks = |source: &WakeSource| match source {
+        WakeSource::TaskResult { task_id } => state.tasks.ended.contains_key(task_id),
+        _ => false,
+    };
+    let waits = state.waiting.conditions.values().filter(|wait| wait.record.kind == WaitConditionKind::Task);
+    let vain = waits.map(|wait| &wait.record).find(|wait| wait.expires_at.is_none() && wait.wake_sources.iter().all(tasks))?;
+    Some(format!("condition {} waits for a task that has ended", vain.id))
+}
