@@ -23,8 +23,8 @@ fn a_space_with_an_end_is_searched_to_its_end() {
     let bounds = Bounds { cast: Cast::NOBODY, openings: openings::nothing(), threads: 1, ..bounds() };
     let report = model::search(&bounds, |_| {});
     assert!(report.finding.is_none() && report.is_exhausted, "{report:?}");
-    let near = model::search(&Bounds { depth: report.depth, ..bounds }, |_| {});
-    assert!(!near.is_exhausted && near.shapes <= report.shapes, "{near:?} are not all: {report:?}");
+    let near = model::search(&Bounds { depth: report.depth - 1, ..bounds }, |_| {});
+    assert!(!near.is_exhausted && near.shapes < report.shapes && near.depth + 1 == report.depth, "{near:?} are not all: {report:?}");
 }
 
 /// The checker finds this adversary by what it breaks, in no more than so many moves; the way is a scenario that plays as it says.

@@ -86,6 +86,8 @@ struct Space {
     inputs: Vec<Input>,
     rests: Rests,
     is_halted: AtomicBool,
+    /// Whether there is more than so many moves far.
+    is_cut: AtomicBool,
 }
 
 /// A state of the space. The shape alone tells it from others, and whether something is broken.
@@ -96,6 +98,7 @@ struct Standing {
     shape: u64,
     broken: Option<Arc<Broken>>,
     opening: usize,
+    moves: usize,
     before: Stored,
     by: Option<Move>,
 }
@@ -133,6 +136,10 @@ impl Model for Space {
         if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) {
             return;
         }
+        if standing.moves >= self.bounds.depth {
+            self.is_cut.store(true, Ordering::Relaxed);
+            return;
+        }
         let stored = self.stored(standing);
         let state = &*stored.state;
         moves.push(Move::Step(process::boundary(state)));
@@ -149,7 +156,7 @@ impl Model for Space {
     fn next_state(&self, standing: &Standing, what: Move) -> Option<Standing> {
         let before = self.stored(standing);
         let Stored { shape, broken, .. } = self.moved(&before, what)?;
-        Some(Standing { shape, broken, opening: standing.opening, before, by: Some(what) })
+        Some(Standing { shape, broken, opening: standing.opening, moves: standing.moves + 1, before, by: Some(what) })
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
@@ -165,7 +172,7 @@ const LIVE: &str = "every state comes to rest";
 
 impl Standing {
     fn of(opening: usize, before: Stored) -> Self {
-        Self { shape: before.shape, broken: None, opening, before, by: None }
+        Self { shape: before.shape, broken: None, opening, moves: 0, before, by: None }
     }
 }
 
@@ -208,9 +215,14 @@ impl Space {
 /// Where a thread of the search does.
 pub fn search(bounds: &Bounds, told: impl Fn(usize)) -> Report {
     let began = Instant::now();
-    let space =
-        Space { bounds: bounds.clone(), inputs: cast::inputs(bounds.cast), rests: Rests::default(), is_halted: AtomicBool::new(false) };
-    let builder = space.checker().threads(bounds.threads).target_max_depth(bounds.depth).finish_when(HasDiscoveries::Any);
+    let space = Space {
+        bounds: bounds.clone(),
+        inputs: cast::inputs(bounds.cast),
+        rests: Rests::default(),
+        is_halted: AtomicBool::new(false),
+        is_cut: AtomicBool::new(false),
+    };
+    let builder = space.checker().threads(bounds.threads).finish_when(HasDiscoveries::Any);
     let mut checker = builder.spawn_bfs();
     let searching = checker.handles();
     while searching.iter().any(|thread| !thread.is_finished()) {
@@ -226,12 +238,12 @@ pub fn search(bounds: &Bounds, told: impl Fn(usize)) -> Report {
     let space = checker.model();
     let was_halted = space.is_halted.swap(false, Ordering::Relaxed);
     let finding = checker.discoveries().into_values().next().map(|path| ways::finding(space, path.into_vec()));
-    let depth = checker.max_depth();
     Report {
         shapes: checker.unique_state_count(),
         transitions: checker.state_count(),
-        depth,
-        is_exhausted: !was_halted && depth < bounds.depth && finding.is_none(),
+        // stateright counts the states of a way, the first among them.
+        depth: checker.max_depth().saturating_sub(1),
+        is_exhausted: !was_halted && !space.is_cut.load(Ordering::Relaxed) && finding.is_none(),
         steps_to_rest: space.rests.longest(),
         took,
         finding,
