@@ -219,6 +219,13 @@ mod tests {
     }
 
     #[test]
+    fn an_instant_moves_by_milliseconds_and_stays_at_the_last_one() {
+        let at = Timestamp::from_nanos;
+        assert_eq!((at(-5).plus_ms(0), at(-5).plus_ms(3)), (at(-5), at(2_999_995)));
+        assert_eq!((at(1).plus_ms(u64::MAX), at(i64::MAX - 1).plus_ms(1)), (at(i64::MAX), at(i64::MAX)));
+    }
+
+    #[test]
     fn an_interval_keeps_its_grid_however_late_it_fires() {
         let base = Timestamp::from_nanos(0);
         let at = |ms: i64| Timestamp::from_nanos(ms * 1_000_000);

@@ -1,4 +1,4 @@
-//! `wakeful crosscheck`: the matrix of engines, and what is said of those that cannot run.
+//! `wakeful crosscheck` (I23): the matrix of engines, and what is said of those that cannot run.
 
 use serde_json::Value;
 

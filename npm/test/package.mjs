@@ -1,6 +1,6 @@
 // The packed tarball as a project has it: a folder below target/npm/consumers in which npm has installed it, and programs run there.
 import { execFile } from "node:child_process";
-import { cp, mkdir, readdir, rm, writeFile } from "node:fs/promises";
+import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter } from "node:path";
 import { fileURLToPath } from "node:url";
 import { promisify } from "node:util";
@@ -32,8 +32,11 @@ export async function project(name, files) {
       await writeFile(new URL(path, folder), text);
     }
   }
-  // The package needs no other, so npm asks no registry.
-  await run("npm", ["install", "--no-save", "--offline", "--no-audit", "--no-fund", "--omit=dev", await tarball()], { cwd: folder });
+  // The package needs no other, and what builds an example stands in npm/node_modules: npm has no registry to ask, whatever its cache holds.
+  const manifest = new URL("package.json", folder);
+  const { devDependencies, ...rest } = JSON.parse(await readFile(manifest, "utf8"));
+  await writeFile(manifest, JSON.stringify(rest));
+  await run("npm", ["install", "--no-save", "--offline", "--no-audit", "--no-fund", await tarball()], { cwd: folder });
   return folder;
 }
 

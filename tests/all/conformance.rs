@@ -1,4 +1,5 @@
-//! The reference runtime judges our own functions: nothing differs but what contract 13 names, and not more than it may.
+//! The reference runtime judges our own functions: nothing differs but what contract 13 names, and not more than it may. A decision is compared with
+//! its keys and its evidence (contract 7.4).
 
 use std::path::{Path, PathBuf};
 

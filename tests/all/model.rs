@@ -1,6 +1,8 @@
 //! The space of the machine's states is searched a part of the way, and the checker finds what is made wrong on purpose. `cargo xtask model` goes
 //! further.
 
+use std::{fs, process::Command};
+
 use wakeful_tests::{
     model::{self, Bounds, adversary::Adversary, cast::Cast, openings, rest},
     scenario,
@@ -76,4 +78,28 @@ fn a_result_before_its_wait_is_found() {
 #[test]
 fn a_spin_is_found() {
     found(Adversary::Spin, (Cast::FULL, openings::all()), &["9.2"], rest::LIMIT);
+}
+
+#[test]
+fn what_the_program_finds_is_written_as_a_scenario() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let call = |more: &[&str]| {
+        let mut call = Command::new(env!("CARGO_BIN_EXE_model"));
+        call.args(["--shapes", "20000", "--json", "--write"])
+            .arg(folder.path().join("found"))
+            .args(more)
+            .output()
+            .expect("the program starts")
+    };
+    let found = call(&["--adversary", "cleared-blocker"]);
+    assert_eq!(found.status.code(), Some(1), "{found:?}");
+    let told: serde_json::Value = serde_json::from_slice(&found.stdout).expect("a line of JSON");
+    let text = fs::read_to_string(told["written"].as_str().expect("a path")).expect("the file");
+    assert_eq!(told["written"].as_str(), folder.path().join("found/broken_5_7.txt").to_str());
+    assert!(
+        text.starts_with("# 5.7: entry ") && text.contains("\n# The model checker came here with the seeded mistake `cleared-blocker`"),
+        "{text}"
+    );
+    assert_eq!(scenario::play(&text), text);
+    assert_eq!(call(&["--adversary", "nobody"]).status.code(), Some(2));
 }

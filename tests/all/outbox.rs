@@ -1,4 +1,4 @@
-//! The outbox machine: nothing changes before the batch is durable (contract 3.2, I21).
+//! The outbox machine: nothing changes before the batch is durable (contract 1.1, 3.2, I21).
 
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{

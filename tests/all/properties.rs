@@ -1,4 +1,5 @@
-//! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every batch.
+//! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every batch. The entries alone give the state and
+//! whatever is decided (contract 1.2, 3.8).
 
 use proptest::{
     prelude::*,

@@ -1,4 +1,4 @@
-//! Import, export, import: the second ledger says what the first said, and the second export is the first, byte for byte. A ledger that was
+//! Import, export, import (contract 3.7): the second ledger says what the first said, and the second export is the first, byte for byte. A ledger that was
 //! cut anywhere is exported as what its folder replays as.
 
 use std::path::PathBuf;

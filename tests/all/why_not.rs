@@ -89,6 +89,7 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
     }
 }
 
+/// contract 1.5: a reading appends nothing and releases nothing.
 #[test]
 fn asking_why_not_changes_nothing() {
     for (name, machine) in fixtures() {

@@ -107,17 +107,23 @@ impl Call {
     /// Runs it and gives all that it printed; a terminal sees it at once.
     ///
     /// The output goes through a file and not a pipe: a browser that a test left behind would hold a pipe open for ever.
-    pub(crate) fn recorded(mut self) -> Result<String, Failure> {
+    pub(crate) fn recorded(self) -> Result<String, Failure> {
+        let line = self.line.clone();
+        let (status, printed) = self.told()?;
+        if status.success() {
+            return Ok(printed);
+        }
+        let was_seen = io::stderr().is_terminal();
+        Err(Failure { what: format!("`{line}` failed ({status})"), printed: if was_seen { String::new() } else { printed } })
+    }
+
+    /// Runs it like [`Call::recorded`], and says how it ended and all that it printed.
+    pub(crate) fn told(mut self) -> Result<(ExitStatus, String), Failure> {
         let (to, again) = self.open_log().map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
         self.command.stdin(Stdio::null()).stdout(to).stderr(again);
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
         let echo = io::stderr().is_terminal();
-        let (status, printed) =
-            follow(&mut child, &self.log, echo).map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))?;
-        if status.success() {
-            return Ok(printed);
-        }
-        Err(Failure { what: format!("`{}` failed ({status})", self.line), printed: if echo { String::new() } else { printed } })
+        follow(&mut child, &self.log, echo).map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))
     }
 
     /// Runs a short program, and gives what it printed to its standard output.

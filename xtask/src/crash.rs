@@ -9,17 +9,17 @@ use crate::{
     stage::stage,
 };
 
-/// The tenth of it that every test run does.
-const TENTH: [&str; 4] = ["--stories", "1000", "--kills", "20"];
+/// The twentieth of it that every test run does.
+const SHARE: [&str; 4] = ["--stories", "500", "--kills", "10"];
 
 /// Builds the native side and lets processes die; the options are those of the program `crash` of the tests.
 pub(crate) fn crash(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
-    stage("native", "building the native host and its tests", || native::build(paths))?;
+    stage("native", "building the native host and this program", || native::build_programs(paths, &["crash", "wakeful"]))?;
     Call::new(paths, "crash", paths.crash()).args(options).pass_through().map(exit_code)
 }
 
-/// A tenth of it, on what is built.
-pub(crate) fn tenth(paths: &Paths) -> Result<(), Failure> {
-    let status = Call::new(paths, "crash", paths.crash()).args(TENTH).pass_through()?;
+/// A share of it, on what is built.
+pub(crate) fn share(paths: &Paths) -> Result<(), Failure> {
+    let status = Call::new(paths, "crash", paths.crash()).args(SHARE).pass_through()?;
     if status.success() { Ok(()) } else { Err(Failure::new("a death changed what came of a story")) }
 }

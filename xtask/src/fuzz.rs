@@ -8,9 +8,10 @@ use std::{fs, process::ExitCode};
 use crate::{
     call::{Call, Failure},
     guests,
+    needed::missing,
     paths::Paths,
     set_up,
-    stage::{green, red, stage},
+    stage::{green, stage},
     tools,
 };
 
@@ -31,9 +32,6 @@ pub(crate) const TARGETS: [&str; 4] = ["facts", "foreign", "ledger", "exports"];
 /// How long each is tried where nothing is said.
 pub(crate) const SECONDS: u64 = 600;
 
-/// The exit code where cargo-fuzz is not there.
-const MISSING: u8 = 3;
-
 /// Inputs are no longer than this, in bytes; what is larger is slow, and finds nothing that parts of it do not.
 const LONGEST: &str = "-max_len=8192";
 
@@ -44,8 +42,7 @@ const SLOWEST: &str = "-timeout=30";
 pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     if cargo_fuzz(paths, "fuzz-version").arg("--version").answer().is_err() {
         let how = "`rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`";
-        anstream::eprintln!("{}: cargo-fuzz with a nightly compiler is not there; install it with {how}", red("error"));
-        return Ok(ExitCode::from(MISSING));
+        return Ok(missing("cargo-fuzz with a nightly compiler", how));
     }
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building the tools that make guests", || tools::build(paths))?;

@@ -6,21 +6,29 @@
 mod browser;
 mod call;
 mod command_line;
+mod copy;
 mod coverage;
 mod crash;
 mod crosscheck;
+mod deny;
 mod fuzz;
 mod guests;
 mod js_tests;
+mod miri;
 mod model;
 mod mutants;
 mod native;
+mod needed;
+mod night;
 mod npm;
 mod packages;
 mod paths;
+mod proof;
 mod python;
 mod run;
+mod seeded;
 mod self_contained;
+mod semver;
 mod serve;
 mod set_up;
 mod sim;
@@ -66,6 +74,12 @@ fn main() -> ExitCode {
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::World => world::world(&paths),
         Command::Coverage => coverage::coverage(&paths),
+        Command::Miri => miri::miri(&paths),
+        Command::Deny => deny::deny(&paths),
+        Command::Semver { against } => semver::semver(&paths, against.as_deref()),
+        Command::Seeded { methods } => seeded::seeded(&paths, &methods),
+        Command::Night(request) => night::night(&paths, &request),
+        Command::Proof => proof::proof(&paths),
         Command::Help(_) => Ok(ExitCode::SUCCESS),
     });
     done.unwrap_or_else(|failure| {

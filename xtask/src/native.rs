@@ -13,3 +13,9 @@ pub(crate) const SELECTION: [&str; 8] = ["-p", "wakeful", "-p", "wakeful-core", 
 pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, "native", "build").args(SELECTION).arg("--all-targets").build()
 }
+
+/// Builds only these programs, and what they need; of the same selection, so that nothing is compiled twice.
+pub(crate) fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failure> {
+    let named = names.iter().flat_map(|name| ["--bin", name]);
+    Call::cargo(paths, "native-programs", "build").args(SELECTION).args(named).build()
+}

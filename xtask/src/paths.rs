@@ -25,6 +25,11 @@ impl Paths {
             .ok_or_else(|| Failure::new("this is not the tree of Wakeful; run `cargo xtask` inside it"))
     }
 
+    /// The places below another root: a copy of the tree.
+    pub(crate) fn of(root: PathBuf) -> Self {
+        Self { root }
+    }
+
     pub(crate) fn root(&self) -> &Path {
         &self.root
     }

@@ -11,6 +11,6 @@ use crate::{
 
 /// Builds the native side and lets families live; the options are those of the program `sim` of the tests.
 pub(crate) fn sim(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
-    stage("native", "building the native host and its tests", || native::build(paths))?;
+    stage("native", "building the native host and this program", || native::build_programs(paths, &["sim"]))?;
     Call::new(paths, "sim", paths.sim()).args(options).pass_through().map(exit_code)
 }

@@ -1,17 +1,26 @@
 //! `cargo xtask model`: searches the states that the real machine can come to, and says how many there are and whether all is well.
 
-use std::{io::IsTerminal, process::ExitCode};
+use std::{io::IsTerminal, path::PathBuf, process::ExitCode};
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
-use wakeful_tests::model::{self, Bounds, Report, cast::Cast, openings};
+use wakeful_tests::{
+    model::{self, Bounds, Report, adversary::Adversary, cast::Cast, openings, ways},
+    paths,
+};
 
 /// Searches the states that the machine can come to, breadth first, and checks each batch, each ranking and each way to rest.
 ///
-/// What is found to be broken is printed as a scenario, the shortest there is.
+/// What is found to be broken is printed, and written to a file, as a scenario, the shortest there is: one that `tests/scenarios` could hold as it
+/// is.
+///
+/// `model --shapes 50000 --adversary window` shows it.
 #[derive(Parser)]
-#[command(name = "model", after_help = "exit code: 0 nothing is broken, 1 something is, 2 the command line was not understood")]
+#[command(
+    name = "model",
+    after_help = "exit code: 0 nothing is broken, 1 something is or it could not be written, 2 the command line was not understood"
+)]
 struct Options {
     /// The search ends when so many shapes were found.
     #[arg(long, value_name = "N", default_value_t = 1_000_000)]
@@ -22,6 +31,12 @@ struct Options {
     /// Searches the small cast, whose space ends.
     #[arg(long)]
     small: bool,
+    /// The folder into which what is broken is written; target/model of the tree without it.
+    #[arg(long, value_name = "FOLDER")]
+    write: Option<PathBuf>,
+    /// Lets the checker find a seeded mistake.
+    #[arg(long, value_name = "NAME")]
+    adversary: Option<Adversary>,
     /// Prints one line of JSON.
     #[arg(long)]
     json: bool,
@@ -40,6 +55,8 @@ struct Numbers<'a> {
     broken: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     scenario: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    written: Option<String>,
 }
 
 fn main() -> ExitCode {
@@ -50,7 +67,7 @@ fn main() -> ExitCode {
         shapes: options.shapes,
         depth: options.depth,
         threads: model::all_cores(),
-        adversary: None,
+        adversary: options.adversary,
     };
     let bar = if options.json || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(bounds.shapes as u64) };
     if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} shapes, {elapsed} gone, {eta} left") {
@@ -61,11 +78,16 @@ fn main() -> ExitCode {
     // Several threads are not in step: one alone finds the shortest way first.
     let is_long = report.finding.is_some() && bounds.threads > 1;
     let report = if is_long { model::search(&Bounds { threads: 1, ..bounds }, |_| {}) } else { report };
-    told(&report, options.json);
+    let folder = options.write.unwrap_or_else(|| paths::tree("target/model"));
+    let written = report.finding.as_ref().map(|finding| ways::write(finding, &folder)).transpose();
+    if let Err(why) = &written {
+        anstream::eprintln!("error: what is broken cannot be written into {}: {why}; --write names another folder", folder.display());
+    }
+    told(&report, written.ok().flatten(), options.json);
     ExitCode::from(u8::from(report.finding.is_some()))
 }
 
-fn told(report: &Report, as_json: bool) {
+fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
     let Report { shapes, transitions, depth, is_exhausted, steps_to_rest, took, finding } = report;
     let seconds = took.as_secs_f64();
     if as_json {
@@ -80,6 +102,7 @@ fn told(report: &Report, as_json: bool) {
             seconds,
             broken,
             scenario,
+            written: written.map(|file| file.display().to_string()),
         };
         anstream::println!("{}", wakeful_core::json::write(&numbers));
         return;
@@ -91,5 +114,8 @@ fn told(report: &Report, as_json: bool) {
     );
     if let Some(finding) = finding {
         anstream::println!("\n{} after {} moves\n\n{}", finding.broken, finding.moves, finding.scenario);
+    }
+    if let Some(file) = written {
+        anstream::println!("written to {}", file.display());
     }
 }

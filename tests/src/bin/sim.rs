@@ -27,7 +27,7 @@ struct Options {
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
     /// How many families; as many as there is time for, where `--minutes` is given.
-    #[arg(long, value_name = "N", default_value_t = 200)]
+    #[arg(long, value_name = "N", default_value_t = 20)]
     families: u64,
     /// For how many minutes to go on.
     #[arg(long, value_name = "N")]

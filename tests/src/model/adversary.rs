@@ -1,5 +1,6 @@
 //! Adversaries: each stands between the machine and its ledger, and makes one mistake that schedulers of this kind made. The checker finds all.
 
+use clap::ValueEnum;
 use wakeful_core::{
     effect::Effect,
     entry::{Entry, EventKind, EventRecord, Record},
@@ -16,7 +17,7 @@ use wakeful_core::{
 };
 
 /// One mistake.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
 pub enum Adversary {
     /// External waits forget what they wait for, so that whatever comes from outside ends them.
     ReasonClass,
@@ -40,6 +41,12 @@ pub enum Adversary {
 const WINDOW: u64 = 12;
 
 impl Adversary {
+    /// Its name on the command line.
+    #[must_use]
+    pub fn name(self) -> String {
+        self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
+    }
+
     /// What the machine takes for the state where it is told a fact, or takes a step; none where it sees what is stored.
     #[must_use]
     pub fn state(self, stored: &State, fact: Option<&str>) -> Option<State> {

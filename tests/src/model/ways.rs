@@ -1,12 +1,28 @@
 //! A way through the space as a scenario: text that the tests play and hold.
 
-use std::fmt::Write as _;
+use std::{
+    fmt::Write as _,
+    fs, io,
+    path::{Path, PathBuf},
+};
 
 use super::{
     Finding, Space, Standing,
     process::{self, Move, Stored},
 };
 use crate::scenario;
+
+/// Writes a finding into this folder, as a file that `tests/scenarios` could hold, and gives its path. Its name is what is broken.
+///
+/// # Errors
+/// Where the file cannot be written.
+pub fn write(finding: &Finding, folder: &Path) -> io::Result<PathBuf> {
+    let names: String = finding.broken.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    let file = folder.join(format!("broken_{}.txt", names.replace("__", "_")));
+    fs::create_dir_all(folder)?;
+    fs::write(&file, &finding.scenario)?;
+    Ok(file)
+}
 
 /// What is broken at the end of a way, with the way as a scenario.
 pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Finding {
@@ -29,7 +45,14 @@ pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Fin
 
 /// The way, a command for each move, played.
 fn text(space: &Space, opening: usize, mut stored: Stored, moves: &[Move], broken: &process::Broken) -> String {
-    let mut commands = format!("# {broken}\n");
+    // A comment is a line.
+    let mut commands = format!("# {}\n", broken.to_string().replace('\n', " "));
+    let _ = match space.bounds.adversary {
+        Some(adversary) => {
+            writeln!(commands, "# The model checker came here with the seeded mistake `{}`; without it this is right.", adversary.name())
+        }
+        None => writeln!(commands, "# The model checker came here: see what is wrong, repair it, and let the scenario say what is right."),
+    };
     for fact in &space.bounds.openings[opening] {
         let _ = writeln!(commands, "say {fact}");
     }

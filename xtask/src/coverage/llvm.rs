@@ -39,10 +39,7 @@ impl Rustc {
 
     /// What to type where the programs are missing.
     pub(super) fn how_to_install(&self) -> String {
-        format!(
-            "install them with `rustup component add llvm-tools`, or with `apt-get install llvm-{0}` (LLVM {0}, as rustc has)",
-            self.llvm
-        )
+        format!("`rustup component add llvm-tools`, or with `apt-get install llvm-{0}` (LLVM {0}, as rustc has)", self.llvm)
     }
 }
 

@@ -12,6 +12,7 @@ use std::{collections::BTreeMap, fs, process::ExitCode};
 
 use crate::{
     call::Failure,
+    needed::missing,
     paths::Paths,
     stage::{bold, green, red, stage},
 };
@@ -30,20 +31,11 @@ const LADDER_FLOOR: u64 = 960;
 /// Readings of the state.
 const DERIVE_FLOOR: u64 = 950;
 
-/// The exit code where llvm-profdata and llvm-cov are not there.
-const MISSING: u8 = 3;
-
 /// Measures, prints the tables, and fails for what is below its floor, never executed, or named by no test.
 pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     let rustc = llvm::Rustc::ask(paths)?;
     let Some(llvm) = llvm::find(paths, &rustc)? else {
-        anstream::eprintln!(
-            "{}: llvm-profdata and llvm-cov of LLVM {} are not there; {}",
-            red("error"),
-            rustc.llvm,
-            rustc.how_to_install()
-        );
-        return Ok(ExitCode::from(MISSING));
+        return Ok(missing(&format!("llvm-profdata with llvm-cov of LLVM {}", rustc.llvm), &rustc.how_to_install()));
     };
     let folder = paths.target().join("coverage");
     fs::create_dir_all(&folder).map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
@@ -81,7 +73,11 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
         anstream::println!("{}: {finding}", red("coverage"));
     }
     if findings.is_empty() {
-        anstream::println!("{}: {}", bold("coverage"), green("every rule and every row was executed, every rule is named by a test"));
+        let share = |folder: &&str| format!("{} of {folder}", table::per_cent(Shares::below(&files, folder).lines.per_mille()));
+        let shares = folders.iter().map(share).collect::<Vec<_>>().join(", ");
+        let reached: usize = rows.iter().map(Vec::len).sum();
+        let all = format!("{} rules and {reached} rows: every one was executed, and every rule is named by a test", rules.len());
+        anstream::println!("{}: lines executed: {shares}; {}", bold("coverage"), green(all));
         return Ok(ExitCode::SUCCESS);
     }
     Ok(ExitCode::FAILURE)

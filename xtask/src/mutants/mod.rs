@@ -4,7 +4,6 @@
 //! the core and the tests of wakeful-tests that need no guest. A guest that was built before the mutant would notice any
 //! difference, and would so hide what no test states. In the copy no recordings lie beside the tree, so what needs them does what it can.
 
-mod copy;
 mod results;
 mod survivors;
 
@@ -12,7 +11,8 @@ use std::{fmt::Write, fs, num::NonZeroUsize, path::Path, process::ExitCode};
 
 use crate::{
     call::{Call, Failure},
-    native,
+    copy, native,
+    needed::missing,
     paths::Paths,
     self_contained::{self, GUEST},
     stage::{bold, green, red, stage},
@@ -28,6 +28,8 @@ pub(crate) struct Request {
     /// Every how manieth mutant, and beginning where.
     pub(crate) shard: Shard,
     pub(crate) which: Which,
+    /// No more than so many are tried, the first of those that would be.
+    pub(crate) most: Option<usize>,
     /// Only print the names of the mutants that would be tried.
     pub(crate) only_list: bool,
 }
@@ -50,14 +52,11 @@ pub(crate) enum Which {
     Survivors,
 }
 
-/// The folders of core/src that can be asked for; the first two are what is asked for by default.
-pub(crate) const ROOMS: [&str; 3] = ["ladder", "derive", "plane"];
+/// The folders and files of core/src that can be asked for; the first two are what is asked for by default.
+pub(crate) const ROOMS: [&str; 4] = ["ladder", "derive", "plane", "machine"];
 
 /// Of the mutants that compile, so many of a hundred must be noticed.
 const FLOOR_PER_CENT: u64 = 95;
-
-/// The exit code where cargo-mutants is not there.
-const MISSING: u8 = 3;
 
 /// What cargo-mutants says when a mutant survived, and when the tests of one did not end.
 const TELLS_OF_MUTANTS: [i32; 3] = [0, 2, 3];
@@ -81,14 +80,13 @@ impl Shard {
 /// Tries mutants, and says what became of them.
 pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     if Call::cargo(paths, "mutants-version", "mutants").arg("--version").answer().is_err() {
-        anstream::eprintln!("{}: cargo-mutants is not there; install it with `cargo install --locked cargo-mutants`", red("error"));
-        return Ok(ExitCode::from(MISSING));
+        return Ok(missing("cargo-mutants", "`cargo install --locked cargo-mutants`"));
     }
     let accepted =
         survivors::accepted().map_err(|line| Failure::new(format!("line {line} of {} has no reason; give it one", survivors::LIST)))?;
     let place = Place::of(paths);
     let _alone = place.lock()?;
-    let copy = copy::update(paths)?;
+    let copy = copy::update(paths, "mutants/tree")?;
     let all = list(paths, &copy, &request.rooms)?;
     let asked = request.shard.take(&all);
     let mut results = match request.which {
@@ -96,7 +94,8 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
         Which::All => place.begin(paths)?,
         Which::Untried | Which::Survivors => place.resume(paths)?,
     };
-    let to_try = to_try(&asked, &results, request.which);
+    let mut to_try = to_try(&asked, &results, request.which);
+    to_try.truncate(request.most.unwrap_or(usize::MAX));
     if request.only_list {
         to_try.iter().for_each(|name| anstream::println!("{name}"));
         return Ok(ExitCode::SUCCESS);
@@ -113,7 +112,7 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     let text_of = |file: &str| fs::read_to_string(paths.at(file)).unwrap_or_default();
     let compared = compare(&all, &asked, &results, &accepted, &request.rooms, text_of);
     anstream::print!("{}", report(&asked, &results, &compared));
-    let enough = noticed(&asked, &results).is_none_or(|(noticed, viable)| noticed * 100 >= viable * FLOOR_PER_CENT);
+    let enough = are_enough(noticed(&asked, &results));
     if !enough {
         anstream::println!("{}: fewer than {FLOOR_PER_CENT} % of the mutants were noticed; test what survived", red("mutants"));
     }
@@ -138,7 +137,10 @@ fn cargo_mutants(paths: &Paths, copy: &Path) -> Call {
 }
 
 fn in_rooms(call: Call, rooms: &[&str]) -> Call {
-    rooms.iter().fold(call, |call, room| call.arg("--file").arg(format!("core/src/{room}/**")))
+    rooms.iter().fold(call, |call, room| {
+        let [folder, file] = [format!("core/src/{room}/**"), format!("core/src/{room}.rs")];
+        call.arg("--file").arg(folder).arg("--file").arg(file)
+    })
 }
 
 fn to_try(asked: &[String], results: &Results, which: Which) -> Vec<String> {
@@ -197,7 +199,10 @@ fn compare(
         Some(outcome) => *outcome == Outcome::Missed && !asked.contains(name),
     };
     let others = all.iter().filter(may_survive).map(key).collect();
-    let is_asked = |listed: &str| rooms.iter().any(|room| listed.starts_with(&format!("core/src/{room}/")));
+    let is_asked = |listed: &str| {
+        let below = |room: &&str| listed.starts_with(&format!("core/src/{room}/")) || listed.starts_with(&format!("core/src/{room}.rs:"));
+        rooms.iter().any(below)
+    };
     survivors::compare(survived, others, accepted, is_asked)
 }
 
@@ -206,6 +211,11 @@ fn noticed(asked: &[String], results: &Results) -> Option<(u64, u64)> {
     let noticed = results.count(asked, Outcome::Caught) + results.count(asked, Outcome::Timeout);
     let viable = noticed + results.count(asked, Outcome::Missed);
     (viable > 0).then_some((noticed, viable))
+}
+
+/// Whether enough of those that compile were noticed; where none was tried, nothing is missing.
+fn are_enough(noticed: Option<(u64, u64)>) -> bool {
+    noticed.is_none_or(|(noticed, viable)| noticed * 100 >= viable * FLOOR_PER_CENT)
 }
 
 fn report(asked: &[String], results: &Results, compared: &Compared) -> String {
@@ -258,6 +268,14 @@ mod tests {
         let outcomes = [("a", Outcome::Caught), ("b", Outcome::Missed), ("c", Outcome::Timeout), ("d", Outcome::Unviable)];
         results.outcomes.extend(outcomes.map(|(name, outcome)| (name.to_owned(), outcome)));
         results
+    }
+
+    #[test]
+    fn too_few_that_were_noticed_are_a_failure() {
+        let all = names(&["a", "b", "c", "d"]);
+        assert_eq!(noticed(&all, &results()), Some((2, 3)));
+        assert!(!are_enough(noticed(&all, &results())) && are_enough(noticed(&all[..1], &results())) && are_enough(None));
+        assert!(are_enough(Some((95, 100))) && !are_enough(Some((94, 100))));
     }
 
     #[test]

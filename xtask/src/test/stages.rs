@@ -109,9 +109,9 @@ pub(super) const STAGES: [Stage; 28] = [
     },
     Stage {
         name: "crash",
-        does: "processes die, a tenth of `cargo xtask crash`",
+        does: "processes die, a twentieth of `cargo xtask crash`",
         needs: &["native"],
-        work: Work::Check(|ground| crash::tenth(ground.paths)),
+        work: Work::Check(|ground| crash::share(ground.paths)),
     },
     Stage {
         name: "wasm tests, Node",

@@ -10,13 +10,13 @@ const CITING: [&str; 5] = ["core/", "host-native/", "wasm/", "tests/", "web-demo
 
 /// One number in one comment.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) struct Citation<'a> {
-    pub(super) number: String,
-    pub(super) path: &'a str,
+pub(crate) struct Citation<'a> {
+    pub(crate) number: String,
+    pub(crate) path: &'a str,
     /// From 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
     /// Whether a test says it; otherwise code does.
-    pub(super) is_test: bool,
+    pub(crate) is_test: bool,
 }
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -31,7 +31,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Every citation, in the order of files and lines.
-pub(super) fn all(tree: &Tree) -> Vec<Citation<'_>> {
+pub(crate) fn all(tree: &Tree) -> Vec<Citation<'_>> {
     let mut citations = Vec::new();
     for file in tree.files.iter().filter(|file| cites(file)) {
         let tests = test_parts::of(file);

@@ -1,6 +1,6 @@
 //! `cargo xtask tidy`: what no compiler checks. Each check reads the whole tree and gives findings.
 
-mod citations;
+pub(crate) mod citations;
 mod dependencies;
 mod fixtures;
 mod gaps;
@@ -10,8 +10,9 @@ mod length;
 mod machine;
 mod names;
 mod opening;
+mod proof;
 mod released;
-mod statements;
+pub(crate) mod statements;
 pub(crate) mod test_parts;
 pub(crate) mod tree;
 mod unfinished;
@@ -48,7 +49,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 12] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 13] = [
     opening::check,
     length::check,
     names::check,
@@ -60,6 +61,7 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 12] = [
     gaps::check,
     fixtures::check,
     world::check,
+    proof::check,
     released::check,
 ];
 
@@ -105,7 +107,7 @@ pub(crate) fn check(paths: &Paths) -> Result<(), Failure> {
     Err(Failure { what: format!("{} findings of tidy", findings.len()), printed: printed.join("\n") })
 }
 
-fn read(paths: &Paths) -> Result<Tree, Failure> {
+pub(crate) fn read(paths: &Paths) -> Result<Tree, Failure> {
     Tree::read(paths.root()).map_err(|why| Failure::new(format!("cannot read the tree: {why}")))
 }
 

@@ -1,6 +1,7 @@
-//! The numbered statements of the contract: contract.txt has one a line, chapters, statements, differences, invariants.
+//! The numbered statements of the contract: contract.txt has one a line, chapters, statements, differences, invariants, each with what it is
+//! about.
 //!
-//! `5.3 live` marks a statement that holds only for what a driver records after its first `runtime_restarted`.
+//! `5.3 live: ...` marks a statement that holds only for what a driver records after its first `runtime_restarted`.
 
 const CONTRACT: &str = include_str!("contract.txt");
 
@@ -12,25 +13,28 @@ const CHAPTERS_OF_LISTS: [&str; 2] = ["13", "14"];
 
 /// One number of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Statement {
+pub(crate) struct Statement {
     /// As comments cite it: `5.3`, `10`, `D4`, `I16`.
-    pub(super) number: &'static str,
+    pub(crate) number: &'static str,
     /// Whether the contract marks it, as a whole, as live.
-    pub(super) is_live: bool,
+    pub(crate) is_live: bool,
+    /// What it is about, in a few words.
+    pub(crate) about: &'static str,
     /// Its line in contract.txt, from 1.
-    pub(super) line: usize,
+    pub(crate) line: usize,
 }
 
 /// Everything that can be cited, in the contract's order.
 pub(super) fn all() -> impl Iterator<Item = Statement> {
     CONTRACT.lines().enumerate().map(|(index, line)| {
-        let (number, mark) = line.split_once(' ').unwrap_or((line, ""));
-        Statement { number, is_live: mark == "live", line: index + 1 }
+        let (number, about) = line.split_once(": ").unwrap_or((line, ""));
+        let unmarked = number.strip_suffix(" live");
+        Statement { number: unmarked.unwrap_or(number), is_live: unmarked.is_some(), about, line: index + 1 }
     })
 }
 
 /// The statements that code and tests are asked for. A chapter is one only where it has no statements of its own.
-pub(super) fn counted() -> impl Iterator<Item = Statement> {
+pub(crate) fn counted() -> impl Iterator<Item = Statement> {
     let has_parts = |chapter: &str| all().any(|other| other.number.strip_prefix(chapter).is_some_and(|rest| rest.starts_with('.')));
     all().filter(move |statement| !has_parts(statement.number) && !CHAPTERS_OF_LISTS.contains(&statement.number))
 }
@@ -51,10 +55,9 @@ mod tests {
     }
 
     #[test]
-    fn a_line_has_a_number_and_at_most_the_mark_of_a_live_statement() {
-        for (index, line) in CONTRACT.lines().enumerate() {
-            let number = line.strip_suffix(" live").unwrap_or(line);
-            assert!(!number.is_empty() && !number.contains(' '), "line {}: {line}", index + 1);
+    fn a_line_has_a_number_perhaps_the_mark_of_a_live_statement_and_what_it_is_about() {
+        for Statement { number, about, line, .. } in all() {
+            assert!(!number.is_empty() && !number.contains(' ') && !about.is_empty(), "line {line}");
         }
         let live: Vec<&str> = all().filter(|statement| statement.is_live).map(|statement| statement.number).collect();
         assert_eq!(live, ["5.3", "5.6", "5.11", "5.17", "5.20", "5.24"]);

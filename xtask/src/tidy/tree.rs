@@ -6,15 +6,15 @@ use super::ignored::Ignored;
 
 /// One file: its path from the root with `/` between folders, and its text, empty for a file that is no text.
 #[derive(Debug)]
-pub(super) struct File {
-    pub(super) path: String,
-    pub(super) text: String,
+pub(crate) struct File {
+    pub(crate) path: String,
+    pub(crate) text: String,
 }
 
 /// All files, in the order of their paths.
 #[derive(Debug)]
-pub(super) struct Tree {
-    pub(super) files: Vec<File>,
+pub(crate) struct Tree {
+    pub(crate) files: Vec<File>,
 }
 
 impl Tree {
@@ -28,11 +28,11 @@ impl Tree {
 
     /// A tree of these files.
     #[cfg(test)]
-    pub(super) fn of(files: &[(&str, &str)]) -> Self {
+    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
         Self { files: files.iter().map(|(path, text)| File { path: (*path).to_owned(), text: (*text).to_owned() }).collect() }
     }
 
-    pub(super) fn file(&self, path: &str) -> Option<&File> {
+    pub(crate) fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }
 }

@@ -1,7 +1,7 @@
-//! The copy of the source tree in which mutants are tried: target/mutants/tree.
+//! Copies of the source tree below target, in which sources are changed: by mutants, by seeded mistakes.
 //!
-//! It stays between runs and only what differs is written, so that cargo builds what changed and nothing else. The tree that a developer
-//! works in is never touched, and a mutant that an interrupted run left behind is gone with the next.
+//! A copy stays between runs and only what differs is written, so that cargo builds what changed and nothing else. The tree that a developer
+//! works in is never touched, and what an interrupted run left behind is gone with the next.
 
 use std::{
     collections::BTreeSet,
@@ -9,15 +9,11 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use crate::{
-    call::Failure,
-    paths::{Paths, files_below},
-    tidy::tree::source_paths,
-};
+use crate::{call::Failure, paths::Paths, tidy::tree::source_paths};
 
-/// Brings the copy up to date, and gives its root.
-pub(super) fn update(paths: &Paths) -> Result<PathBuf, Failure> {
-    let copy = paths.target().join("mutants/tree");
+/// Brings the copy in this folder of target up to date, and gives its root.
+pub(crate) fn update(paths: &Paths, folder: &str) -> Result<PathBuf, Failure> {
+    let copy = paths.target().join(folder);
     copy_sources(paths.root(), &copy)
         .map_err(|why| Failure::new(format!("cannot copy the tree to {}: {why}; is there room on the disk?", copy.display())))?;
     Ok(copy)
@@ -36,9 +32,10 @@ fn copy_sources(from: &Path, to: &Path) -> io::Result<()> {
         }
         fs::write(&target, bytes)?;
     }
-    let known: BTreeSet<PathBuf> = sources.iter().map(|path| to.join(path)).collect();
-    for file in files_below(to)?.into_iter().filter(|file| !known.contains(file)) {
-        fs::remove_file(file)?;
+    // What the lists of the tree leave out may stay: the copy's own builds.
+    let known: BTreeSet<String> = sources.into_iter().collect();
+    for path in source_paths(to)?.into_iter().filter(|path| !known.contains(path)) {
+        fs::remove_file(to.join(path))?;
     }
     Ok(())
 }
@@ -46,6 +43,7 @@ fn copy_sources(from: &Path, to: &Path) -> io::Result<()> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::paths::files_below;
 
     #[test]
     fn the_copy_follows_the_tree_and_writes_only_what_differs() {
@@ -68,9 +66,11 @@ mod tests {
         fs::remove_file(from.join("core/b.rs")).expect("a file");
         write("core/c.rs", "c");
         fs::write(to.join("core/left.rs"), "left behind").expect("a file");
+        fs::create_dir_all(to.join("target")).expect("a folder");
+        fs::write(to.join("target/built"), "y").expect("a file");
         copy_sources(&from, &to).expect("a copy");
         let copied: Vec<PathBuf> = files_below(&to).expect("files");
-        assert_eq!(copied, [".gitignore", "core/a.rs", "core/c.rs"].map(|path| to.join(path)));
+        assert_eq!(copied, [".gitignore", "core/a.rs", "core/c.rs", "target/built"].map(|path| to.join(path)));
         assert_eq!(written("core/a.rs"), before, "what is equal is not written again");
         fs::remove_dir_all(&folder).expect("it goes");
     }

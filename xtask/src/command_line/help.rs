@@ -1,0 +1,298 @@
+//! The help: of all commands in a line each, and of each at length.
+
+pub(crate) const USAGE: &str = "\
+Builds, runs and tests Wakeful.
+
+usage: cargo xtask <command>
+
+  run         build both guests and the native host, then compare the engines on every story, fixture and scenario
+  serve       build everything and serve the workbench on a local port
+  test        every check and every test, with a table of times and counts
+  npm         build and pack the npm package, and say what it weighs
+  tidy        what no compiler checks: file openings, lengths, names, dependencies, citations
+  crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
+  crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
+  sim         let families of agents live through virtual days with faults at every import, and ask what was left undone
+  model       search the states that the machine can come to, breadth first, and check every batch, ranking and way to rest
+  fuzz        let libFuzzer look for bytes over which the decoder, the readers or the guest break down
+  world       write docs/world.md, the interface of the component, from its WIT
+  coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
+  mutants     change the core in small ways, one at a time, and ask whether some test notices
+  miri        interpret the tests of the core, on this machine and on two unlike it: undefined behaviour, leaks
+  deny        licences, bans and sources of every dependency
+  semver      whether the public interfaces allow what the versions say
+  seeded      make mistakes on purpose, in a copy, and ask the methods whether they find them
+  night       run every method for a share of the time, and keep what it printed
+  proof       write docs/proof.md: statements, code, tests, methods, the numbers of the last runs
+  help        this text; `cargo xtask <command> --help` says more
+
+exit code: 0 all went well, 1 something failed, 2 the command line was not understood, 3 a program that measures is not installed";
+
+const RUN: &str = "\
+usage: cargo xtask run
+
+Works in a clean clone with rustup, a C compiler and Node 20 or newer. Adds the wasm targets where they are missing, builds the build
+tools once, both guests and the native host, then runs every story, fixture folder and scenario through the engines native, wasmtime,
+pulley, winch and node, and compares their traces. The last line is `N cases, N steps, 5 engines, N differences`.
+
+exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
+
+const SERVE: &str = "\
+usage: cargo xtask serve [--port N]
+
+Builds the guests, the native host and the workbench, records the traces that the workbench shows, and serves it on 127.0.0.1 until it is
+interrupted (Ctrl-C).
+
+  --port N   serve on this port; without it the system gives a free one
+
+exit code: 0 the server ended, 1 a build failed or the port is in use, 2 the command line was not understood";
+
+const TEST: &str = "\
+usage: cargo xtask test
+
+Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, native tests, guests in Node and in headless Chromium,
+and the workbench. A stage that fails does not stop the others, except those that need what it makes. The last line is
+`N passed, N failed, N skipped`, summed from what the test runners counted; a stage without tests counts as one check.
+What each stage printed is kept in target/xtask.
+
+environment:
+  CI=true               a skipped test is a failure
+  CHROME, CHROMEDRIVER  the browser and its driver; without them they are looked for on PATH
+  WAKEFUL_NO_INSTALL=1  never install a browser (otherwise apt-get does, for root, when none is there)
+
+exit code: 0 nothing failed, 1 something failed, 2 the command line was not understood";
+
+const NPM: &str = "\
+usage: cargo xtask npm
+
+Builds the web module and the npm package over it (npm/), and packs it: target/npm/wakeful-scheduler-VERSION.tgz, whose content is in
+target/npm/package. Prints the sizes of the module, of what carries values into it, and of the tarball. `cargo xtask test` tests it as small
+projects consume it.
+
+exit code: 0 it is packed, 1 a build failed, 2 the command line was not understood";
+
+const TIDY: &str = "\
+usage: cargo xtask tidy [--statements | --uncited]
+
+Checks what no compiler checks, and prints each finding as `file:line: what is wrong; what to do`: the opening comment of each source
+file, its length and its name, paths of one machine, registry hosts, unfinished and switched-off code, the reasons for dependencies in
+ARCHITECTURE.md, citations of the contract, the shape of the fixture folders, docs/world.md, and the files of released worlds.
+
+A comment cites a statement of the contract as `contract 5.3`, `D4` or `I16`. A statement that neither code nor a test cites is a finding,
+unless it holds only live. Tests are what stands below a folder `tests` or `e2e` (scenarios and READMEs of fixtures included),
+in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, wasm and web-demo.
+
+  --statements   a line per statement first: its number, the first code and the first test that cite it (`-`: none), `(live)`
+  --uncited      name the statements that nothing cites
+
+exit code: 0 no finding, 1 findings, 2 the command line was not understood";
+
+const CROSSCHECK: &str = "\
+usage: cargo xtask crosscheck [--random N] [--seed N]
+
+Builds everything, finds a browser, makes a Python environment in target/python, and runs `wakeful crosscheck`: all stories, fixtures and
+scenarios in native, wasmtime, pulley, winch, node, chromium and python; then random stories until they have taken N steps in native and
+wasmtime, a tenth of it in native, node and chromium, a fiftieth of it in wasmtime, pulley, winch and python. A story over which engines
+differ is made as small as it can be and written to target/crosscheck. Where Python or its package cannot be had, the engine says why, and the
+exit code is 3. `cargo xtask test` does a small share of it.
+
+  --random N   so many steps; 1000000 without it, which takes ten minutes on two cores
+  --seed N     where the drawing of stories begins; the same seed draws the same stories
+
+exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
+
+const CRASH: &str = "\
+usage: cargo xtask crash [--stories N] [--kills N] [--seed N]
+
+Lets processes die, and compares what comes of their stories with what came of those that nobody killed. Every scenario and N random stories
+are cut after each append and go on from what the ledger holds then; each story dies once more on its way from there. N more are played by
+real processes, `wakeful run` on a SQLite file, which are killed (SIGKILL) at drawn instants. No obligation may be lost, no message processed
+twice, no recorded tool call made again; stories in which nothing races must come to the same end. A line per part says how much was tried.
+A story that fails is made as small as it can be and printed. `cargo xtask test` does a twentieth of it.
+
+  --stories N   random stories that are cut after each append; 10000 without it, which takes a quarter of an hour on two cores
+  --kills N     random stories whose processes are killed; 200 without it
+  --seed N      where the drawing of stories begins; the same seed draws the same stories
+
+exit code: 0 nothing was lost and nothing done twice, 1 something was or a build failed, 2 the command line was not understood";
+
+const SIM: &str = "\
+usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N] [--editions]
+
+Lets families of agents live: an agent and the children that its turns make, each with its ledger, over virtual days. Ledgers fail before and
+after they have stored, others write first, snapshots are lost or damaged, providers do not answer, processes are killed, clocks jump, input
+comes twice and late, and turns do whatever they like. Each fifth batch is checked against the invariants. After its wild days a family has calm
+ones, in which nothing fails: then no run, message, task or item may be left, and no result untold. Prints what befell how often, what was
+wrong, and a digest: equal digests mean equal histories. A family is determined by its seed, its days and the commit.
+
+  --seed N      the seed of the first family; 0 without it
+  --families N  how many; 20 without it; of ten wild days each takes about a minute and a half of one core
+  --days N      how many wild days each lives; 10 without it
+  --minutes N   go on for so long, instead of so many families
+  --editions    say where each family first decides otherwise in the other edition, instead
+
+exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood";
+
+const MODEL: &str = "\
+usage: cargo xtask model [--shapes N] [--depth N] [--small] [--write FOLDER] [--adversary NAME] [--json]
+
+Searches the states that the real machine can come to, breadth first: two work items, two tasks, two timers, an external trigger, an operator,
+hints, waits, stop, start, shutdown, a provider that succeeds, fails or says nothing, time, and a death between any two appends. States are
+counted by their shape. Each batch is checked against the invariants of contract 14 and against what must hold of its effects; each
+state must come to rest whatever the provider answers, and owe nothing then; where turns make no progress, a ranking must fall. It
+prints shapes, transitions, depth, whether these are all, the longest way to rest and the time. What is broken is printed and written as a
+scenario, the shortest that was found, which tests/scenarios could hold as it is. Every test run searches 50000 shapes, and asks that
+eight seeded mistakes are found; `cargo xtask model --shapes 50000 --adversary window` shows how one is.
+
+  --shapes N         end when so many shapes were found; 1000000 without it
+  --depth N          go so many moves far
+  --small            one item, one task, one prompt
+  --write FOLDER     where what is broken is written; target/model without it
+  --adversary NAME   let the checker find a seeded mistake: reason-class, window, hidden-rule, cleared-blocker, lost-interjection,
+                     unseen-recheck, late-wait or spin
+  --json             print one line of JSON
+
+exit code: 0 nothing is broken, 1 something is or a build failed, 2 the command line was not understood";
+
+const FUZZ: &str = "\
+usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
+
+Builds the guests and the targets, and lets libFuzzer try inputs on each of them: facts (the fact decoder, planes and ladder, under the
+invariants), foreign (the reader of fixtures and data folders), ledger (the reader of entries, also of such as only a broken writer could have
+sealed) and exports (what the guest offers, in wasmtime). A panic, a trap, a broken invariant, a limit that is reached or an input that takes
+half a minute is a finding; its input is then in fuzz/artifacts. Needs cargo-fuzz and a nightly compiler.
+Every test run replays what is in fuzz/corpus.
+
+  --seconds N   try each target so long; 600 without it
+  --keep        take into fuzz/corpus what reaches more than what is there
+
+exit code: 0 no finding, 1 a finding or a failed build, 2 the command line was not understood, 3 cargo-fuzz is not installed";
+
+const WORLD: &str = "\
+usage: cargo xtask world
+
+Writes docs/world.md from wasm/wit/0.1.0: what the component imports and exports, with types and words. `cargo xtask tidy` says when the
+page is not what the WIT says.
+
+exit code: 0 it is written, 1 the WIT cannot be read, 2 the command line was not understood";
+
+const COVERAGE: &str = "\
+usage: cargo xtask coverage
+
+Builds the core, the host and the tests with rustc's counters, runs the unit tests of wakeful-core and those tests of wakeful-tests that
+need the source tree alone (no built guest, no recordings beside the tree), and prints, for core/src/ladder, core/src/derive and
+core/src/plane: lines, regions and functions of each file and how many of them were executed; the lines that were not; each rule of the
+ladder with how often it decided and the test that names it; each row of closure and continuation with how often it was reached.
+
+It fails where the lines executed of ladder or derive are below the floors in xtask/src/coverage/mod.rs, where a rule never decided, where
+a row was never reached, and where no test names a rule (a scenario by `rule=<id>`, a fixture by its expected rule, a Rust test in its body).
+
+It needs llvm-profdata and llvm-cov of the LLVM that rustc has. They are looked for in rustup's component llvm-tools, then on PATH as
+`llvm-cov-22`, then on PATH as `llvm-cov` where that says the right number. What it writes is in target/coverage.
+
+exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not understood, 3 llvm-profdata and llvm-cov
+are not installed";
+
+const MUTANTS: &str = "\
+usage: cargo xtask mutants [--in ROOM,...] [--shard K/N] [--resume | --retry] [--most N] [--list]
+
+Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test
+notices. Judges are the unit tests of the core and the host, and the tests of wakeful-tests that need no guest; a guest that was built
+before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in target/mutants/target: the first
+run builds the dependencies there, then a mutant takes most of a minute, one after the other, and no other build has to wait. What became of
+each is kept in target/mutants/results.txt.
+
+  --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
+  --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
+  --resume        keep the results of an earlier run, also of one that was interrupted, and try what was not tried
+  --retry         keep them, and try again what survived or did not end; for new tests
+  --most N        try no more than N of them
+  --list          print the names of the mutants that would be tried, and try none
+
+It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it survived; unviable: it does not compile)
+and the share of those that compile and were noticed, by a test that failed or did not end. Survivors that may survive stand in
+xtask/src/mutants/survivors.txt, each with its reason; they count as missed. A line there that does not survive any more is reported.
+
+exit code: 0 at least 95 % were noticed, 1 fewer were or the tests fail without a mutant, 2 the command line was not understood,
+3 cargo-mutants is not installed";
+
+const MIRI: &str = "\
+usage: cargo xtask miri
+
+Runs the unit tests of wakeful-core in Miri, an interpreter that finds undefined behaviour and leaks, on this machine, on one whose words have 32
+bits, and on one whose bytes stand the other way round. The core itself has no unsafe code; what it stands on has some. Needs a nightly compiler
+with Miri.
+
+exit code: 0 nothing was found, 1 something was, 2 the command line was not understood, 3 Miri is not installed";
+
+const DENY: &str = "\
+usage: cargo xtask deny
+
+Checks licences, bans and sources of every dependency of the three workspaces against deny.toml, with cargo-deny. It asks no server.
+
+exit code: 0 all are as deny.toml has them, 1 one is not, 2 the command line was not understood, 3 cargo-deny is not installed";
+
+const SEMVER: &str = "\
+usage: cargo xtask semver [--against REV]
+
+Compares the public interfaces of wakeful-core and wakeful with those of the last release, with cargo-semver-checks: what changed must be
+allowed by the versions. Without a release there is nothing to compare with, and it says so.
+
+  --against REV   compare with this commit instead
+
+exit code: 0 the versions allow it, 1 they do not, 2 the command line was not understood, 3 cargo-semver-checks is not installed";
+
+const SEEDED: &str = "\
+usage: cargo xtask seeded [METHOD...]
+
+A method that never failed is not trusted. Makes the mistakes that xtask/src/seeded/mistakes.rs lists, one at a time, in a copy of the tree, and
+asks the methods beside each: they must fail, and say why. The tree itself is never touched. A name of two words has a hyphen here: `unit-tests`.
+The first run compiles a good part of the native side in the copy; a mistake takes some minutes.
+
+exit code: 0 every mistake was found, 1 one was not or cannot be made any more, 2 the command line was not understood";
+
+const NIGHT: &str = "\
+usage: cargo xtask night [--minutes N] [METHOD...]
+
+Runs every method by itself, one after the other: those that go on for as long as they are given share N minutes, the others take what they take.
+What each printed is kept in docs/proof/runs.json, with command, commit and time, and docs/proof.md is written again. One that fails does not stop
+the others. What each printed as a whole is in target/xtask.
+
+  --minutes N   the time that is shared; 480 without it
+  METHOD        only these
+
+exit code: 0 all held, 1 one failed or its tools are not installed, 2 the command line was not understood";
+
+const PROOF: &str = "\
+usage: cargo xtask proof
+
+Writes docs/proof.md from the tree, docs/proof/runs.json and docs/proof/found.md. `cargo xtask tidy` says when the page is not what they say, when
+no method checks a statement, and when a test that it names is gone.
+
+exit code: 0 it is written, 1 something cannot be read, 2 the command line was not understood";
+
+/// What a command says of itself.
+pub(super) fn of(name: &str) -> Option<&'static str> {
+    match name {
+        "run" => Some(RUN),
+        "serve" => Some(SERVE),
+        "test" => Some(TEST),
+        "npm" => Some(NPM),
+        "tidy" => Some(TIDY),
+        "crosscheck" => Some(CROSSCHECK),
+        "crash" => Some(CRASH),
+        "sim" => Some(SIM),
+        "model" => Some(MODEL),
+        "fuzz" => Some(FUZZ),
+        "world" => Some(WORLD),
+        "coverage" => Some(COVERAGE),
+        "mutants" => Some(MUTANTS),
+        "miri" => Some(MIRI),
+        "deny" => Some(DENY),
+        "semver" => Some(SEMVER),
+        "seeded" => Some(SEEDED),
+        "night" => Some(NIGHT),
+        "proof" => Some(PROOF),
+        _ => None,
+    }
+}
