@@ -79,15 +79,21 @@ test("shift and an arrow go to where the decision changes", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");
     await page.waitForFunction(() => document.querySelector(".timeline-note") === null);
-    // The first goes to where the decision that holds at the end began.
-    await page.keyboard.press("Shift+ArrowLeft");
-    let [before, seq] = [await text(page, ".decision-facts"), heartbeat.length];
-    for (let change = 0; change < 5; change += 1) {
+    /** Goes there, and gives the entry once the panes tell of it. */
+    const back = async (from) => {
       await page.keyboard.press("Shift+ArrowLeft");
-      await page.waitForFunction((was) => document.querySelector(".decision-facts")?.innerText !== was, before);
-      const now = Number((await cursor(page)).match(/^#(\d+)/)[1]);
-      assert.ok(now < seq);
-      [before, seq] = [await text(page, ".decision-facts"), now];
+      await page.waitForFunction((was) => !document.querySelector(".cursor-count").innerText.startsWith(was), `#${from} `);
+      const to = Number((await cursor(page)).match(/^#(\d+)/)[1]);
+      await page.locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${to}$`) }).waitFor();
+      assert.ok(to < from);
+      return to;
+    };
+    // The first goes to where the decision that holds at the end began.
+    let at = await back(heartbeat.length);
+    for (let change = 0; change < 5; change += 1) {
+      const decision = await text(page, ".decision-facts");
+      at = await back(at);
+      assert.notEqual(await text(page, ".decision-facts"), decision, `at #${at}`);
     }
   }));
 
