@@ -1,29 +1,73 @@
-//! Copies of the source tree below target, in which sources are changed: by mutants, by seeded mistakes.
+//! Copies of the source tree below target, in which sources are changed: by mutants, by seeded mistakes, by another version of the core.
 //!
 //! A copy stays between runs and only what differs is written, so that cargo builds what changed and nothing else. The tree that a developer
 //! works in is never touched, and what an interrupted run left behind is gone with the next.
 
 use std::{
-    collections::BTreeSet,
+    collections::BTreeMap,
     fs, io,
     path::{Path, PathBuf},
 };
 
-use crate::{call::Failure, paths::Paths, tidy::tree::source_paths};
+use crate::{
+    call::{Call, Failure},
+    paths::Paths,
+    stage::stage,
+    tidy::tree::source_paths,
+};
+
+/// The files of a copy: where each stands in it, and what it is a copy of.
+type Sources = BTreeMap<String, PathBuf>;
 
 /// Brings the copy in this folder of target up to date, and gives its root.
 pub(crate) fn update(paths: &Paths, folder: &str) -> Result<PathBuf, Failure> {
+    brought(paths, folder, sources)
+}
+
+/// The same, but the room of this name, a folder of the tree, is the one that stands in another folder.
+pub(crate) fn update_but(paths: &Paths, folder: &str, room: &str, of: &Path) -> Result<PathBuf, Failure> {
+    let room = format!("{room}/");
+    brought(paths, folder, |root| {
+        let mut all = sources(root)?;
+        all.retain(|path, _| !path.starts_with(&room));
+        all.extend(sources(of)?.into_iter().filter(|(path, _)| path.starts_with(&room)));
+        Ok(all)
+    })
+}
+
+fn brought(paths: &Paths, folder: &str, sources: impl FnOnce(&Path) -> io::Result<Sources>) -> Result<PathBuf, Failure> {
     let copy = paths.target().join(folder);
-    copy_sources(paths.root(), &copy)
-        .map_err(|why| Failure::new(format!("cannot copy the tree to {}: {why}; is there room on the disk?", copy.display())))?;
+    let why = |why: io::Error| Failure::new(format!("cannot copy the tree to {}: {why}; is there room on the disk?", copy.display()));
+    sources(paths.root()).and_then(|sources| copy_sources(&sources, &copy)).map_err(why)?;
     Ok(copy)
 }
 
-fn copy_sources(from: &Path, to: &Path) -> io::Result<()> {
-    let sources = source_paths(from)?;
-    for path in &sources {
-        let (source, target) = (from.join(path), to.join(path));
-        let bytes = fs::read(&source)?;
+/// Takes over what is compiled in these folders of target, so that in the copy only what differs is compiled again; dependencies know no place.
+/// What is there already stays.
+pub(crate) fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
+    for folder in folders {
+        let (from, to) = (paths.target().join(folder), copy.join("target").join(folder));
+        if to.exists() || !from.exists() {
+            continue;
+        }
+        if let Some(above) = to.parent() {
+            fs::create_dir_all(above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
+        }
+        // With its times, by which cargo knows what is new.
+        stage("copy", &format!("target/{folder}"), || Call::new(paths, "copy", "cp").arg("-a").arg(from).arg(to).recorded())?;
+    }
+    Ok(())
+}
+
+/// All source files of a tree.
+fn sources(root: &Path) -> io::Result<Sources> {
+    Ok(source_paths(root)?.into_iter().map(|path| (path.clone(), root.join(path))).collect())
+}
+
+fn copy_sources(sources: &Sources, to: &Path) -> io::Result<()> {
+    for (path, source) in sources {
+        let target = to.join(path);
+        let bytes = fs::read(source)?;
         if fs::read(&target).is_ok_and(|there| there == bytes) {
             continue;
         }
@@ -33,8 +77,7 @@ fn copy_sources(from: &Path, to: &Path) -> io::Result<()> {
         fs::write(&target, bytes)?;
     }
     // What the lists of the tree leave out may stay: the copy's own builds.
-    let known: BTreeSet<String> = sources.into_iter().collect();
-    for path in source_paths(to)?.into_iter().filter(|path| !known.contains(path)) {
+    for path in source_paths(to)?.into_iter().filter(|path| !sources.contains_key(path)) {
         fs::remove_file(to.join(path))?;
     }
     Ok(())
@@ -54,11 +97,12 @@ mod tests {
             fs::create_dir_all(file.parent().expect("a folder")).expect("a folder");
             fs::write(file, text).expect("a file");
         };
+        let copy = || copy_sources(&sources(&from).expect("sources"), &to).expect("a copy");
         write(".gitignore", "/target\n");
         write("target/built", "x");
         write("core/a.rs", "a");
         write("core/b.rs", "b");
-        copy_sources(&from, &to).expect("a copy");
+        copy();
         let written = |path: &str| fs::metadata(to.join(path)).and_then(|data| data.modified()).expect("a time");
         let before = written("core/a.rs");
 
@@ -68,7 +112,7 @@ mod tests {
         fs::write(to.join("core/left.rs"), "left behind").expect("a file");
         fs::create_dir_all(to.join("target")).expect("a folder");
         fs::write(to.join("target/built"), "y").expect("a file");
-        copy_sources(&from, &to).expect("a copy");
+        copy();
         let copied: Vec<PathBuf> = files_below(&to).expect("files");
         assert_eq!(copied, [".gitignore", "core/a.rs", "core/c.rs", "target/built"].map(|path| to.join(path)));
         assert_eq!(written("core/a.rs"), before, "what is equal is not written again");

@@ -37,6 +37,7 @@ mod stamp;
 mod test;
 mod tidy;
 mod tools;
+mod versions;
 mod web_demo;
 mod world;
 
@@ -70,6 +71,7 @@ fn main() -> ExitCode {
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
         Command::Crash(options) => crash::crash(&paths, &options),
         Command::Sim(options) => sim::sim(&paths, &options),
+        Command::SimAgainst { revision, options } => versions::against(&paths, &revision, &options),
         Command::Model(options) => model::model(&paths, &options),
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::World => world::world(&paths),

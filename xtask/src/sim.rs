@@ -1,6 +1,6 @@
 //! `cargo xtask sim`: families of agents live through virtual days, with faults at every import.
 
-use std::process::ExitCode;
+use std::{env, process::ExitCode};
 
 use crate::{
     call::{Call, Failure, exit_code},
@@ -12,5 +12,7 @@ use crate::{
 /// Builds the native side and lets families live; the options are those of the program `sim` of the tests.
 pub(crate) fn sim(paths: &Paths, options: &[String]) -> Result<ExitCode, Failure> {
     stage("native", "building the native host and this program", || native::build_programs(paths, &["sim"]))?;
-    Call::new(paths, "sim", paths.sim()).args(options).pass_through().map(exit_code)
+    // A folder that is named is one from where the developer stands.
+    let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
+    Call::new(paths, "sim", paths.sim()).folder(here).args(options).pass_through().map(exit_code)
 }

@@ -2,7 +2,7 @@
 
 use std::{io::IsTerminal, path::PathBuf, process::ExitCode};
 
-use clap::Parser;
+use clap::{Parser, builder::PossibleValuesParser};
 use indicatif::{ProgressBar, ProgressStyle};
 use serde::Serialize;
 use wakeful_tests::{
@@ -28,9 +28,9 @@ struct Options {
     /// It goes so many moves far.
     #[arg(long, value_name = "N", default_value_t = 1_000)]
     depth: usize,
-    /// Searches the small cast, whose space ends.
-    #[arg(long)]
-    small: bool,
+    /// Searches from nothing, with this small cast.
+    #[arg(long, value_name = "NAME", value_parser = PossibleValuesParser::new(Cast::SMALL.map(|(name, _)| name)))]
+    small: Option<String>,
     /// The folder into which what is broken is written; target/model of the tree without it.
     #[arg(long, value_name = "FOLDER")]
     write: Option<PathBuf>,
@@ -45,10 +45,14 @@ struct Options {
 /// What is printed for programs.
 #[derive(Serialize)]
 struct Numbers<'a> {
+    openings: usize,
     shapes: usize,
     transitions: usize,
     depth: usize,
     exhausted: bool,
+    edge: usize,
+    rested: usize,
+    rested_at_edge: usize,
     steps_to_rest: usize,
     seconds: f64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -61,19 +65,23 @@ struct Numbers<'a> {
 
 fn main() -> ExitCode {
     let options = Options::parse();
+    let small = options.small.and_then(|asked| Cast::SMALL.into_iter().find(|(name, _)| *name == asked));
     let bounds = Bounds {
-        cast: if options.small { Cast::SMALL } else { Cast::FULL },
-        openings: if options.small { openings::nothing() } else { openings::all() },
+        cast: small.map_or(Cast::FULL, |(_, cast)| cast),
+        openings: if small.is_some() { vec![openings::NOTHING] } else { openings::ALL.to_vec() },
         shapes: options.shapes,
         depth: options.depth,
         threads: model::all_cores(),
         adversary: options.adversary,
     };
     let bar = if options.json || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(bounds.shapes as u64) };
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} shapes, {elapsed} gone, {eta} left") {
+    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} shapes, {msg}, {elapsed} gone, {eta} left") {
         bar.set_style(style);
     }
-    let report = model::search(&bounds, |shapes| bar.set_position(shapes as u64));
+    let report = model::search(&bounds, |far| {
+        bar.set_position(far.shapes as u64);
+        bar.set_message(format!("{} walked to rest", far.rested));
+    });
     bar.finish_and_clear();
     // Several threads are not in step: one alone finds the shortest way first.
     let is_long = report.finding.is_some() && bounds.threads > 1;
@@ -88,16 +96,20 @@ fn main() -> ExitCode {
 }
 
 fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
-    let Report { shapes, transitions, depth, is_exhausted, steps_to_rest, took, finding } = report;
+    let Report { openings, shapes, transitions, depth, edge, rested, rested_at_edge, steps_to_rest, took, finding } = report;
     let seconds = took.as_secs_f64();
     if as_json {
         let broken = finding.as_ref().map(|finding| finding.broken.to_string());
         let scenario = finding.as_ref().map(|finding| finding.scenario.as_str());
         let numbers = Numbers {
+            openings: *openings,
             shapes: *shapes,
             transitions: *transitions,
             depth: *depth,
-            exhausted: *is_exhausted,
+            exhausted: report.is_exhausted(),
+            edge: *edge,
+            rested: *rested,
+            rested_at_edge: *rested_at_edge,
             steps_to_rest: *steps_to_rest,
             seconds,
             broken,
@@ -107,10 +119,12 @@ fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
         anstream::println!("{}", wakeful_core::json::write(&numbers));
         return;
     }
-    let end = if *is_exhausted { "these are all" } else { "there are more" };
+    let end = if report.is_exhausted() { "these are all".to_owned() } else { format!("{edge} of them at the edge, there are more") };
     let verdict = if finding.is_some() { "BROKEN" } else { "nothing is broken" };
+    anstream::println!("{openings} openings, {shapes} shapes, {transitions} transitions, {depth} moves deep, {end}");
     anstream::println!(
-        "{shapes} shapes, {transitions} transitions, {depth} moves deep, {end}; at most {steps_to_rest} appends to rest; {seconds:.0} s; {verdict}"
+        "from {rested} shapes, whatever kind of answer comes, at most {steps_to_rest} appends lead to rest, from {rested_at_edge} more as far as \
+         none is needed; {seconds:.0} s; {verdict}"
     );
     if let Some(finding) = finding {
         anstream::println!("\n{} after {} moves\n\n{}", finding.broken, finding.moves, finding.scenario);

@@ -1,7 +1,9 @@
 //! `cargo xtask sim`: families of agents live through virtual days with faults at every import; says how many, and what was wrong.
 
 use std::{
+    fs,
     num::NonZeroUsize,
+    path::{Path, PathBuf},
     process::ExitCode,
     sync::{
         Mutex, PoisonError,
@@ -19,25 +21,35 @@ use wakeful_tests::sim::{self, Plan, Report};
 /// Lets families of agents live: wild days with kills, faults at every import, clocks that jump, input that comes twice and late and providers
 /// that do whatever they like, and then calm days, after which nothing may be left undone. Each fifth batch is checked against the invariants.
 ///
-/// A family is determined by its seed, its days and its edition: `--seed N --families 1` plays one again.
+/// A family is determined by its seed, its days and its edition: `sim --seed 7 --families 1` plays one again, `sim --hours 8` plays a night long.
 #[derive(Parser)]
-#[command(name = "sim", after_help = "exit code: 0 nothing was wrong, 1 something was, 2 the command line was not understood")]
+#[command(
+    name = "sim",
+    after_help = "exit code: 0 nothing was wrong, 1 something was or a history could not be written, 2 the command line was not understood"
+)]
 struct Options {
     /// The seed of the first family.
     #[arg(long, value_name = "N", default_value_t = 0)]
     seed: u64,
-    /// How many families; as many as there is time for, where `--minutes` is given.
+    /// How many families; as many as there is time for, where `--minutes` or `--hours` is given.
     #[arg(long, value_name = "N", default_value_t = 20)]
     families: u64,
     /// For how many minutes to go on.
     #[arg(long, value_name = "N")]
     minutes: Option<u64>,
+    /// For how many hours to go on.
+    #[arg(long, value_name = "N", conflicts_with = "minutes")]
+    hours: Option<u64>,
     /// How many wild days each family lives.
     #[arg(long, value_name = "N", default_value_t = 10)]
     days: u64,
     /// Say where each family first decides otherwise in the other edition, instead.
     #[arg(long)]
     editions: bool,
+    /// Write the history of each agent to FOLDER/SEED/AGENT.jsonl: a line for each entry, with its place among those of the family. There must be
+    /// none of these families yet.
+    #[arg(long, value_name = "FOLDER", conflicts_with = "editions")]
+    histories: Option<PathBuf>,
 }
 
 fn main() -> ExitCode {
@@ -61,7 +73,8 @@ fn compare(options: &Options) -> ExitCode {
 }
 
 fn live(options: &Options) -> ExitCode {
-    let until = options.minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
+    let minutes = options.minutes.or(options.hours.map(|hours| 60 * hours));
+    let until = minutes.map(|minutes| Instant::now() + Duration::from_secs(60 * minutes));
     let end = until.map_or(options.families, |_| u64::MAX);
     let bar = bar(options.families);
     let (next, told) = (AtomicU64::new(0), Mutex::new(Vec::new()));
@@ -74,7 +87,10 @@ fn live(options: &Options) -> ExitCode {
                         break;
                     }
                     let plan = Plan { seed: options.seed + number, days: options.days, edition: Edition::default(), loses: false };
-                    let report = sim::live(&plan);
+                    let report = match &options.histories {
+                        Some(folder) => live_into(&plan, &folder.join(plan.seed.to_string())),
+                        None => sim::live(&plan),
+                    };
                     told.lock().unwrap_or_else(PoisonError::into_inner).push((plan.seed, report));
                     bar.inc(1);
                 }
@@ -106,6 +122,16 @@ fn live(options: &Options) -> ExitCode {
         &whole.digest.chain.to_string()[..16],
     );
     ExitCode::from(u8::from(!whole.wrong.is_empty()))
+}
+
+/// Lets a family live, and writes its histories into a folder that is made for them: what is left of another one would be taken for theirs.
+fn live_into(plan: &Plan, folder: &Path) -> Report {
+    let (mut report, histories) = sim::live_and_tell(plan);
+    let made = fs::create_dir_all(folder.parent().unwrap_or(folder)).and_then(|()| fs::create_dir(folder));
+    if let Err(why) = made.and_then(|()| histories.iter().try_for_each(|history| history.write(folder))) {
+        report.wrong.push(format!("the histories cannot be written into {}: {why}", folder.display()));
+    }
+    report
 }
 
 fn bar(families: u64) -> ProgressBar {

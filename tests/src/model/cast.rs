@@ -25,17 +25,32 @@ pub struct Cast {
     pub messages: usize,
     /// Conditions: for a task, the operator, the runtime, something external, a timer, in this order.
     pub waits: usize,
+    /// Hints that it should look.
+    pub hints: usize,
 }
 
 impl Cast {
     /// Two items, two tasks, two timers, an external trigger.
-    pub const FULL: Self = Self { items: 2, tasks: 2, timers: 2, triggers: 1, messages: 2, waits: 5 };
+    pub const FULL: Self = Self { items: 2, tasks: 2, timers: 2, triggers: 1, messages: 2, waits: 5, hints: 1 };
     /// One item with its task, and an operator who writes once.
-    pub const SMALL: Self = Self { messages: 1, ..Self::WAITING };
+    pub const ITEM_AND_PROMPT: Self = Self { messages: 1, ..Self::WAITING };
     /// One item that can wait for its task.
-    pub const WAITING: Self = Self { items: 1, tasks: 1, waits: 1, ..Self::NOBODY };
-    /// Nobody but whoever starts and stops the agent, and says that it should look.
-    pub const NOBODY: Self = Self { items: 0, tasks: 0, timers: 0, triggers: 0, messages: 0, waits: 0 };
+    pub const WAITING: Self = Self { items: 1, tasks: 1, waits: 1, ..Self::HINT };
+    /// One who says that the agent should look.
+    pub const HINT: Self = Self { hints: 1, ..Self::NOBODY };
+    /// Nobody but whoever starts and stops the agent.
+    pub const NOBODY: Self = Self { items: 0, tasks: 0, timers: 0, triggers: 0, messages: 0, waits: 0, hints: 0 };
+
+    /// The small ones, by name.
+    pub const SMALL: [(&str, Self); 7] = [
+        ("hint", Self::HINT),
+        ("timer", Self { timers: 1, ..Self::NOBODY }),
+        ("timer-and-hint", Self { timers: 1, ..Self::HINT }),
+        ("task", Self { tasks: 1, ..Self::NOBODY }),
+        ("prompt", Self { messages: 1, ..Self::NOBODY }),
+        ("item", Self { items: 1, ..Self::NOBODY }),
+        ("item-and-prompt", Self::ITEM_AND_PROMPT),
+    ];
 }
 
 /// Something that can come from outside.
@@ -59,7 +74,7 @@ const CHANGES: u64 = 3;
 const RECHECK_AT: &str = "2026-05-27T09:10:00Z";
 const EXPIRES_AT: &str = "2026-05-27T09:20:00Z";
 
-/// How the open run can end; what a provider answers.
+/// How the open run can end; what a provider answers. [`KINDS_OF_ANSWERS`] are places in it.
 #[must_use]
 pub fn answers() -> Vec<String> {
     let terminal = |kind: &str| json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind}).to_string();
@@ -73,13 +88,16 @@ pub fn answers() -> Vec<String> {
     ]
 }
 
+/// An answer of each kind, where all of them are too many: the turn is complete, it owes a retry, it failed and owes nothing (contract 5.6).
+pub const KINDS_OF_ANSWERS: [usize; 3] = [0, 1, 4];
+
 /// Everything that can come from outside, the answers of the provider among it.
 #[must_use]
 pub fn inputs(cast: Cast) -> Vec<Input> {
     let mut all: Vec<Input> =
         answers().into_iter().map(|fact| Input { fact, can_come: Box::new(|state: &State| state.turns.run.is_some()) }).collect();
     all.push(Input::new(&json!({"fact": "turn_terminal", "run_id": "gone", "kind": "completed"}), |state| state.turns.turn_index > 0));
-    all.extend(control());
+    all.extend(control(cast));
     all.extend(messages(cast));
     (1..=cast.items).for_each(|n| all.extend(item(n)));
     (1..=cast.tasks).for_each(|n| all.extend(task(cast, n)));
@@ -89,16 +107,19 @@ pub fn inputs(cast: Cast) -> Vec<Input> {
     all
 }
 
-fn control() -> [Input; 4] {
-    [
+fn control(cast: Cast) -> Vec<Input> {
+    let mut all = vec![
         Input::new(&json!({"fact": "stop_requested"}), |state| state.control.stopped.is_none()),
         Input::new(&json!({"fact": "start_requested"}), |state| state.control.stopped.is_some()),
         Input::new(&json!({"fact": "shutdown_requested"}), |state| state.control.closing.is_none()),
+    ];
+    if cast.hints > 0 {
         // One hint, and one that is folded into it.
-        Input::new(&json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci"}), |state| {
+        all.push(Input::new(&json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci"}), |state| {
             state.control.hint_ticked.is_none() && state.control.hint.as_ref().is_none_or(|hint| hint.coalesced == Default::default())
-        }),
-    ]
+        }));
+    }
+    all
 }
 
 fn unseen(id: String) -> impl Fn(&State) -> bool {

@@ -17,7 +17,7 @@ use std::{
     num::NonZeroUsize,
     sync::{
         Arc,
-        atomic::{AtomicBool, Ordering},
+        atomic::{AtomicBool, AtomicUsize, Ordering},
     },
     thread,
     time::{Duration, Instant},
@@ -29,8 +29,9 @@ use wakeful_core::{ladder::Boundary, state::State};
 use self::{
     adversary::Adversary,
     cast::{Cast, Input},
-    process::{Broken, Move, Stored},
-    rest::Rests,
+    openings::Opening,
+    process::{Asks, Broken, Move, Stored},
+    rest::{Rests, Until},
 };
 
 /// What is searched, and how far.
@@ -38,8 +39,8 @@ use self::{
 pub struct Bounds {
     /// Who takes part.
     pub cast: Cast,
-    /// Where the search begins: each a list of facts that an agent was told.
-    pub openings: Vec<Vec<String>>,
+    /// Where the search begins.
+    pub openings: Vec<Opening>,
     /// It ends when so many shapes were found.
     pub shapes: usize,
     /// It goes so many moves far.
@@ -53,20 +54,43 @@ pub struct Bounds {
 /// What was searched.
 #[derive(Clone, Debug)]
 pub struct Report {
+    /// From how many openings the search began.
+    pub openings: usize,
     /// How many shapes were found.
     pub shapes: usize,
     /// How many moves were made between them.
     pub transitions: usize,
     /// How many moves the farthest is from the beginning.
     pub depth: usize,
-    /// Whether nothing is left: these are all the shapes that there are.
-    pub is_exhausted: bool,
+    /// How many shapes stand at the edge: they were checked, and no move was made from them. At zero these are all the shapes that there are.
+    pub edge: usize,
+    /// From how many shapes the way to rest was walked, with every kind of answer of the provider: all but the edge, and those on the way.
+    pub rested: usize,
+    /// From how many others the way was walked to rest or to where the provider is waited for: the edge, and those that come on the way.
+    pub rested_at_edge: usize,
     /// The longest way to rest, in appends.
     pub steps_to_rest: usize,
     /// How long it took.
     pub took: Duration,
     /// What was found to be broken, if anything.
     pub finding: Option<Finding>,
+}
+
+impl Report {
+    /// Whether these are all the shapes that there are.
+    #[must_use]
+    pub fn is_exhausted(&self) -> bool {
+        self.edge == 0 && self.finding.is_none()
+    }
+}
+
+/// How far a search has come.
+#[derive(Clone, Copy, Debug)]
+pub struct Progress {
+    /// How many shapes were found.
+    pub shapes: usize,
+    /// From how many the way to rest was walked, or, at the edge, to the provider.
+    pub rested: usize,
 }
 
 /// Something that is broken, and the way there.
@@ -85,9 +109,12 @@ struct Space {
     bounds: Bounds,
     inputs: Vec<Input>,
     rests: Rests,
+    /// Whether something is broken, and nothing more is looked at.
     is_halted: AtomicBool,
-    /// Whether there is more than so many moves far.
-    is_cut: AtomicBool,
+    /// Whether enough shapes were found, and those that are left are the edge.
+    is_enough: AtomicBool,
+    /// From how many shapes moves were made.
+    left: AtomicUsize,
 }
 
 /// A state of the space. The shape alone tells it from others, and whether something is broken.
@@ -129,17 +156,14 @@ impl Model for Space {
 
     fn init_states(&self) -> Vec<Standing> {
         let openings = self.bounds.openings.iter().enumerate();
-        openings.map(|(opening, facts)| Standing::of(opening, process::begun(facts))).collect()
+        openings.map(|(at, opening)| Standing::of(at, process::begun(opening))).collect()
     }
 
     fn actions(&self, standing: &Standing, moves: &mut Vec<Move>) {
-        if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) {
+        if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) || self.is_edge(standing) {
             return;
         }
-        if standing.moves >= self.bounds.depth {
-            self.is_cut.store(true, Ordering::Relaxed);
-            return;
-        }
+        self.left.fetch_add(1, Ordering::Relaxed);
         let stored = self.stored(standing);
         let state = &*stored.state;
         moves.push(Move::Step(process::boundary(state)));
@@ -155,7 +179,7 @@ impl Model for Space {
 
     fn next_state(&self, standing: &Standing, what: Move) -> Option<Standing> {
         let before = self.stored(standing);
-        let Stored { shape, broken, .. } = self.moved(&before, what)?;
+        let Stored { shape, broken, .. } = self.moved(&before, what, Asks::All)?;
         Some(Standing { shape, broken, opening: standing.opening, moves: standing.moves + 1, before, by: Some(what) })
     }
 
@@ -172,13 +196,18 @@ const LIVE: &str = "every state comes to rest";
 
 impl Standing {
     fn of(opening: usize, before: Stored) -> Self {
-        Self { shape: before.shape, broken: None, opening, moves: 0, before, by: None }
+        Self { shape: before.shape, broken: before.broken.clone(), opening, moves: 0, before, by: None }
     }
 }
 
 impl Space {
-    fn moved(&self, stored: &Stored, what: Move) -> Option<Stored> {
-        process::moved(stored, what, &self.inputs, self.bounds.adversary)
+    fn moved(&self, stored: &Stored, what: Move, asks: Asks) -> Option<Stored> {
+        process::moved(stored, what, &self.inputs, self.bounds.adversary, asks)
+    }
+
+    /// Whether no move is made from this state.
+    fn is_edge(&self, standing: &Standing) -> bool {
+        standing.moves >= self.bounds.depth || self.is_enough.load(Ordering::Relaxed)
     }
 
     /// What is stored in this state.
@@ -187,7 +216,8 @@ impl Space {
         LOOKED_AT.with_borrow_mut(|looked_at| match looked_at {
             Some((known, made, stored)) if Arc::ptr_eq(known, &before.state) && made == by => stored.clone(),
             _ => {
-                let stored = by.and_then(|what| self.moved(before, what)).unwrap_or_else(|| before.clone());
+                let stored =
+                    by.and_then(|what| self.moved(before, what, Asks::Nothing(Some(standing.shape)))).unwrap_or_else(|| before.clone());
                 *looked_at = Some((before.state.clone(), *by, stored.clone()));
                 stored
             }
@@ -199,7 +229,8 @@ impl Space {
         if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) {
             return None;
         }
-        self.rests.from(&self.stored(standing), &self.inputs, self.bounds.adversary).err()
+        let until = if self.is_edge(standing) { Until::Provider } else { Until::Rest };
+        self.rests.from(&self.stored(standing), until, &self.inputs, self.bounds.adversary).err()
     }
 
     /// Ends the search where something does not hold.
@@ -213,14 +244,15 @@ impl Space {
 ///
 /// # Panics
 /// Where a thread of the search does.
-pub fn search(bounds: &Bounds, told: impl Fn(usize)) -> Report {
+pub fn search(bounds: &Bounds, told: impl Fn(Progress)) -> Report {
     let began = Instant::now();
     let space = Space {
         bounds: bounds.clone(),
         inputs: cast::inputs(bounds.cast),
         rests: Rests::default(),
         is_halted: AtomicBool::new(false),
-        is_cut: AtomicBool::new(false),
+        is_enough: AtomicBool::new(false),
+        left: AtomicUsize::new(0),
     };
     let builder = space.checker().threads(bounds.threads).finish_when(HasDiscoveries::Any);
     let mut checker = builder.spawn_bfs();
@@ -228,22 +260,30 @@ pub fn search(bounds: &Bounds, told: impl Fn(usize)) -> Report {
     while searching.iter().any(|thread| !thread.is_finished()) {
         thread::sleep(Duration::from_millis(50));
         let shapes = checker.unique_state_count();
-        told(shapes);
+        let (rested, rested_at_edge) = checker.model().rests.counts();
+        told(Progress { shapes, rested: rested + rested_at_edge });
         if shapes >= bounds.shapes {
-            checker.model().is_halted.store(true, Ordering::Relaxed);
+            checker.model().is_enough.store(true, Ordering::Relaxed);
         }
     }
     searching.into_iter().for_each(|thread| thread.join().expect("the search goes through"));
     let took = began.elapsed();
     let space = checker.model();
-    let was_halted = space.is_halted.swap(false, Ordering::Relaxed);
+    let (shapes, left) = (checker.unique_state_count(), space.left.load(Ordering::Relaxed));
+    let (rested, rested_at_edge) = space.rests.counts();
+    // The way to what is broken is gone once more.
+    space.is_halted.store(false, Ordering::Relaxed);
+    space.is_enough.store(false, Ordering::Relaxed);
     let finding = checker.discoveries().into_values().next().map(|path| ways::finding(space, path.into_vec()));
     Report {
-        shapes: checker.unique_state_count(),
+        openings: bounds.openings.len(),
+        shapes,
         transitions: checker.state_count(),
         // stateright counts the states of a way, the first among them.
         depth: checker.max_depth().saturating_sub(1),
-        is_exhausted: !was_halted && !space.is_cut.load(Ordering::Relaxed) && finding.is_none(),
+        edge: shapes.saturating_sub(left),
+        rested,
+        rested_at_edge,
         steps_to_rest: space.rests.longest(),
         took,
         finding,

@@ -1,36 +1,121 @@
-//! Where a search begins: agents that were told something. Budgets are small, so that the ends of retries, offers and turns are near.
+//! Where a search begins: agents to which something has happened already, told as a scenario tells it. A search of some moves from there comes to what
+//! a search from nothing would have to take many more for. Budgets are small, so that the ends of retries, offers and turns are near.
 
-const POLICY: &str = r#"{"fact":"policy_set","policy":{"replay_budget":2,"failed_turn_retries":1,"failed_turn_backoff_ms":[60000],"offer_backoff_ms":[60000,120000],"autonomous_turns":5}}"#;
-
-const ITEM: &str = r#"{"fact":"work_item_created","work_item_id":"w1","objective":"o"}"#;
-const PICKED: &str = r#"{"fact":"work_item_picked","work_item_id":"w1"}"#;
-const OTHER_ITEM: &str = r#"{"fact":"work_item_created","work_item_id":"w2","objective":"o"}"#;
-const TASK: &str =
-    r#"{"fact":"task_running","task_id":"t1","task_kind":"command_task","work_item_id":"w1","detail":{"wait_policy":"blocking"}}"#;
-const WAIT: &str = r#"{"fact":"wait_condition_registered","wait_condition_id":"task-wait","work_item_id":"w1","kind":"task","waiting_for":"it","wake_sources":[{"kind":"task_result","task_id":"t1"}]}"#;
-const INTENT: &str = r#"{"fact":"waiting_intent_created","waiting_intent_id":"i1","scope":"agent","description":"d","source":"ci","delivery_mode":"wake_hint","external_trigger_id":"e1"}"#;
-const TIMER: &str = r#"{"fact":"timer_created","timer_id":"k1","duration_ms":120000}"#;
-const BLOCKED: &str = r#"{"fact":"work_item_blocked","work_item_id":"w2","blocked_by":"b","recheck_at":"2026-05-27T09:10:00Z"}"#;
-
-fn told(facts: &[&str]) -> Vec<String> {
-    [POLICY].iter().chain(facts).map(|fact| (*fact).to_owned()).collect()
+/// An agent at the beginning of a search.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opening {
+    /// What it is.
+    pub name: &'static str,
+    /// How it came to be: commands of a scenario. The last one appends something.
+    pub tells: &'static str,
 }
+
+/// What every opening begins with.
+const POLICY: &str = r#"say {"fact":"policy_set","policy":{"replay_budget":2,"failed_turn_retries":1,"failed_turn_backoff_ms":[60000],"offer_backoff_ms":[60000,120000],"autonomous_turns":5}}"#;
 
 /// An agent that knows nothing.
-#[must_use]
-pub fn nothing() -> Vec<Vec<String>> {
-    vec![told(&[])]
-}
+pub const NOTHING: Opening = Opening { name: "nothing", tells: "" };
 
 /// One whose item has a task.
-#[must_use]
-pub fn task() -> Vec<Vec<String>> {
-    vec![told(&[ITEM, TASK])]
-}
+pub const TASK: Opening = Opening {
+    name: "an item with a task",
+    tells: r#"
+item w1 o
+say {"fact":"task_running","task_id":"t1","task_kind":"command_task","work_item_id":"w1","detail":{"wait_policy":"blocking"}}
+"#,
+};
 
-/// One that knows nothing, one with two items, one that waits for a task and a trigger, one with a blocker and a timer, and one with a task.
-#[must_use]
-pub fn all() -> Vec<Vec<String>> {
-    let alone = [told(&[ITEM, PICKED, OTHER_ITEM]), told(&[ITEM, PICKED, TASK, WAIT, INTENT]), told(&[ITEM, OTHER_ITEM, BLOCKED, TIMER])];
-    nothing().into_iter().chain(alone).chain(task()).collect()
+/// All of them.
+pub const ALL: [Opening; 13] = [
+    NOTHING,
+    TASK,
+    Opening { name: "two items", tells: "item w1 o\npick w1\nitem w2 o" },
+    Opening {
+        name: "waits for a task and a trigger",
+        tells: r#"
+item w1 o
+pick w1
+say {"fact":"task_running","task_id":"t1","task_kind":"command_task","work_item_id":"w1","detail":{"wait_policy":"blocking"}}
+say {"fact":"wait_condition_registered","wait_condition_id":"task-wait","work_item_id":"w1","kind":"task","waiting_for":"it","wake_sources":[{"kind":"task_result","task_id":"t1"}]}
+say {"fact":"waiting_intent_created","waiting_intent_id":"i1","scope":"agent","description":"d","source":"ci","delivery_mode":"wake_hint","external_trigger_id":"e1"}
+"#,
+    },
+    Opening {
+        name: "a blocker and a timer",
+        tells: r#"
+item w1 o
+item w2 o
+say {"fact":"work_item_blocked","work_item_id":"w2","blocked_by":"b","recheck_at":"2026-05-27T09:10:00Z"}
+say {"fact":"timer_created","timer_id":"k1","duration_ms":120000}
+"#,
+    },
+    // What comes while the operator is waited for is put off, and the operator's prompt starts a turn that lists it.
+    Opening {
+        name: "an open run with a deferred message",
+        tells: r#"
+item w1 o
+pick w1
+say {"fact":"wait_condition_registered","wait_condition_id":"operator-wait","work_item_id":"w1","kind":"operator","waiting_for":"it","wake_sources":[{"kind":"operator_input"}]}
+webhook h news
+run
+prompt p1 hello
+run
+"#,
+    },
+    Opening { name: "a retry in its backoff", tells: "prompt p1 hello\nrun\nend provider_failed_needs_recovery\nrun" },
+    Opening { name: "a replay after a death", tells: "prompt p1 hello\nrun\nrestart" },
+    // Three turns that change nothing: the first, and one for each offer.
+    Opening {
+        name: "a parked item",
+        tells: r"
+item w1 o
+pick w1
+run
+end completed
+run
+clock 2026-05-27T09:01:00Z
+run
+end completed
+run
+clock 2026-05-27T09:03:00Z
+run
+end completed
+run
+",
+    },
+    Opening { name: "stopped with queued input", tells: "item w1 o\npick w1\nsay {\"fact\":\"stop_requested\"}\nprompt p1 hello" },
+    Opening {
+        name: "two tasks of which one has ended",
+        tells: r#"
+item w1 o
+say {"fact":"task_running","task_id":"t1","task_kind":"command_task","work_item_id":"w1","detail":{"wait_policy":"blocking"}}
+say {"fact":"task_running","task_id":"t2","task_kind":"command_task","work_item_id":"w1","detail":{"wait_policy":"background"}}
+say {"fact":"task_completed","task_id":"t1"}
+"#,
+    },
+    Opening {
+        name: "an interval timer that has fired",
+        tells: r#"
+say {"fact":"timer_created","timer_id":"k2","duration_ms":120000,"interval_ms":240000}
+run
+clock 2026-05-27T09:02:00Z
+step
+"#,
+    },
+    Opening {
+        name: "a delivery that waits",
+        tells: r#"
+say {"fact":"waiting_intent_created","waiting_intent_id":"i1","scope":"agent","description":"d","source":"ci","delivery_mode":"wake_hint","external_trigger_id":"e1"}
+prompt p1 hello
+run
+say {"fact":"message_queued","message":{"id":"c1","kind":"callback_event","origin":{"kind":"callback","descriptor_id":"e1"},"trust":"trusted_integration","priority":"normal","metadata":{"external_trigger_id":"e1"},"body":{"type":"text","text":"news"}}}
+"#,
+    },
+];
+
+impl Opening {
+    /// Its lines in a scenario.
+    pub fn lines(&self) -> impl DoubleEndedIterator<Item = &'static str> {
+        [POLICY].into_iter().chain(self.tells.lines().filter(|line| !line.is_empty()))
+    }
 }

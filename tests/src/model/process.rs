@@ -2,7 +2,6 @@
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
-use wakeful::scenario::START;
 use wakeful_core::{
     check,
     derive::obligation,
@@ -16,7 +15,8 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{adversary::Adversary, cast::Input, laws};
+use super::{adversary::Adversary, cast::Input, laws, openings::Opening};
+use crate::scenario;
 
 /// One thing that happens.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -29,6 +29,17 @@ pub enum Move {
     Wake,
     /// The process dies, whatever it had begun, and another one takes the ledger over.
     Restart,
+}
+
+/// What is asked of a move.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Asks {
+    /// Its batch, and that it is the same after a rejection and where its append is not acknowledged.
+    All,
+    /// Its batch.
+    Batch,
+    /// Nothing: what is stored then is wanted, and where the move was made before, this is its shape.
+    Nothing(Option<u64>),
 }
 
 /// What must hold and does not.
@@ -59,32 +70,30 @@ pub struct Stored {
 
 impl Stored {
     fn of(state: State, broken: Option<Broken>) -> Self {
-        let digest = entry::Chain::START.extend(state.shape().as_str());
-        let shape = digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte));
+        let shape = shape_of(&state);
         Self { state: Arc::new(state), shape, broken: broken.map(Arc::new) }
     }
+}
+
+fn shape_of(state: &State) -> u64 {
+    let digest = entry::Chain::START.extend(state.shape().as_str());
+    digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
 fn options() -> Options {
     Options::new("default".into())
 }
 
-/// An agent that a driver has taken over and that was told these facts.
+/// The agent of an opening.
 ///
 /// # Panics
-/// Where a fact is none: the model itself is wrong then.
+/// Where a line of the opening is no command: the model itself is wrong then.
 #[must_use]
-pub fn begun(facts: &[String]) -> Stored {
-    let mut machine = Machine::new(options());
-    machine.begin(START).expect("a fresh ledger");
-    machine.committed();
-    machine.propose(restarted(), START).expect("a driver");
-    machine.committed();
-    for fact in facts {
-        machine.propose_json(fact, START).unwrap_or_else(|why| panic!("{fact}: {why}"));
-        machine.committed();
-    }
-    Stored::of(machine.state().clone(), None)
+pub fn begun(opening: &Opening) -> Stored {
+    let text = opening.lines().collect::<Vec<_>>().join("\n");
+    let (ledger, _) = scenario::ledgers(&text).pop().expect("a scenario has an agent");
+    let broken = ledger.breaches().first().map(|breach| Broken { name: breach.id.into(), says: breach.says.clone() });
+    Stored::of(ledger.state(), broken)
 }
 
 fn restarted() -> Fact {
@@ -136,11 +145,11 @@ pub fn boundary(state: &State) -> Boundary {
     opened(state).boundary()
 }
 
-/// Lets a move happen; none where nothing is appended. The batch is proposed twice, since the first proposal is rejected: that changes nothing
-/// (I21). An append that was not acknowledged and is found in the ledger has the effects of one that was (contract 3.2). An adversary stands
-/// between the machine and its ledger.
+/// Lets a move happen; none where nothing is appended. Where all is asked, the batch is proposed twice, since the first proposal is rejected: that
+/// changes nothing (I21); and an append that was not acknowledged and is found in the ledger has the effects of one that was (contract 3.2). An
+/// adversary stands between the machine and its ledger.
 #[must_use]
-pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Adversary>) -> Option<Stored> {
+pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Adversary>, asks: Asks) -> Option<Stored> {
     let before = &*stored.state;
     let fact = if let Move::Say(at) = what { Some(inputs[at].fact.as_str()) } else { None };
     let seen = adversary.and_then(|adversary| adversary.state(before, fact));
@@ -154,9 +163,11 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
     if what == Move::Wake && first.is_none() {
         return stuck("9.3", "a wake finds nothing new".to_owned());
     }
-    machine.rejected();
-    if proposed(&mut machine, what, inputs).ok().flatten() != first {
-        return stuck("I21", format!("{what:?} proposes another batch after it was rejected"));
+    if asks == Asks::All {
+        machine.rejected();
+        if proposed(&mut machine, what, inputs).ok().flatten() != first {
+            return stuck("I21", format!("{what:?} proposes another batch after it was rejected"));
+        }
     }
     let bytes = first.as_ref().map_or(&[][..], |proposal| &proposal.batch);
     let entries = read(before.head, bytes);
@@ -177,9 +188,17 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
     if batch.is_empty() {
         return None;
     }
+    if let Asks::Nothing(shape) = asks {
+        let shape = shape.unwrap_or_else(|| shape_of(&after));
+        return Some(Stored { state: Arc::new(after), shape, broken: None });
+    }
     let effects = adversary.map_or_else(|| released.clone(), |adversary| adversary.effects(&released));
     let doubt = || unacknowledged(seen.as_ref().unwrap_or(before), what, inputs, bytes, &released);
-    let broken = doubt().or_else(|| breaches(before, &batch, &after)).or_else(|| laws::broken(before, &batch, &after, &effects));
+    let broken = (asks == Asks::All)
+        .then(doubt)
+        .flatten()
+        .or_else(|| breaches(before, &batch, &after))
+        .or_else(|| laws::broken(before, &batch, &after, &effects));
     Some(Stored::of(after, broken))
 }
 

@@ -1,5 +1,9 @@
-//! Liveness as bounded response: from every state, whatever the provider answers, the loop comes to rest, owes nothing that is enabled, and
-//! waits for nothing that cannot come (contract 9.2).
+//! Liveness as bounded response: from every state, whatever kind of answer the provider gives, the loop comes to rest, owes nothing that is
+//! enabled, and waits for nothing that cannot come (contract 9.2).
+//!
+//! Each turn on the way completes, owes a retry, or fails and owes nothing; the answers that differ from these only in how the message settles
+//! are moves of the search. Even so there are many more ways than states at their beginning. From a state at the edge of a search, of which
+//! there are ten for each that was looked at, the way ends also where the provider is waited for, and nothing else is asked of its batches.
 
 use std::{
     collections::HashMap,
@@ -18,16 +22,27 @@ use wakeful_core::{
 use super::{
     adversary::Adversary,
     cast::{self, Input},
-    process::{self, Broken, Move, Stored},
+    process::{self, Asks, Broken, Move, Stored},
 };
 
 /// More steps than this without rest are a spin.
 pub const LIMIT: usize = 64;
 
+/// Where a way to rest ends.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Until {
+    /// At rest, with every kind of answer of the provider.
+    Rest,
+    /// At rest, or where an answer of the provider is waited for.
+    Provider,
+}
+
 /// How far each shape is from rest at most, as far as it was asked.
 #[derive(Default)]
 pub struct Rests {
     steps: Mutex<HashMap<u64, usize>>,
+    /// Those from which the way was not walked farther than to the provider.
+    to_provider: Mutex<HashMap<u64, usize>>,
     longest: AtomicUsize,
 }
 
@@ -46,17 +61,35 @@ impl Rests {
         self.longest.load(Ordering::Relaxed)
     }
 
-    /// How many appends it is to rest at most.
+    /// From how many shapes the way to rest was walked, and from how many others it was walked to the provider.
+    #[must_use]
+    pub fn counts(&self) -> (usize, usize) {
+        let count = |steps: &Mutex<HashMap<u64, usize>>| steps.lock().map_or(0, |steps| steps.len());
+        (count(&self.steps), count(&self.to_provider))
+    }
+
+    /// How many appends it is to the end of the way at most.
     ///
     /// # Errors
     /// A way that does not lead there.
-    pub fn from(&self, stored: &Stored, inputs: &[Input], adversary: Option<Adversary>) -> Result<usize, Restless> {
-        let steps = self.below(stored, inputs, adversary, &mut Vec::new())?;
+    pub fn from(&self, stored: &Stored, until: Until, inputs: &[Input], adversary: Option<Adversary>) -> Result<usize, Restless> {
+        let walk = Walk { rests: self, until, inputs, adversary };
+        let steps = walk.below(stored, &mut Vec::new())?;
         self.longest.fetch_max(steps, Ordering::Relaxed);
         Ok(steps)
     }
+}
 
-    fn below(&self, stored: &Stored, inputs: &[Input], adversary: Option<Adversary>, way: &mut Vec<Move>) -> Result<usize, Restless> {
+/// A walk to rest.
+struct Walk<'a> {
+    rests: &'a Rests,
+    until: Until,
+    inputs: &'a [Input],
+    adversary: Option<Adversary>,
+}
+
+impl Walk<'_> {
+    fn below(&self, stored: &Stored, way: &mut Vec<Move>) -> Result<usize, Restless> {
         if let Some(steps) = self.known(stored.shape) {
             return Ok(steps);
         }
@@ -65,13 +98,16 @@ impl Rests {
             return Err(wrong(format!("{LIMIT} steps lead to no rest"), way));
         }
         let state = &stored.state;
-        let after = |what| process::moved(stored, what, inputs, adversary).map(|next| (what, next));
+        let asks = if self.until == Until::Rest { Asks::Batch } else { Asks::Nothing(None) };
+        let after = |what| process::moved(stored, what, self.inputs, self.adversary, asks).map(|next| (what, next));
         let step = after(Move::Step(process::boundary(state)));
         let nexts: Vec<_> = match step {
             Some(next) => vec![next],
             None => match owed(state).or_else(|| vain(state)) {
                 Some(says) => return Err(wrong(says, way)),
-                None if state.turns.run.is_some() => (0..cast::answers().len()).map(Move::Say).filter_map(after).collect(),
+                None if state.turns.run.is_some() && self.until == Until::Rest => {
+                    cast::KINDS_OF_ANSWERS.into_iter().map(Move::Say).filter_map(after).collect()
+                }
                 None => Vec::new(),
             },
         };
@@ -81,17 +117,19 @@ impl Rests {
             if let Some(broken) = next.broken {
                 return Err(Restless { moves: way.clone(), broken: (*broken).clone() });
             }
-            steps = steps.max(1 + self.below(&next, inputs, adversary, way)?);
+            steps = steps.max(1 + self.below(&next, way)?);
             way.pop();
         }
-        if let Ok(mut known) = self.steps.lock() {
+        let known = if self.until == Until::Rest { &self.rests.steps } else { &self.rests.to_provider };
+        if let Ok(mut known) = known.lock() {
             known.insert(stored.shape, steps);
         }
         Ok(steps)
     }
 
     fn known(&self, shape: u64) -> Option<usize> {
-        self.steps.lock().ok()?.get(&shape).copied()
+        let whole = self.rests.steps.lock().ok()?.get(&shape).copied();
+        whole.or_else(|| self.rests.to_provider.lock().ok()?.get(&shape).copied().filter(|_| self.until == Until::Provider))
     }
 }
 

@@ -8,7 +8,7 @@ use std::{
 
 use super::{
     Finding, Space, Standing,
-    process::{self, Move, Stored},
+    process::{self, Asks, Move, Stored},
 };
 use crate::scenario;
 
@@ -45,16 +45,17 @@ pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Fin
 
 /// The way, a command for each move, played.
 fn text(space: &Space, opening: usize, mut stored: Stored, moves: &[Move], broken: &process::Broken) -> String {
-    // A comment is a line.
-    let mut commands = format!("# {}\n", broken.to_string().replace('\n', " "));
-    let _ = match space.bounds.adversary {
-        Some(adversary) => {
-            writeln!(commands, "# The model checker came here with the seeded mistake `{}`; without it this is right.", adversary.name())
-        }
-        None => writeln!(commands, "# The model checker came here: see what is wrong, repair it, and let the scenario say what is right."),
+    let opening = &space.bounds.openings[opening];
+    let judged = match space.bounds.adversary {
+        Some(adversary) => format!("With the seeded mistake `{}`; without it this is right.", adversary.name()),
+        None => "See what is wrong and repair it; then the scenario says what is right.".to_owned(),
     };
-    for fact in &space.bounds.openings[opening] {
-        let _ = writeln!(commands, "say {fact}");
+    // A comment is a line.
+    let broken = broken.to_string().replace('\n', " ");
+    let mut commands =
+        format!("# {broken}\n# The model checker came here in {} moves from the opening `{}`.\n# {judged}\n", moves.len(), opening.name);
+    for line in opening.lines() {
+        let _ = writeln!(commands, "{line}");
     }
     for what in moves {
         let state = &stored.state;
@@ -67,7 +68,7 @@ fn text(space: &Space, opening: usize, mut stored: Stored, moves: &[Move], broke
             }
             Move::Restart => writeln!(commands, "restart"),
         };
-        if let Some(next) = space.moved(&stored, *what) {
+        if let Some(next) = space.moved(&stored, *what, Asks::Batch) {
             stored = next;
         }
     }

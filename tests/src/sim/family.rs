@@ -12,7 +12,7 @@ use wakeful_core::{
 };
 
 use super::{
-    Plan, Report,
+    History, Plan, Report,
     faults::Fate,
     member::{Member, Turn},
 };
@@ -94,7 +94,14 @@ fn decision(record: &Record) -> Option<Decision> {
 }
 
 impl Family {
-    pub(super) fn new(plan: &Plan) -> Self {
+    /// The family of a plan, after its days.
+    pub(super) fn lived(plan: &Plan) -> Self {
+        let mut family = Self::new(plan);
+        family.live(plan.days);
+        family
+    }
+
+    fn new(plan: &Plan) -> Self {
         let fate = Fate::of_seed(plan.seed);
         let mut family = Self {
             edition: plan.edition,
@@ -114,7 +121,7 @@ impl Family {
     }
 
     /// Lives through wild days, and then calm ones.
-    pub(super) fn live(&mut self, days: u64) {
+    fn live(&mut self, days: u64) {
         self.days = days + CALM_DAYS;
         self.until(BEGIN + days * DAY);
         self.fate.calm_down();
@@ -462,6 +469,10 @@ impl Family {
             self.wrong.extend(left.into_iter().map(|what| format!("{}: {what}", member.id)));
             self.wrong.extend(member.store.watched.breaches().iter().map(|breach| format!("{}: {breach:?}", member.id)));
         }
+    }
+
+    pub(super) fn histories(&self) -> Vec<History> {
+        self.members.iter().map(|member| History { agent: member.id.clone(), entries: member.store.history() }).collect()
     }
 
     pub(super) fn report(&self) -> Report {

@@ -26,12 +26,14 @@ struct Shared {
     dice: RefCell<Dice>,
     is_calm: Cell<bool>,
     befell: RefCell<BTreeMap<&'static str, u64>>,
+    /// How many entries were appended in this world.
+    entries: Cell<u64>,
 }
 
 impl Fate {
     pub(super) fn of_seed(seed: u64) -> Self {
         let dice = RefCell::new(Dice::of_seed(seed));
-        Self(Rc::new(Shared { dice, is_calm: Cell::new(false), befell: RefCell::default() }))
+        Self(Rc::new(Shared { dice, is_calm: Cell::new(false), befell: RefCell::default(), entries: Cell::new(0) }))
     }
 
     /// From now on nothing fails.
@@ -61,6 +63,11 @@ impl Fate {
         self.0.dice.borrow_mut().below(end)
     }
 
+    /// The place of the next entry among those of all ledgers of this world.
+    fn next_entry(&self) -> u64 {
+        self.0.entries.replace(self.0.entries.get() + 1)
+    }
+
     pub(super) fn befell(&self) -> BTreeMap<&'static str, u64> {
         self.0.befell.borrow().clone()
     }
@@ -71,6 +78,8 @@ impl Fate {
 pub(super) struct Store {
     pub(super) watched: WatchedLedger,
     snapshot: Rc<RefCell<Option<String>>>,
+    /// Where its entries stand among those of all ledgers of its world.
+    places: Rc<RefCell<Vec<u64>>>,
     fate: Fate,
     /// The process dies with the next call: what it wrote is there, what it wanted to write is not.
     pub(super) is_dying: Rc<Cell<bool>>,
@@ -79,7 +88,18 @@ pub(super) struct Store {
 impl Store {
     pub(super) fn new(fate: &Fate) -> Self {
         let watched = WatchedLedger::default().checking_one_in(std::num::NonZeroUsize::MIN.saturating_add(4));
-        Self { watched, snapshot: Rc::default(), fate: fate.clone(), is_dying: Rc::default() }
+        Self { watched, snapshot: Rc::default(), places: Rc::default(), fate: fate.clone(), is_dying: Rc::default() }
+    }
+
+    /// Its entries as they are stored, each with its place among those of all ledgers of its world.
+    pub(super) fn history(&self) -> Vec<(u64, String)> {
+        self.places.borrow().iter().copied().zip(self.watched.entries().lines_from(0)).collect()
+    }
+
+    fn stored(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.watched.append(expected, batch)?;
+        self.places.borrow_mut().extend(batch.iter().map(|_| self.fate.next_entry()));
+        Ok(())
     }
 
     fn failed<T>(message: &str) -> Result<T, LedgerError> {
@@ -92,7 +112,7 @@ impl Store {
         let note = EventRecord::of(EventKind::FactIgnored, at, &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }));
         let (_, bytes) = Entry::seal(&head, at, Record::Event(note));
         // It is at the end of the ledger, so it is taken.
-        drop(self.watched.append(&head, &[bytes]));
+        drop(self.stored(&head, &[bytes]));
     }
 }
 
@@ -108,7 +128,7 @@ impl Ledger for Store {
         if expected.seq > Seq(1) && self.fate.befalls("writers that were first", 200) {
             self.intrude();
         }
-        self.watched.append(expected, batch)?;
+        self.stored(expected, batch)?;
         if self.fate.befalls("appends that were stored and not acknowledged", 200) {
             return Self::failed("the connection was lost");
         }

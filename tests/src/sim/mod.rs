@@ -8,9 +8,14 @@ mod family;
 mod faults;
 mod member;
 
-use std::collections::BTreeMap;
+use std::{
+    collections::BTreeMap,
+    fs::File,
+    io::{self, BufWriter, Write},
+    path::Path,
+};
 
-use wakeful_core::{entry::Head, ladder::Edition};
+use wakeful_core::{entry::Head, id::AgentId, ladder::Edition};
 
 pub use self::family::Divergence;
 use self::family::Family;
@@ -73,21 +78,45 @@ impl Report {
     }
 }
 
+/// What the ledger of an agent holds in the end.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct History {
+    /// The agent.
+    pub agent: AgentId,
+    /// Its entries as they are stored, each with its place among those of its whole family.
+    pub entries: Vec<(u64, String)>,
+}
+
+impl History {
+    /// Writes it into this folder, a line for each entry: `{"place":N,"entry":ENTRY}`.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn write(&self, folder: &Path) -> io::Result<()> {
+        let mut file = BufWriter::new(File::create(folder.join(format!("{}.jsonl", self.agent)))?);
+        for (place, entry) in &self.entries {
+            writeln!(file, r#"{{"place":{place},"entry":{entry}}}"#)?;
+        }
+        file.flush()
+    }
+}
+
 /// Lets the family of a plan live.
 #[must_use]
 pub fn live(plan: &Plan) -> Report {
-    let mut family = Family::new(plan);
-    family.live(plan.days);
-    family.report()
+    Family::lived(plan).report()
+}
+
+/// Lets the family of a plan live: what came of it, and the history of each of its agents, in the order in which they came into the world.
+#[must_use]
+pub fn live_and_tell(plan: &Plan) -> (Report, Vec<History>) {
+    let family = Family::lived(plan);
+    (family.report(), family.histories())
 }
 
 /// The first entry at which the family of a seed decides otherwise in another edition; none where it never does.
 #[must_use]
 pub fn divergence(plan: &Plan, other: Edition) -> Option<Divergence> {
-    let families = [*plan, Plan { edition: other, ..*plan }].map(|plan| {
-        let mut family = Family::new(&plan);
-        family.live(plan.days);
-        family
-    });
+    let families = [*plan, Plan { edition: other, ..*plan }].map(|plan| Family::lived(&plan));
     Divergence::first(&families[0], &families[1])
 }

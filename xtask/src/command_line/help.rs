@@ -117,36 +117,46 @@ A story that fails is made as small as it can be and printed. `cargo xtask test`
 exit code: 0 nothing was lost and nothing done twice, 1 something was or a build failed, 2 the command line was not understood";
 
 const SIM: &str = "\
-usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N] [--editions]
+usage: cargo xtask sim [--seed N] [--families N] [--days N] [--minutes N | --hours N | --editions | --against REV]
 
 Lets families of agents live: an agent and the children that its turns make, each with its ledger, over virtual days. Ledgers fail before and
 after they have stored, others write first, snapshots are lost or damaged, providers do not answer, processes are killed, clocks jump, input
 comes twice and late, and turns do whatever they like. Each fifth batch is checked against the invariants. After its wild days a family has calm
 ones, in which nothing fails: then no run, message, task or item may be left, and no result untold. Prints what befell how often, what was
 wrong, and a digest: equal digests mean equal histories. A family is determined by its seed, its days and the commit.
+`cargo xtask sim --hours 8` goes on for a night, `cargo xtask sim --seed 7 --families 1` plays the family of seed 7 again.
 
-  --seed N      the seed of the first family; 0 without it
-  --families N  how many; 20 without it; of ten wild days each takes about a minute and a half of one core
-  --days N      how many wild days each lives; 10 without it
-  --minutes N   go on for so long, instead of so many families
-  --editions    say where each family first decides otherwise in the other edition, instead
+  --seed N          the seed of the first family; 0 without it
+  --families N      how many; 20 without it; of ten wild days each takes about a minute and a half of one core
+  --days N          how many wild days each lives; 10 without it
+  --minutes N       go on for so long, instead of so many families
+  --hours N         the same in hours
+  --histories DIR   write what each agent wrote to DIR/SEED/AGENT.jsonl too
+  --editions        say where each family first decides otherwise in the other edition, instead
+  --against REV     let the same families live with the core of this commit too, and say of each the first entry at which the two part: agent,
+                    entry, what the one and the other wrote. The other core is built in a copy of this tree, target/versions, with the host
+                    and the tests of this tree. `cargo xtask sim --against HEAD~5 --families 4`
 
-exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood";
+exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood;
+with --against: 0 all families are the same, 1 some part, or the other core does not compile or they did not live to their end";
 
 const MODEL: &str = "\
-usage: cargo xtask model [--shapes N] [--depth N] [--small] [--write FOLDER] [--adversary NAME] [--json]
+usage: cargo xtask model [--shapes N] [--depth N] [--small NAME] [--write FOLDER] [--adversary NAME] [--json]
 
 Searches the states that the real machine can come to, breadth first: two work items, two tasks, two timers, an external trigger, an operator,
-hints, waits, stop, start, shutdown, a provider that succeeds, fails or says nothing, time, and a death between any two appends. States are
-counted by their shape. Each batch is checked against the invariants of contract 14 and against what must hold of its effects; each
-state must come to rest whatever the provider answers, and owe nothing then; where turns make no progress, a ranking must fall. It
-prints shapes, transitions, depth, whether these are all, the longest way to rest and the time. What is broken is printed and written as a
-scenario, the shortest that was found, which tests/scenarios could hold as it is. Every test run searches 50000 shapes, and asks that
-eight seeded mistakes are found; `cargo xtask model --shapes 50000 --adversary window` shows how one is.
+hints, waits, stop, start, shutdown, a provider that succeeds, fails or says nothing, time, and a death between any two appends. It begins
+from thirteen openings at once: an agent that knows nothing, and such as are in the middle of something (tests/src/model/openings.rs). States
+are counted by their shape. Each batch is checked against the invariants of contract 14 and against what must hold of its effects; each
+state must come to rest, whether its turns complete, owe a retry or fail for good, and owe nothing then; where turns make no progress, a ranking
+must fall. States at the edge, from which no move was made, are walked to rest as far as no answer of the provider is needed.
+It prints openings, shapes, transitions, depth, how many stand at the edge, from how many shapes the way to rest was walked, the longest
+such way and the time. What is broken is printed and written as a scenario, the shortest that was found, which tests/scenarios could hold
+as it is. Every test run searches 50000 shapes, and asks that eight seeded mistakes are found; `cargo xtask model --shapes 50000 --adversary
+window` shows how one is.
 
   --shapes N         end when so many shapes were found; 1000000 without it
   --depth N          go so many moves far
-  --small            one item, one task, one prompt
+  --small NAME       search from nothing, with few who take part: SMALL_NAMES
   --write FOLDER     where what is broken is written; target/model without it
   --adversary NAME   let the checker find a seeded mistake: reason-class, window, hidden-rule, cleared-blocker, lost-interjection,
                      unseen-recheck, late-wait or spin

@@ -32,6 +32,8 @@ pub(crate) enum Command {
     Crash(Vec<String>),
     /// Let families of agents live, with the options of the program that does it.
     Sim(Vec<String>),
+    /// Let them live with the core of a commit too, and say where they part.
+    SimAgainst { revision: String, options: Vec<String> },
     /// Search the states that the machine can come to, with the options of the program that does it.
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
@@ -124,17 +126,27 @@ fn crash(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program: numbers, and one that is none.
+/// The options of the other program: numbers, one that is a word and one that names a folder. Where the core of a commit is asked for, only numbers
+/// that say which families live.
 fn sim(options: &[&str]) -> Result<Command, String> {
-    let counted: Vec<_> = options.iter().copied().filter(|option| *option != "--editions").collect();
-    numbers("sim", &["--seed", "--families", "--days", "--minutes"], &counted)?;
-    Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
+    let all = |options: &[&str]| options.iter().map(|option| (*option).to_owned()).collect();
+    let of_families = ["--seed", "--families", "--days"];
+    let without_revision = unnamed(&["--against"], options)?;
+    if let Some(at) = options.iter().position(|option| option.split('=').next() == Some("--against")) {
+        let revision = options[at].split_once('=').map_or_else(|| options[at + 1], |(_, revision)| revision).to_owned();
+        numbers("sim --against", &of_families, &without_revision)?;
+        return Ok(Command::SimAgainst { revision, options: all(&without_revision) });
+    }
+    let without_names = unnamed(&["--histories"], options)?;
+    let counted: Vec<_> = without_names.into_iter().filter(|option| *option != "--editions").collect();
+    numbers("sim", &[of_families.as_slice(), &["--minutes", "--hours"]].concat(), &counted)?;
+    Ok(Command::Sim(all(options)))
 }
 
 /// The options of the other program: numbers, words, and those that name something.
 fn model(options: &[&str]) -> Result<Command, String> {
-    let without_names = unnamed(&["--write", "--adversary"], options)?;
-    let numbered: Vec<_> = without_names.into_iter().filter(|option| !["--small", "--json"].contains(option)).collect();
+    let without_names = unnamed(&["--write", "--adversary", "--small"], options)?;
+    let numbered: Vec<_> = without_names.into_iter().filter(|option| *option != "--json").collect();
     numbers("model", &["--shapes", "--depth"], &numbered)?;
     Ok(Command::Model(options.iter().map(|option| (*option).to_owned()).collect()))
 }
@@ -331,6 +343,19 @@ mod tests {
         let options = ["--families=4", "--editions", "--days", "2"].map(str::to_owned).to_vec();
         assert_eq!(of("sim --families=4 --editions --days 2"), Ok(Command::Sim(options)));
         assert!(of("sim --days x").is_err_and(|why| why.contains("not `x`")));
+        assert!(of("sim --hours 8 --histories=told").is_ok());
+    }
+
+    #[test]
+    fn the_core_of_a_commit_is_compared_over_families_that_are_counted() {
+        let against = |options: &[&str]| {
+            let options = options.iter().map(|option| (*option).to_owned()).collect();
+            Ok(Command::SimAgainst { revision: "HEAD~5".to_owned(), options })
+        };
+        assert_eq!(of("sim --against HEAD~5"), against(&[]));
+        assert_eq!(of("sim --days 2 --against=HEAD~5 --families=4"), against(&["--days", "2", "--families=4"]));
+        assert!(of("sim --against HEAD~5 --hours 8").is_err_and(|why| why.contains("does not take `--hours`")));
+        assert!(of("sim --days 2 --against").is_err_and(|why| why.contains("`--against` needs a name")));
     }
 
     #[test]
@@ -350,7 +375,7 @@ mod tests {
     fn the_options_of_model_are_numbers_and_words() {
         let options = ["--json", "--shapes", "5", "--depth=3"].map(str::to_owned).to_vec();
         assert_eq!(of("model --json --shapes 5 --depth=3"), Ok(Command::Model(options)));
-        assert!(of("model --write found --small --adversary=window").is_ok());
+        assert!(of("model --write found --small hint --adversary=window").is_ok());
         assert!(of("model --adversary --json").is_err_and(|why| why.contains("`--adversary` needs a name")));
         assert!(of("model --shapes --json").is_err_and(|why| why.contains("`--shapes` needs a number")));
         assert!(of("model --large").is_err_and(|why| why.contains("does not take `--large`")));

@@ -20,14 +20,14 @@ use mistakes::{Change, FoundBy, MISTAKES, Mistake, Run};
 /// The copy, below target.
 const COPY: &str = "seeded/tree";
 
-/// What is built already and taken over into the copy: dependencies know no place.
+/// What is built already and taken over into the copy.
 const BUILT: [&str; 4] = ["debug/deps", "debug/build", "debug/.fingerprint", "tools"];
 
 /// Makes each mistake that one of these methods must find, and asks them; all where none is named.
 pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode, Failure> {
     let is_asked = |found: &&FoundBy| methods.is_empty() || methods.contains(&found.method);
     let copy = stage("copy", &format!("the tree, in target/{COPY}"), || fresh(paths))?;
-    take_over(paths, &copy)?;
+    copy::take_over(paths, &copy, &BUILT)?;
     commit(&copy)?;
     let program = night::program(paths)?;
     let (mut asked, mut missed) = (0_usize, Vec::new());
@@ -127,22 +127,6 @@ fn call(program: &Path, there: &Paths, method: &str, run: Run) -> Result<Call, F
             Ok(web_demo::script(there, "test"))
         }
     }
-}
-
-/// Takes over what is compiled, so that only what the mistake is in is compiled again. Where that cannot be, it is compiled in the copy.
-fn take_over(paths: &Paths, copy: &Path) -> Result<(), Failure> {
-    for folder in BUILT {
-        let (from, to) = (paths.target().join(folder), copy.join("target").join(folder));
-        if to.exists() || !from.exists() {
-            continue;
-        }
-        if let Some(above) = to.parent() {
-            fs::create_dir_all(above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
-        }
-        // With its times, by which cargo knows what is new.
-        stage("copy", &format!("target/{folder}"), || Call::new(paths, "seeded-copy", "cp").arg("-a").arg(from).arg(to).recorded())?;
-    }
-    Ok(())
 }
 
 #[cfg(test)]
