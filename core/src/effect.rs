@@ -2,11 +2,12 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     fact::Fact,
     id::{MessageId, RunId},
+    json::Readable,
     plane::{
         context::RuntimeFailed,
         queue::MessageRecord,
@@ -56,7 +57,7 @@ pub fn failure(run_id: Option<RunId>, error: String) -> Fact {
 }
 
 /// What a provider needs to start a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnRequest {
     /// The run; every fact about the turn names it.

@@ -5,14 +5,13 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::fmt;
+use core::{fmt, ops::Range};
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
-use serde_json::value::RawValue;
+use serde::{Serialize, Serializer};
 
 use crate::{
     id::Seq,
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, Part, RawJson, Readable, Value, through_readable},
     plane::{
         context::{BriefRecord, ToolExecutionRecord, TranscriptRecord},
         control::ControlRecord,
@@ -26,9 +25,9 @@ use crate::{
 };
 
 macro_rules! classes {
-    ($( $(#[$doc:meta])* $wire:literal => $Class:ident, $Record:ident($Payload:ty), $decode:expr; )*) => {
+    ($( $(#[$doc:meta])* $wire:literal => $Class:ident, $Record:ident($Payload:ty); )*) => {
         /// The classes of a ledger, in the order in which an import writes them (contract 3.1, 3.7).
-        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Class { $( $(#[$doc])* #[serde(rename = $wire)] $Class, )* }
 
@@ -61,7 +60,8 @@ macro_rules! classes {
             /// # Errors
             /// What is wrong with the text, and where.
             pub fn decode(class: Class, text: &str) -> Result<Self, JsonError> {
-                match class { $( Class::$Class => ($decode)(text).map(Self::$Record), )* }
+                const WAYS: &[fn(&Value<'_>) -> Record] = &[$(|value| Record::$Record(Readable::read(value))),*];
+                json::read_by(text, WAYS[class as usize])
             }
         }
     };
@@ -69,33 +69,33 @@ macro_rules! classes {
 
 classes! {
     /// What came in.
-    "messages" => Messages, Message(MessageRecord), json::read;
+    "messages" => Messages, Message(MessageRecord);
     /// What became of it.
-    "queue_entries" => QueueEntries, QueueEntry(QueueEntryRecord), json::read;
+    "queue_entries" => QueueEntries, QueueEntry(QueueEntryRecord);
     /// What happened, decisions among it.
-    "events" => Events, Event(EventRecord), json::read;
+    "events" => Events, Event(EventRecord);
     /// What was said.
-    "transcript" => Transcript, Transcript(TranscriptRecord), json::read;
+    "transcript" => Transcript, Transcript(TranscriptRecord);
     /// What runs in the background.
-    "tasks" => Tasks, Task(TaskRecord), json::read;
+    "tasks" => Tasks, Task(TaskRecord);
     /// What is to be reached.
-    "work_items" => WorkItems, WorkItem(WorkItemRecord), json::read;
+    "work_items" => WorkItems, WorkItem(WorkItemRecord);
     /// Waits for something external.
-    "waiting_intents" => WaitingIntents, WaitingIntent(WaitingIntentRecord), json::read;
+    "waiting_intents" => WaitingIntents, WaitingIntent(WaitingIntentRecord);
     /// Waits of an owner.
-    "wait_conditions" => WaitConditions, WaitCondition(WaitConditionRecord), json::read;
+    "wait_conditions" => WaitConditions, WaitCondition(WaitConditionRecord);
     /// Timers.
-    "timers" => Timers, Timer(TimerRecord), json::read;
+    "timers" => Timers, Timer(TimerRecord);
     /// Tool calls.
-    "tools" => Tools, Tool(ToolExecutionRecord), json::read;
+    "tools" => Tools, Tool(ToolExecutionRecord);
     /// Briefs.
-    "briefs" => Briefs, Brief(BriefRecord), json::read;
+    "briefs" => Briefs, Brief(BriefRecord);
     /// Turns.
-    "turns" => Turns, Turn(TurnRecord), json::read;
+    "turns" => Turns, Turn(TurnRecord);
     /// Identity, lifecycle, focus and hints.
-    "control" => Control, Control(ControlRecord), ControlRecord::decode;
+    "control" => Control, Control(ControlRecord);
     /// What an import carries and no rule reads.
-    "carried" => Carried, Carried(CarriedRecord), json::read;
+    "carried" => Carried, Carried(CarriedRecord);
 }
 
 macro_rules! event_kinds {
@@ -156,7 +156,7 @@ event_kinds! {
 }
 
 /// Something that happened (class `events`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct EventRecord {
     /// When.
@@ -177,7 +177,7 @@ impl EventRecord {
 }
 
 /// A line of a foreign ledger whose class has no rules, kept so that an export can write it back (contract 3.7).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CarriedRecord {
     /// The class: its file without the ending.
@@ -251,12 +251,16 @@ impl Serialize for Chain {
     }
 }
 
-impl<'de> Deserialize<'de> for Chain {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).ok_or_else(|| serde::de::Error::custom("a chain is 64 lower-case hexadecimal digits"))
+impl Readable for Chain {
+    fn read(value: &Value<'_>) -> Self {
+        Self::parse(&value.text("a string")).unwrap_or_else(|| {
+            value.is_wrong(&"a chain is 64 lower-case hexadecimal digits");
+            Self::START
+        })
     }
 }
+
+through_readable!(Chain);
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Chain {
@@ -270,7 +274,7 @@ impl schemars::JsonSchema for Chain {
 }
 
 /// The newest entry of a ledger, and with it the whole history.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Head {
     /// Its position; 0 where there is none.
@@ -325,13 +329,12 @@ struct Canonical<'a> {
     record: &'a Record,
 }
 
-#[derive(Deserialize)]
-struct Stored<'a> {
+#[derive(Readable)]
+struct Stored {
     seq: Seq,
     at: Timestamp,
     class: Class,
-    #[serde(borrow)]
-    record: &'a RawValue,
+    record: Part,
 }
 
 /// Why stored bytes are no entry of this ledger.
@@ -417,27 +420,17 @@ impl EntryBytes {
         let expected = head.seq.next();
         let malformed = |why| EntryError::Malformed { expected, why };
         let (canonical, chain) = self.split().ok_or_else(|| malformed(JsonError::at_field("chain", "an entry ends with its chain")))?;
-        let stored: Stored<'_> = read_stored(&canonical).map_err(malformed)?;
+        let stored: Stored = json::read(&canonical).map_err(malformed)?;
         if stored.seq != expected {
             return Err(EntryError::OutOfOrder { expected, found: stored.seq });
         }
         if head.chain.extend(&canonical) != chain {
             return Err(EntryError::BrokenChain { seq: expected });
         }
-        let text = stored.record.get();
-        let offset = (text.as_ptr() as usize).saturating_sub(canonical.as_ptr() as usize);
-        let record = Record::decode(stored.class, text).map_err(|why| malformed(why.shifted(offset)))?;
+        let Part(Range { start, end }) = stored.record;
+        let record = Record::decode(stored.class, &canonical[start..end]).map_err(|why| malformed(why.shifted(start)))?;
         Ok(Entry { seq: stored.seq, at: stored.at, record, chain })
     }
-}
-
-fn read_stored(text: &str) -> Result<Stored<'_>, JsonError> {
-    serde_json::from_str(text).map_err(|why| JsonError {
-        path: String::new(),
-        line: why.line() as u64,
-        column: why.column() as u64,
-        message: why.to_string(),
-    })
 }
 
 /// Seals records one after the other, from `head` on.

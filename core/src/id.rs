@@ -10,7 +10,9 @@ use alloc::{
 };
 use core::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, de::Error as _};
+use serde::Serialize;
+
+use crate::json::{Readable, Value, through_readable};
 
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;
@@ -19,7 +21,7 @@ pub const MAX_BYTES: usize = 256;
 pub const MAX_STEM_BYTES: usize = 200;
 
 /// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract 3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seq(pub u64);
 
@@ -80,11 +82,13 @@ macro_rules! ids {
             }
         }
 
-        impl<'de> Deserialize<'de> for $name {
-            fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                text(deserializer, $most).map(Self)
+        impl Readable for $name {
+            fn read(value: &Value<'_>) -> Self {
+                Self(text(value, $most))
             }
         }
+
+        through_readable!($name);
         )*
     };
 }
@@ -130,10 +134,10 @@ impl MessageId {
 
 /// The text of an id.
 #[inline(never)]
-fn text<'de, D: Deserializer<'de>>(deserializer: D, most: usize) -> Result<String, D::Error> {
-    let text = String::deserialize(deserializer)?;
+fn text(value: &Value<'_>, most: usize) -> String {
+    let text = value.text("a string").into_owned();
     if text.len() > most {
-        return Err(D::Error::custom(format_args!("id is {} bytes long, the limit is {most}", text.len())));
+        value.is_wrong(&format_args!("id is {} bytes long, the limit is {most}", text.len()));
     }
-    Ok(text)
+    text
 }

@@ -12,11 +12,15 @@
 #![forbid(unsafe_code)]
 
 extern crate alloc;
+// What is derived names this crate, here and elsewhere.
+extern crate self as wakeful_core;
 
+mod sorted;
 mod tagged;
 
 pub mod id;
 pub mod json;
+pub mod map;
 pub mod time;
 
 pub mod fact;

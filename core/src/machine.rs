@@ -11,7 +11,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     consequence,
@@ -22,7 +22,7 @@ use crate::{
     fact::{Answer, Fact},
     foreign::Import,
     id::{AgentId, MAX_STEM_BYTES, Seq},
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     ladder::{self, Boundary, Decision, DecisionKind, Edition, View},
     plane::control::{ControlRecord, FORMAT, Genesis, Policy},
     snapshot::{Snapshot, SnapshotIgnored},
@@ -117,7 +117,7 @@ pub enum OpenError {
 }
 
 /// What a new ledger begins with; an existing one says it itself.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Options {
     /// The agent.

@@ -3,7 +3,7 @@
 //! States are kept at positions that are multiples of a grain, and the grain is finer the nearer the position is to the one asked for last.
 //! So to go on or back by one entry folds next to nothing, and to jump anywhere folds a bounded part of the log.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 use core::ops::RangeInclusive;
 
 use serde::Serialize;
@@ -14,6 +14,7 @@ use crate::{
     id::Seq,
     ladder::{DecisionKind, Edition},
     machine::{Machine, Options},
+    map::Map,
     opening::PAGE,
     state::State,
 };
@@ -40,7 +41,7 @@ pub struct DecisionFrom {
 /// The states that are kept of one ledger's past.
 #[derive(Default)]
 pub struct Past {
-    kept: BTreeMap<Seq, State>,
+    kept: Map<Seq, State>,
 }
 
 impl Past {
@@ -93,7 +94,7 @@ impl Past {
             coarsest *= 2;
         }
         let is_kept = |seq: Seq| seq.0.is_multiple_of(grain(seq.0.abs_diff(last.0), coarsest));
-        let mut machine = match self.kept.range(..=first).next_back() {
+        let mut machine = match self.kept.at_or_before(&first) {
             Some((_, state)) => Machine::standing(options.clone(), state.clone()),
             None => Machine::new(options.clone()),
         };

@@ -2,12 +2,12 @@
 
 use alloc::string::{String, ToString};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     entry::{Chain, Head},
     id::{AgentId, Seq},
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, RawJson, Readable},
     plane::control::FORMAT,
     state::State,
 };
@@ -16,7 +16,7 @@ use crate::{
 pub const CORE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A state at an entry, as a host stores it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Snapshot {
     /// The version of the ledger format.

@@ -1,8 +1,6 @@
 //! The state: one projection, folded from entries and from nothing else (contract 1.1, 3.3).
 
-use alloc::collections::BTreeMap;
-
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     derive::{
@@ -12,7 +10,9 @@ use crate::{
     },
     entry::{Entry, EventKind, EventRecord, Head, Place, Record},
     id::{MessageId, Seq},
+    json::Readable,
     ladder::{Decision, key::Key},
+    map::Map,
     plane::{
         context::Context,
         control::{AgentImported, Control, ControlRecord},
@@ -32,7 +32,7 @@ use crate::{
 };
 
 /// The planes and the head up to which they are folded.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct State {
     /// The newest entry.
     pub head: Head,
@@ -322,7 +322,7 @@ impl State {
             stalled: false,
             retry_of: None,
             attempt: 0,
-            calls: BTreeMap::new(),
+            calls: Map::new(),
         });
         turns.imported_item = agent.current_turn_work_item_id.clone();
     }

@@ -4,12 +4,6 @@
 //! numbers go through a representation that depends on cargo features. So reading is done here, by one table per vocabulary.
 
 use alloc::{format, string::String};
-use core::fmt;
-
-use serde::{
-    Deserializer,
-    de::{Error as _, Visitor},
-};
 
 /// Declares a vocabulary: an enum of newtype variants, written with its tag first and read by [`decode`](#method.decode).
 macro_rules! vocabulary {
@@ -43,36 +37,34 @@ macro_rules! vocabulary {
             /// # Errors
             /// Text that is not JSON, an unknown name, a missing or ill-typed field: with field, line and column (contract 2.3).
             pub fn decode(text: &str) -> Result<Self, $crate::json::JsonError> {
-                #[derive(serde::Deserialize)]
-                struct Tagged {
-                    #[serde(rename = $tag)]
-                    name: Name,
-                }
-                struct Name(usize);
-                impl<'de> serde::Deserialize<'de> for Name {
-                    fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                        $crate::tagged::read_name(deserializer, $Name::NAMES, &[]).map(Self)
-                    }
-                }
-                let tagged: Tagged = $crate::json::read(text)?;
-                match $Name::NAMES[tagged.name.0] {
-                    $( $wire => $crate::json::read::<$Payload>(text).map(Self::$Variant), )*
-                    // INVARIANT: `Name` yields nothing but the names above.
-                    other => unreachable!("`{other}` is in NAMES without a decoder"),
-                }
+                $crate::json::read(text)
+            }
+        }
+
+        impl $crate::json::Readable for $Name {
+            fn read(value: &$crate::json::Value<'_>) -> Self {
+                static TAG: $crate::json::Shape = $crate::json::Shape { names: $tag, count: 1, also: &[], closed: false };
+                const WAYS: &[fn(&$crate::json::Value<'_>) -> $Name] = &[$(|value| $Name::$Variant($crate::json::Readable::read(value))),*];
+                let (place, rest) = value.tagged(&TAG, Self::NAMES);
+                WAYS[place](&rest)
             }
         }
     };
 }
 
-/// Implements `Deserialize` for an enum by reading a flat struct of all its fields first: no buffering, so places stay true.
+/// Reads an enum by reading a flat struct of all its fields first: no buffering, so places stay true. What cannot be read is blank.
 macro_rules! read_through {
-    ($Enum:ty, $Fields:ty) => {
-        impl<'de> serde::Deserialize<'de> for $Enum {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                <$Fields as serde::Deserialize>::deserialize(deserializer)?.try_into().map_err(serde::de::Error::custom)
+    ($Enum:ty, $Fields:ty, $blank:expr) => {
+        impl $crate::json::Readable for $Enum {
+            fn read(value: &$crate::json::Value<'_>) -> Self {
+                <$Fields as $crate::json::Readable>::read(value).try_into().unwrap_or_else(|why: alloc::string::String| {
+                    value.is_wrong(&why);
+                    $blank
+                })
             }
         }
+
+        $crate::json::through_readable!($Enum);
     };
 }
 
@@ -114,12 +106,14 @@ macro_rules! names {
             }
         }
 
-        impl<'de> serde::Deserialize<'de> for $Name {
-            fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                let also: &[(&str, usize)] = &[$($(($also, Self::$Variant as usize),)*)*];
-                $crate::tagged::read_name(deserializer, Self::NAMES, also).map(|index| Self::ALL[index])
+        impl $crate::json::Readable for $Name {
+            fn read(value: &$crate::json::Value<'_>) -> Self {
+                const ALSO: &[(&str, usize)] = &[$($(($also, $Name::$Variant as usize),)*)*];
+                Self::ALL[value.name(Self::NAMES, ALSO)]
             }
         }
+
+        $crate::json::through_readable!($Name);
     )*};
 }
 
@@ -163,32 +157,6 @@ pub(crate) const fn snake_case<const LENGTH: usize>(name: &str) -> [u8; LENGTH] 
         (from, to) = (from + 1, to + 1);
     }
     out
-}
-
-/// Reads one of these names, or of those that stand for one; answers its place.
-#[inline(never)]
-pub(crate) fn read_name<'de, D: Deserializer<'de>>(
-    deserializer: D,
-    names: &'static [&'static str],
-    also: &[(&str, usize)],
-) -> Result<usize, D::Error> {
-    struct Name;
-    impl Visitor<'_> for Name {
-        type Value = String;
-
-        fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-            f.write_str("a name")
-        }
-
-        fn visit_str<E>(self, text: &str) -> Result<String, E> {
-            Ok(text.into())
-        }
-    }
-
-    let given = deserializer.deserialize_str(Name)?;
-    let known = names.iter().position(|name| *name == given);
-    let meant = known.or_else(|| also.iter().find(|(name, _)| *name == given).map(|(_, index)| *index));
-    meant.ok_or_else(|| D::Error::unknown_variant(&given, names))
 }
 
 /// The value that a tagged object must have in this field.

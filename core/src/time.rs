@@ -3,10 +3,11 @@
 //! The text is read and written here, since a library of time zones and calendars weighs as much as all planes together in a guest. The tests
 //! hold it against such a library.
 
-use alloc::string::String;
 use core::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
+
+use crate::json::{Readable, Value, through_readable};
 
 /// An instant that the host gave: nanoseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -186,12 +187,17 @@ impl Serialize for Timestamp {
     }
 }
 
-impl<'de> Deserialize<'de> for Timestamp {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
-        Self::parse(&text).map_err(|why| serde::de::Error::custom(format_args!("`{text}` is {why}")))
+impl Readable for Timestamp {
+    fn read(value: &Value<'_>) -> Self {
+        let text = value.text("a string");
+        Self::parse(&text).unwrap_or_else(|why| {
+            value.is_wrong(&format_args!("`{text}` is {why}"));
+            Self::default()
+        })
     }
 }
+
+through_readable!(Timestamp);
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Timestamp {

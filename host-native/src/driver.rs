@@ -3,13 +3,12 @@
 //! Whoever lives on it reads the state and says facts; the engine may be the native core or the sandboxed guest. Other processes write to
 //! the same ledger: where one of them was first, what it said is read, and the same is said again (contract 3.2).
 
-use serde::Deserialize;
 use wakeful_core::{
     entry::{Entry, EntryBytes, EntryError, Head, Record},
     fact::{Answer, Refusal},
     host::{Clock, ErrorCode, ErrorReport, Ledger, LedgerError, Provider},
     id::Seq,
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     ladder::Boundary,
     machine::Options,
     plane::{control::ControlRecord, queue::MessageRecord},
@@ -261,13 +260,13 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
 }
 
 /// The name of a fact.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Named {
     fact: String,
 }
 
 /// The part of a receipt that says what became of the fact.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Receipt {
     reason: Option<Refusal>,
     because: Option<Seq>,

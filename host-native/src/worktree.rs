@@ -14,7 +14,6 @@ use std::{
 };
 
 use serde::{Deserialize, Serialize};
-use wakeful_core::json;
 
 use crate::confine::{self, Confinement};
 
@@ -41,7 +40,7 @@ impl Worktree {
     /// It does not say where it is, or which branch it has; then cleaning up has failed.
     pub fn described(detail: &str) -> Result<Self, Cleanup> {
         let not_described = |why| Cleanup::Failed { error: format!("the task does not describe its worktree: {why}") };
-        json::read(detail).map_err(not_described)
+        serde_json::from_str(detail).map_err(not_described)
     }
 }
 

@@ -10,6 +10,7 @@ mod failure_classes;
 mod fixtures;
 mod instants;
 mod invariants;
+mod json_text;
 mod ledgers;
 mod model;
 mod numbers;

@@ -33,9 +33,10 @@ fn build_web(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "web", "guest", &["--features", "workbench"])
 }
 
-/// Builds the web module of the npm package.
+/// Builds the web module of the npm package, and puts its functions in an order that compresses well.
 pub(crate) fn build_package(paths: &Paths) -> Result<(), Failure> {
-    bind(paths, "npm", "web", &[])
+    bind(paths, "npm", "web", &[])?;
+    Call::new(paths, "npm-order", paths.tools()).arg("order").arg(paths.guest().join("npm/wakeful_web_bg.wasm")).build()
 }
 
 /// Compiles the web module in a profile and makes of it what JavaScript loads, in this folder of the guests.

@@ -16,6 +16,7 @@ use crate::{
         waiting::{Active, TimerRecord, WaitConditionRecord},
         work::Item,
     },
+    sorted::sort_by_key,
     state::State,
     time::Timestamp,
 };
@@ -115,7 +116,7 @@ pub fn pending(state: &State) -> impl Iterator<Item = Arrival<'_>> {
 #[must_use]
 pub fn due(state: &State, now: Timestamp) -> Vec<Arrival<'_>> {
     let mut due: Vec<_> = pending(state).filter(|arrival| arrival.at() <= now).collect();
-    due.sort_by_key(|arrival| (arrival.at(), arrival.kind(), arrival.id()));
+    sort_by_key(&mut due, |arrival| (arrival.at(), arrival.kind(), arrival.id()));
     due
 }
 

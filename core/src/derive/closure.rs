@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     readiness::{self, SchedulingState},
@@ -15,6 +15,7 @@ use super::{
 use crate::{
     derive::status,
     id::WorkItemId,
+    json::Readable,
     plane::{
         control::AgentStatus,
         turn::TurnTerminalKind,
@@ -68,7 +69,7 @@ names! {
 }
 
 /// The work that there is to go on with.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkSignal {
     /// The item.
@@ -80,7 +81,7 @@ pub struct WorkSignal {
 }
 
 /// A closure and the reference runtime's evidence strings for it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Closure {
     /// What the facts add up to.

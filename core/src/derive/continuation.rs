@@ -6,7 +6,7 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     closure::{self, Closure, ClosureOutcome, WaitingReason},
@@ -16,6 +16,7 @@ use super::{
 use crate::{
     entry::Record,
     id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
+    json::Readable,
     plane::{
         queue::{DeadlineNote, Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
         task::{InterruptedTasksNote, TaskRecord, TaskWaitPolicy},
@@ -244,7 +245,7 @@ pub enum Found {
 }
 
 /// How a message met the closure before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Resolution {
     /// What the message set off.
@@ -298,7 +299,7 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
 }
 
 /// What was waited for before a message.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Readable)]
 pub struct Prior {
     /// What the facts added up to.
     pub outcome: ClosureOutcome,

@@ -11,6 +11,7 @@ use super::{arrival, autonomy, readiness::SchedulingState};
 use crate::{
     id::Seq,
     ladder::{Boundary, View, view::KeyView},
+    sorted::sort_by_key,
     state::State,
     tagged::names,
     time::Timestamp,
@@ -98,7 +99,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
     view.queued.iter().for_each(|item| owe(Kind::RunnableItem, "6.", &item.key, item.seq));
     view.system_waits.iter().for_each(|wait| owe(Kind::SystemWait, "7.", &wait.key, wait.seq));
     let mut arrivals: Vec<_> = arrival::pending(state).collect();
-    arrivals.sort_by_key(|arrival| (arrival.kind(), arrival.id()));
+    sort_by_key(&mut arrivals, |arrival| (arrival.kind(), arrival.id()));
     all.extend(
         arrivals
             .into_iter()

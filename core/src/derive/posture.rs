@@ -5,7 +5,7 @@ use alloc::{
     string::{String, ToString},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     autonomy,
@@ -15,6 +15,7 @@ use super::{
 };
 use crate::{
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
+    json::Readable,
     plane::control::AgentStatus,
     state::State,
     tagged::names,
@@ -45,7 +46,7 @@ names! {
 }
 
 /// A posture, why, and what it is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentPosture {
     /// The posture.

@@ -9,6 +9,7 @@ use super::readiness;
 use crate::{
     id::{MessageId, WorkItemId},
     plane::{task::Task, turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    sorted::sort_by_key,
     state::State,
 };
 
@@ -50,7 +51,7 @@ pub struct Projection {
 #[must_use]
 pub fn active_tasks(state: &State) -> Vec<&Task> {
     let mut tasks: Vec<_> = state.tasks.active.values().collect();
-    tasks.sort_by_key(|task| Reverse((task.record.updated_at, task.seq)));
+    sort_by_key(&mut tasks, |task| Reverse((task.record.updated_at, task.seq)));
     tasks
 }
 

@@ -10,6 +10,7 @@ use crate::{
         waiting::{Active, WaitConditionKind, WaitConditionRecord},
         work::{Item, WorkItemPlanStatus},
     },
+    sorted::sort_by_key,
     state::State,
     tagged::names,
 };
@@ -161,7 +162,7 @@ pub fn queued_runnable(state: &State) -> Vec<&Item> {
         .filter(|item| Some(&item.record.id) != focus && of(state, item).state == SchedulingState::Runnable)
         .collect();
     // contract 9.2: of those touched at one instant the one recorded first, so that they take turns also while the clock stands still.
-    items.sort_by_key(|item| (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id));
+    sort_by_key(&mut items, |item| (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id));
     items
 }
 

@@ -3,7 +3,7 @@
 use alloc::vec::Vec;
 
 use super::work_queue;
-use crate::{plane::work::Item, state::State, time::Timestamp};
+use crate::{plane::work::Item, sorted::sort_by_key, state::State, time::Timestamp};
 
 /// When the blocker of an open item is to be looked at again; none where it has no blocker, no such time, or the model was told of it.
 #[must_use]
@@ -21,7 +21,7 @@ pub fn pending_at(item: &Item) -> Option<Timestamp> {
 pub fn due(state: &State, now: Timestamp) -> Vec<&Item> {
     let items = state.work.items.values();
     let mut due: Vec<_> = items.filter_map(|item| Some((pending_at(item).filter(|at| *at <= now)?, item))).collect();
-    due.sort_by_key(|(at, item)| (*at, work_queue::queued_order(&item.record)));
+    sort_by_key(&mut due, |(at, item)| (*at, work_queue::queued_order(&item.record)));
     due.into_iter().map(|(_, item)| item).collect()
 }
 

@@ -16,6 +16,7 @@ use crate::{
         turn::TurnTerminalKind,
         waiting::{ExternalTriggerScope, Recoverability, WaitConditionKind, WakeSource},
     },
+    sorted::sort_by,
     state::State,
     time::Timestamp,
 };
@@ -153,7 +154,7 @@ impl AgentSummary {
     pub fn of(state: &State) -> Self {
         let status = status::of(state);
         let mut intents: Vec<_> = state.waiting.intents.values().map(|wait| &wait.record).collect();
-        intents.sort_by(|a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
+        sort_by(&mut intents, |a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
         let refused = state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
         Self {
             agent_id: state.control.agent_id.clone(),

@@ -4,12 +4,14 @@
 use alloc::{string::String, vec::Vec};
 use core::cmp::Ordering;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::readiness::{self, ItemWaits, SchedulingState};
 use crate::{
     id::{Seq, WorkItemId},
+    json::Readable,
     plane::work::{Item, WorkItemRecord, WorkItemState},
+    sorted::{sort_by, sort_by_key},
     state::State,
     tagged::names,
     time::Timestamp,
@@ -59,7 +61,7 @@ names! {
 }
 
 /// An entry of an item's todo list.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TodoItem {
     /// What is to be done.
@@ -180,7 +182,7 @@ impl<'a> WorkQueue<'a> {
         let open = state.work.items.values().map(|item| Candidate::open(state, item));
         let completed = state.work.completed.iter().map(|record| Candidate::of(state, record, SchedulingState::Completed));
         let mut candidates: Vec<_> = open.chain(completed).collect();
-        candidates.sort_by(Candidate::order);
+        sort_by(&mut candidates, Candidate::order);
         Self { candidates }
     }
 
@@ -236,7 +238,7 @@ impl<'a> WorkQueue<'a> {
     pub fn queued_blocked(&self) -> Vec<&Candidate<'a>> {
         let is_queued = |of: &&Candidate| of.record.state == WorkItemState::Open && !of.is_current && !of.has_active_task_waits;
         let mut queued: Vec<_> = self.candidates.iter().filter(is_queued).collect();
-        queued.sort_by_key(|candidate| queued_order(candidate.record));
+        sort_by_key(&mut queued, |candidate| queued_order(candidate.record));
         queued
     }
 

@@ -18,6 +18,7 @@ use crate::{
         waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
         work::Item,
     },
+    sorted::sort_by,
     state::State,
     time::Timestamp,
 };
@@ -177,7 +178,7 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     let conditions: Vec<_> = readiness::conditions(state).filter(|wait| is_meant(&wait.seq)).collect();
     let of_item = item.map_or_else(String::new, |item| format!(", for {}", named(item)));
     let mut wakers: Vec<_> = conditions.iter().flat_map(|wait| &wait.record.wake_sources).map(waker).collect();
-    wakers.sort();
+    sort_by(&mut wakers, Ord::cmp);
     wakers.dedup();
     let what = match conditions.first() {
         Some(wait) => format!("{}{of_item}", wait.record.waiting_for),

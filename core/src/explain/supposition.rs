@@ -1,21 +1,20 @@
 //! Supposing: what would be decided if the edition, or values of the policy, were others (contract 7.3).
 
-use alloc::{collections::BTreeMap, string::String};
-
-use serde::Deserialize;
+use alloc::string::String;
 
 use crate::{
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, RawJson, Readable},
     ladder::Edition,
+    map::Map,
     plane::control::{Policy, PolicySet},
 };
 
 /// What is supposed of edition and policy; what it does not name is as the ledger has it.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 pub struct Supposition {
     edition: Option<Edition>,
     /// Values by their names in [`Policy`], each of which that type can read.
-    policy: Option<BTreeMap<String, RawJson>>,
+    policy: Option<Map<String, RawJson>>,
 }
 
 impl Supposition {
@@ -32,7 +31,7 @@ impl Supposition {
     pub(crate) fn over(&self, policy: &Policy) -> PolicySet {
         let policy = self.policy.as_ref().map(|supposed| {
             // INVARIANT: a policy is an object, and each value in it is one of its field's type, as `read` has seen.
-            let mut values: BTreeMap<String, RawJson> = own(&RawJson::of(policy));
+            let mut values: Map<String, RawJson> = own(&RawJson::of(policy));
             values.extend(supposed.clone());
             own(&RawJson::of(&values))
         });
@@ -41,7 +40,7 @@ impl Supposition {
 }
 
 /// Reads what the core itself wrote.
-fn own<T: serde::de::DeserializeOwned>(text: &RawJson) -> T {
+fn own<T: Readable>(text: &RawJson) -> T {
     text.read().unwrap_or_else(|why| unreachable!("a core type failed to be read again: {why}"))
 }
 

@@ -2,12 +2,10 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::Deserialize;
-
 use super::{ForeignError, layout::Layout};
 use crate::{
     id::{AgentId, RunId, WorkItemId},
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     plane::{
         control::{AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, RecordedHint, TornLine, WakeHint},
         turn::TurnTerminalKind,
@@ -27,7 +25,7 @@ pub(super) struct AgentFile {
 }
 
 /// What tells the two forms apart: only the whole state has a status.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Form {
     #[serde(default = "first_format")]
     format: u32,
@@ -38,7 +36,7 @@ fn first_format() -> u32 {
     super::FIXTURE_FORMAT
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Short {
     current_work_item_id: Option<WorkItemId>,
     #[serde(default)]
@@ -47,7 +45,7 @@ struct Short {
     pending_wake_hint_reason: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Whole {
     id: AgentId,
     status: AgentStatus,
@@ -60,19 +58,19 @@ struct Whole {
     pending_wake_hint: Option<WakeHint>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Terminal {
     turn_index: u64,
     kind: TurnTerminalKind,
 }
 
 /// The time of the pending hint, read apart from the hint, which every host may submit without one.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct HintTime {
     pending_wake_hint: Option<CreatedAt>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct CreatedAt {
     created_at: Timestamp,
 }

@@ -2,7 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout};
 use crate::{
@@ -12,14 +12,14 @@ use crate::{
     },
     explain::Explanation,
     id::{MessageId, WorkItemId},
-    json,
+    json::{self, Readable},
     ladder::DecisionKind,
     plane::turn::TurnTerminalKind,
 };
 
 /// What a replay must find. The scalars are always asserted, against their defaults where they are absent; what is optional only where
 /// it is given.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
     /// The version of the fixture format.
@@ -84,7 +84,7 @@ pub struct Expected {
 }
 
 /// The part of a closure that is asserted.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ExpectedClosure {
     /// What the facts add up to.

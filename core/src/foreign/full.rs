@@ -1,12 +1,10 @@
 //! Full records: the lines that the reference runtime writes, and those that an export writes. They keep their own times and agents.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
-
-use serde::de::IgnoredAny;
+use alloc::vec::Vec;
 
 use crate::{
     entry::{Class, Record},
-    json::JsonError,
+    json::{self, JsonError},
     plane::{control::ControlRecord, waiting},
 };
 
@@ -22,18 +20,14 @@ fn mark(class: Class) -> Option<&'static str> {
     }
 }
 
-fn has_key(text: &str, key: &str) -> bool {
-    serde_json::from_str::<BTreeMap<String, IgnoredAny>>(text).is_ok_and(|object| object.contains_key(key))
-}
-
 /// Whether a line is a full record.
 pub(super) fn is_full(class: Class, text: &str) -> bool {
-    mark(class).is_none_or(|key| has_key(text, key))
+    mark(class).is_none_or(|key| json::has_member(text, key))
 }
 
 /// Whether a line belongs to a class of ours but has the reference runtime's shape, which the scheduler does not read.
 pub(super) fn is_carried(class: Class, text: &str) -> bool {
-    class == Class::Transcript && has_key(text, "kind")
+    class == Class::Transcript && json::has_member(text, "kind")
 }
 
 /// The records of a full line. `mirrored` says whether the folder has the mirrors of its intents as records of their own.

@@ -7,10 +7,11 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::de::IgnoredAny;
-
 use super::{Folder, ForeignError};
-use crate::{json::JsonError, plane::control::TornLine};
+use crate::{
+    json::{self, JsonError, Part},
+    plane::control::TornLine,
+};
 
 /// A folder and the places in it.
 pub(super) struct Layout<'a> {
@@ -93,21 +94,21 @@ fn by_line(file: String, text: &str) -> Lines<'_> {
         .map(|(line, number)| Line { file: file.clone(), number, indent: line.len() - line.trim_start().len(), text: line.trim() })
         .collect();
     // contract 3.5: a writer that died in the middle of a line leaves it without its end.
-    let is_torn = !text.ends_with('\n') && lines.last().is_some_and(|line| serde_json::from_str::<IgnoredAny>(line.text).is_err());
+    let is_torn = !text.ends_with('\n') && lines.last().is_some_and(|line| !json::is_json(line.text));
     let torn = if is_torn { lines.pop() } else { None };
     Lines { lines, torn: torn.map(|line| TornLine { file, line: line.number, bytes: line.text.len() as u64 }) }
 }
 
 fn members<'a>(file: &str, text: &'a str) -> Result<Lines<'a>, ForeignError> {
-    let members: Vec<&serde_json::value::RawValue> = serde_json::from_str(text).map_err(|why| {
+    let members: Vec<Part> = json::read(text).map_err(|why| {
         let message = format!("expected an array of records: {why}");
-        ForeignError::at(file, 1, JsonError { path: String::new(), line: why.line() as u64, column: why.column() as u64, message })
+        ForeignError::at(file, 1, JsonError { path: String::new(), message, ..why })
     })?;
-    let lines = members.into_iter().map(|member| {
-        let offset = (member.get().as_ptr() as usize).saturating_sub(text.as_ptr() as usize);
-        let before = text.get(..offset).unwrap_or_default();
+    let lines = members.into_iter().map(|Part(place)| {
+        let before = &text[..place.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
-        Line { file: file.to_string(), number: before.matches('\n').count() as u64 + 1, indent: offset - line_start, text: member.get() }
+        let number = before.matches('\n').count() as u64 + 1;
+        Line { file: file.to_string(), number, indent: place.start - line_start, text: &text[place] }
     });
     Ok(Lines { lines: lines.collect(), torn: None })
 }

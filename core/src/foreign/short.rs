@@ -8,12 +8,12 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     entry::{Class, EventRecord, Record},
     id::{AgentId, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, RawJson, Readable},
     plane::{
         context::{BriefKind, BriefRecord, ToolExecutionRecord, ToolExecutionStatus},
         queue::{MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, TrustLevel},
@@ -55,7 +55,7 @@ fn normal() -> Priority {
     Priority::Normal
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct WorkItem {
     id: WorkItemId,
     objective: String,
@@ -87,7 +87,7 @@ impl WorkItem {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Task {
     id: TaskId,
     status: TaskStatus,
@@ -117,7 +117,7 @@ impl Task {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct WaitingIntent {
     id: WaitingIntentId,
     scope: ExternalTriggerScope,
@@ -149,7 +149,7 @@ impl WaitingIntent {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Timer {
     id: TimerId,
 }
@@ -173,7 +173,7 @@ impl Timer {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Message {
     id: MessageId,
     kind: MessageKind,
@@ -216,7 +216,7 @@ impl Message {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct QueueEntry {
     message_id: MessageId,
     status: QueueStatus,
@@ -238,7 +238,7 @@ impl QueueEntry {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Event {
     kind: String,
     data: Option<RawJson>,
@@ -250,7 +250,7 @@ impl Event {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Brief {
     id: String,
     kind: BriefKind,
@@ -272,7 +272,7 @@ impl Brief {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Tool {
     id: String,
     tool_name: String,

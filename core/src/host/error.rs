@@ -2,13 +2,13 @@
 
 use alloc::string::{String, ToString};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{LedgerError, ProviderError};
 use crate::{
     foreign::ForeignError,
     id::Seq,
-    json::JsonError,
+    json::{JsonError, Readable},
     machine::{OpenError, ProposeError},
     tagged::names,
 };
@@ -48,7 +48,7 @@ pub enum SchedulerError {
 }
 
 /// An error as every host reports it: a code to branch on, a sentence to read, and the place where there is one.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorReport {
     /// What kind of error it is.
@@ -61,7 +61,7 @@ pub struct ErrorReport {
 }
 
 /// A place in a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorPlace {
     /// The file, where the text is one.

@@ -7,7 +7,7 @@ mod error;
 use alloc::{collections::VecDeque, string::String, vec::Vec};
 use core::ops::RangeInclusive;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::error::{ErrorCode, ErrorPlace, ErrorReport, SchedulerError};
 use crate::{
@@ -18,12 +18,14 @@ use crate::{
     fact::{Answer, Fact},
     foreign::{self, Folder, Import, expected::Expected},
     id::{MessageId, RunId, Seq, TaskId},
+    json::Readable,
     ladder::{Boundary, Decision, DecisionKind, Edition},
     machine::{Machine, Options, Proposal},
     opening::{self, Opening},
     past::{self, DecisionFrom, Past},
     plane::{control::Restarted, turn::AbortReason},
     state::State,
+    tagged::{names, read_through, required},
     time::Timestamp,
 };
 
@@ -59,7 +61,7 @@ pub trait Ledger {
 }
 
 /// Why a ledger did not do what was asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
 pub enum LedgerError {
     /// Another writer was first.
@@ -75,6 +77,34 @@ pub enum LedgerError {
         message: String,
     },
 }
+
+/// All fields that some such error has; what [`LedgerError`] is read through.
+#[derive(Readable)]
+struct LedgerErrorFields {
+    error: LedgerErrorKind,
+    found: Option<Seq>,
+    message: Option<String>,
+}
+
+names! {
+    enum LedgerErrorKind {
+        Conflict,
+        Failed,
+    }
+}
+
+impl TryFrom<LedgerErrorFields> for LedgerError {
+    type Error = String;
+
+    fn try_from(f: LedgerErrorFields) -> Result<Self, String> {
+        Ok(match f.error {
+            LedgerErrorKind::Conflict => Self::Conflict { found: required(f.found, "found", "conflict")? },
+            LedgerErrorKind::Failed => Self::Failed { message: required(f.message, "message", "failed")? },
+        })
+    }
+}
+
+read_through!(LedgerError, LedgerErrorFields, Self::Conflict { found: Seq(0) });
 
 /// What time it is.
 pub trait Clock {
@@ -126,7 +156,7 @@ pub trait Provider {
 }
 
 /// Why a provider did not do what was asked.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize, thiserror::Error)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable, thiserror::Error)]
 #[error("the provider failed: {message}")]
 pub struct ProviderError {
     /// How.

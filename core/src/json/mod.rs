@@ -3,57 +3,72 @@
 //! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
 //! is typed; what it only carries is [`RawJson`].
 
+mod fields;
+mod part;
+mod readable;
 mod reader;
+mod scan;
+mod writer;
 
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
-    collections::BTreeMap,
     string::{String, ToString},
 };
 use core::fmt;
 
-use serde::{
-    Deserialize, Deserializer, Serialize, Serializer,
-    de::{DeserializeOwned, Error, Visitor},
+#[doc(hidden)]
+pub use serde;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error, ser::SerializeStruct};
+use serde_json::value::RawValue;
+
+use crate::map::Map;
+pub use wakeful_core_derive::Readable;
+
+pub use self::{
+    fields::{Fields, Shape},
+    readable::{Readable, deserialize},
+    reader::Value,
 };
-use serde_json::value::{RawValue, to_raw_value};
+pub(crate) use self::{
+    part::{Part, has_member, is_json},
+    readable::through_readable,
+};
 
 /// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
 #[derive(Clone)]
-pub struct RawJson(Box<RawValue>);
+pub struct RawJson(Box<str>);
 
 impl RawJson {
     /// The text.
     #[must_use]
     pub fn as_str(&self) -> &str {
-        self.0.get()
+        &self.0
     }
 
     /// The text of a value that the core itself wrote.
     #[must_use]
     pub fn of<T: Serialize>(value: &T) -> Self {
-        // INVARIANT: as in `write`.
-        Self(to_raw_value(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}")))
+        Self(write(value).into())
     }
 
     /// An object with one key.
     #[must_use]
     pub fn noting<T: Serialize>(key: &str, value: &T) -> Self {
-        Self::of(&BTreeMap::from([(key, value)]))
+        Self::of(&Map::from([(key, value)]))
     }
 
     /// The value of a key, where this is an object that has it; null is a value.
     #[must_use]
     pub fn field(&self, key: &str) -> Option<Self> {
-        self.read::<BTreeMap<String, Self>>().ok()?.remove(key)
+        reader::member(self.as_str(), key)
     }
 
     /// Reads this text as a typed value.
     ///
     /// # Errors
     /// See [`read`]; the place is relative to this text.
-    pub fn read<T: DeserializeOwned>(&self) -> Result<T, JsonError> {
+    pub fn read<T: Readable>(&self) -> Result<T, JsonError> {
         read(self.as_str())
     }
 }
@@ -75,42 +90,34 @@ impl Eq for RawJson {}
 impl Serialize for RawJson {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
         // Named, so that a serializer can know it: to serde_json the name says nothing.
-        serializer.serialize_newtype_struct(RAW_JSON, &self.0)
+        serializer.serialize_newtype_struct(writer::RAW_JSON, &AsIs(&self.0))
     }
 }
 
-/// The name under which free JSON asks a deserializer for its text.
-const RAW_JSON: &str = "RawJson";
+/// A text that serde_json writes as it is: what its own raw values look like to a serializer.
+struct AsIs<'a>(&'a str);
+
+impl Serialize for AsIs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut raw = serializer.serialize_struct(writer::AS_IS, 1)?;
+        raw.serialize_field(writer::AS_IS, self.0)?;
+        raw.end()
+    }
+}
 
 impl<'de> Deserialize<'de> for RawJson {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_newtype_struct(RAW_JSON, Raw)
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        read(raw.get()).map_err(Error::custom)
     }
 }
 
-/// Free JSON, as the text of one value.
-struct Raw;
-
-impl<'de> Visitor<'de> for Raw {
-    type Value = RawJson;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("any JSON value")
-    }
-
-    /// This crate's reader gives the text.
-    fn visit_borrowed_str<E: Error>(self, text: &'de str) -> Result<RawJson, E> {
+impl Readable for RawJson {
+    fn read(value: &Value<'_>) -> Self {
+        let text = value.raw();
         let text = if has_space(text) { without_space(text) } else { text.to_owned() };
-        RawValue::from_string(text).map(RawJson).map_err(E::custom)
-    }
-
-    /// Another deserializer knows what its library calls raw.
-    fn visit_newtype_struct<D: Deserializer<'de>>(self, deserializer: D) -> Result<RawJson, D::Error> {
-        let raw = Box::<RawValue>::deserialize(deserializer)?;
-        if !has_space(raw.get()) {
-            return Ok(RawJson(raw));
-        }
-        RawValue::from_string(without_space(raw.get())).map(RawJson).map_err(Error::custom)
+        // What cannot be read is blank, and nobody sees it.
+        Self(text.into())
     }
 }
 
@@ -227,22 +234,25 @@ impl fmt::Display for PathPrefix<'_> {
 ///
 /// # Errors
 /// Where the text is not JSON, or not of that type: the field, line, column, and what was expected.
-pub fn read<T: DeserializeOwned>(text: &str) -> Result<T, JsonError> {
-    reader::read(text)
+pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
+    reader::read(text, T::read)
+}
+
+/// Reads a value of a type that is read in several ways.
+pub(crate) fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+    reader::read(text, how)
 }
 
 /// Writes the canonical text of a typed value: fields in the order of their type, no white space.
 #[must_use]
 pub fn write<T: Serialize>(value: &T) -> String {
-    // INVARIANT: types of this crate serialize to text keys only and never fail, so the error arm is dead.
-    serde_json::to_string(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}"))
+    writer::write(value, writer::Layout::Line)
 }
 
 /// Writes the text of a typed value with line breaks, for files that people read; ends with a line break.
 #[must_use]
 pub fn write_indented<T: Serialize>(value: &T) -> String {
-    // INVARIANT: as in `write`.
-    let mut text = serde_json::to_string_pretty(value).unwrap_or_else(|why| unreachable!("a core type failed to serialize: {why}"));
+    let mut text = writer::write(value, writer::Layout::Indented);
     text.push('\n');
     text
 }
@@ -261,12 +271,12 @@ mod tests {
 
     #[test]
     fn errors_name_the_field_and_the_place() {
-        #[derive(Debug, Deserialize)]
+        #[derive(Debug, Readable)]
         struct Outer {
             #[allow(dead_code)]
             inner: Inner,
         }
-        #[derive(Debug, Deserialize)]
+        #[derive(Debug, Readable)]
         struct Inner {
             #[allow(dead_code)]
             n: u8,

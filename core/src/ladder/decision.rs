@@ -1,11 +1,12 @@
 //! The decision: kind, reason, evidence; made from the ladder's answer in one place (contract 7.4).
 
 use alloc::{string::String, vec::Vec};
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Edition, Rule, RuleOutcome, RuleTrace, View};
 use crate::{
     id::{MessageId, Seq, TaskId, WaitConditionId, WorkItemId},
+    json::Readable,
     plane::{control::AgentStatus, queue::TickReason},
     tagged::names,
 };
@@ -152,7 +153,7 @@ names! {
 }
 
 /// A reason for the decision and the entries that it rests on.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Because {
     /// The reason.
@@ -162,7 +163,7 @@ pub struct Because {
 }
 
 /// An input that the decision passed over (contract 5.18, 8.3).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Ignored {
     /// What was passed over: a key or a message id.
@@ -174,7 +175,7 @@ pub struct Ignored {
 }
 
 /// One decision at one boundary: the data of a `scheduler_decision` event.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Decision {
     /// What is to be done.

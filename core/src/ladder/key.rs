@@ -6,10 +6,11 @@ use alloc::{
 };
 use core::fmt;
 
-use serde::{Deserialize, Deserializer, Serialize, Serializer};
+use serde::{Serialize, Serializer};
 
 use crate::{
     id::{WaitConditionId, WorkItemId},
+    json::{Readable, Value, through_readable},
     plane::{control::PendingHint, queue::TickReason},
 };
 
@@ -37,16 +38,21 @@ impl Serialize for Epoch {
     }
 }
 
-impl<'de> Deserialize<'de> for Epoch {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        let text = String::deserialize(deserializer)?;
+impl Readable for Epoch {
+    fn read(value: &Value<'_>) -> Self {
+        let text = value.text("a string");
         let (revision, moved) = text.split_once('~').unwrap_or((&text, "0"));
         match (revision.parse(), moved.parse()) {
-            (Ok(revision), Ok(moved)) => Ok(Self { revision, moved }),
-            _ => Err(serde::de::Error::custom(format_args!("`{text}` is no epoch such as `3` or `3~1`"))),
+            (Ok(revision), Ok(moved)) => Self { revision, moved },
+            _ => {
+                value.is_wrong(&format_args!("`{text}` is no epoch such as `3` or `3~1`"));
+                Self { revision: 0, moved: 0 }
+            }
         }
     }
 }
+
+through_readable!(Epoch);
 
 #[cfg(feature = "schema")]
 impl schemars::JsonSchema for Epoch {
@@ -60,7 +66,7 @@ impl schemars::JsonSchema for Epoch {
 }
 
 /// An idempotency key (contract 8.1).
-#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(transparent)]
 pub struct Key(String);

@@ -1,6 +1,6 @@
 //! The view: what the rules may know, as plain data. [`View::of`] is its only maker in the product.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 
 use super::{
     decision::Boundary,
@@ -15,12 +15,14 @@ use crate::{
         status,
     },
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
+    map::Map,
     plane::{
         control::{AgentStatus, Control, PendingHint},
         queue::{Held, MessageKind, Priority, TickReason, TriggerKind},
         waiting::{ExternalTriggerScope, WaitConditionKind},
         work::{Item, progress},
     },
+    sorted::sort_by_key,
     state::State,
     time::Timestamp,
 };
@@ -165,7 +167,7 @@ pub struct View {
     /// The entries of the active timers.
     pub timers: Vec<Seq>,
     /// The entries of the agent's own conditions, by what they wait for.
-    pub agent_waits: BTreeMap<WaitConditionKind, Vec<Seq>>,
+    pub agent_waits: Map<WaitConditionKind, Vec<Seq>>,
     /// Whether the edition asks for work before it asks for waits: then nothing is waited for while work could go on.
     pub work_before_waits: bool,
 }
@@ -268,7 +270,7 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
             })
         })
         .collect();
-    waits.sort_by_key(|wait| wait.work_item_id.as_ref() != current);
+    sort_by_key(&mut waits, |wait| wait.work_item_id.as_ref() != current);
     waits
 }
 

@@ -2,23 +2,23 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     derive::{
         closure::{self, Closure, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkSignal},
         readiness::SchedulingState,
     },
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     plane::turn::TurnTerminalKind,
 };
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Input {
     facts: GivenFacts,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct GivenFacts {
     runtime_error: bool,
     awaiting_operator_input: bool,

@@ -2,24 +2,24 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     derive::{
         closure::{ClosureOutcome, WaitingReason},
         continuation::{self, Class, Found, Names, Prior, Resolution, Satisfied, Trigger},
     },
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     plane::{control::Policy, queue::TriggerKind, task::TaskWaitPolicy},
 };
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Input {
     prior: Prior,
     trigger: GivenTrigger,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct GivenTrigger {
     kind: TriggerKind,
     contentful: bool,

@@ -5,25 +5,23 @@
 //! those rows, over a view made from the projection; the projection need not be consistent.
 
 use alloc::{
-    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec,
     vec::Vec,
 };
 
-use serde::Deserialize;
-
 use super::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS};
 use crate::{
     derive::{continuation::Resolution, readiness::SchedulingState},
     id::{RunId, Seq, WorkItemId},
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, RawJson, Readable},
     ladder::{
         Boundary, Decision, DecisionKind, Edition, View,
         key::{Epoch, Key},
         view::{HeadView, HintView, ItemView, KeyView, RunView, SystemWaitView},
     },
+    map::Map,
     plane::{
         control::{self, AgentStatus, WakeHint},
         queue::{MessageRecord, Priority, TickReason},
@@ -32,14 +30,14 @@ use crate::{
     time::Timestamp,
 };
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Input {
     projection: Projection,
     boundary: Boundary,
     input: RawJson,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Projection {
     status: AgentStatus,
     queue_len: u64,
@@ -53,27 +51,27 @@ struct Projection {
     turn_in_progress: bool,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Kind {
     #[serde(rename = "type")]
     name: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct MessageInput {
     message: MessageRecord,
     model_turn_allowed: bool,
     continuation_resolution: Option<Resolution>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct HintInput {
     pending: PendingHint,
     duplicate: Option<Duplicate>,
 }
 
 /// The pending hint of the reference runtime; its key has the instant at which it was made.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct PendingHint {
     created_at: Timestamp,
     reason: String,
@@ -82,13 +80,13 @@ struct PendingHint {
     external_trigger_id: Option<crate::id::ExternalTriggerId>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct ItemInput {
     work_item: WorkItemRecord,
     duplicate: Option<Duplicate>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Duplicate {
     kind: String,
     id: String,
@@ -252,7 +250,7 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
         intents: vec![Seq(0); projection.active_waiting_intents],
         agent_intents: vec![Seq(0); projection.active_agent_waiting_intents],
         timers: vec![Seq(0); projection.active_timers],
-        agent_waits: BTreeMap::new(),
+        agent_waits: Map::new(),
         work_before_waits: Edition::default().work_before_waits(),
     }
 }

@@ -18,7 +18,7 @@ use crate::json::JsonError;
 /// The operations that are answered, in the order of the vectors' documentation.
 pub const OPERATIONS: [&str; 6] = ["closure", "continuation", "trigger", "decide", "ledger", "task_merge"];
 
-#[derive(serde::Deserialize)]
+#[derive(crate::json::Readable)]
 struct Operation {
     op: String,
 }

@@ -5,18 +5,18 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::cmp::Reverse;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     id::{AgentId, RunId, TaskId, WorkItemId},
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     plane::{
         control::AgentStatus,
         task::{TaskRecord, TaskWaitPolicy},
     },
 };
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Input {
     agent: Agent,
     existing: Vec<TaskRecord>,
@@ -24,7 +24,7 @@ struct Input {
     limit: Option<usize>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Agent {
     #[serde(default = "default_agent")]
     id: AgentId,

@@ -6,13 +6,13 @@ use alloc::{
     string::{String, ToString},
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::continuation::Resolved;
 use crate::{
     derive::continuation::{self, Found, Prior, Satisfied, Trigger},
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, RawJson, Readable},
     plane::{
         control::{AgentStatus, Policy},
         queue::{AuthorityClass, Held, MessageKind, MessageRecord, Priority, TriggerKind},
@@ -20,7 +20,7 @@ use crate::{
     },
 };
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Input {
     message: MessageRecord,
     prior: Prior,

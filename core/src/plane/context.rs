@@ -2,13 +2,13 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Outcome, Refusal},
     id::{AgentId, MessageId, RunId, Seq, TaskId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     plane::{queue::TrustLevel, turn},
     state::State,
     tagged::names,
@@ -36,7 +36,7 @@ names! {
 }
 
 /// A brief (class `briefs`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BriefRecord {
     /// Its id.
@@ -62,7 +62,7 @@ pub struct BriefRecord {
 }
 
 /// A tool call that was executed (class `tools`); never executed again (contract 5.23).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolExecutionRecord {
     /// Its id.
@@ -93,7 +93,7 @@ pub struct ToolExecutionRecord {
 }
 
 /// A piece of the transcript (class `transcript`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TranscriptRecord {
     /// The agent.
@@ -109,7 +109,7 @@ pub struct TranscriptRecord {
 }
 
 /// Fact `assistant_round_recorded`: the model said something.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AssistantRoundRecorded {
     /// The run.
@@ -119,7 +119,7 @@ pub struct AssistantRoundRecorded {
 }
 
 /// Fact `tool_execution_recorded`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ToolExecutionRecorded {
     /// The run.
@@ -139,7 +139,7 @@ pub struct ToolExecutionRecorded {
 }
 
 /// Fact `brief_recorded`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct BriefRecorded {
     /// Its id, once per agent.
@@ -151,7 +151,7 @@ pub struct BriefRecorded {
 }
 
 /// Fact `transcript_appended`: a piece of the transcript, inside a run or between runs.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TranscriptAppended {
     /// The run that it belongs to.
@@ -162,7 +162,7 @@ pub struct TranscriptAppended {
 }
 
 /// Fact `runtime_error`: the host or its provider failed outside a turn's own terminal (contract 6.2).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuntimeFailed {
     /// What went wrong, in words.
@@ -176,7 +176,7 @@ pub struct RuntimeFailed {
 }
 
 /// Fact `context_compacted`: what the model is shown of the past got shorter (contract 5.22).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ContextCompacted {
     /// How many messages the summary stands for, all in all.
@@ -187,7 +187,7 @@ pub struct ContextCompacted {
 }
 
 /// Fact `checkpoint_recorded`: where the work stood, in the model's words (contract 5.22).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointRecorded {
     /// The anchor generation that it describes: [`Context::anchor`] when its text was asked for.
@@ -271,7 +271,7 @@ pub(crate) fn brief(state: &State, fact: BriefRecorded, at: Timestamp) -> Outcom
 }
 
 /// When something was noted, and the entry that says so.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
 pub struct Noted {
     /// The record's own time.
     pub at: Timestamp,
@@ -280,7 +280,7 @@ pub struct Noted {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Context {
     /// The newest runtime error since the last completed turn.
     pub error: Option<Noted>,

@@ -70,7 +70,7 @@ names! {
 }
 
 /// What a line can wait for.
-#[derive(serde::Deserialize)]
+#[derive(crate::json::Readable)]
 #[serde(rename_all = "snake_case")]
 enum Until {
     NextWake,
@@ -137,7 +137,7 @@ fn only_one(what: String) -> String {
     format!("a line has exactly one of `fact`, `prompt`, `deliver`, `hint`, `control`, `wait_ms` and `until`: {what}")
 }
 
-read_through!(Line, LineFields);
+read_through!(Line, LineFields, Self::UntilWake);
 
 impl Line {
     /// The fact that comes in with this line; none where time passes. What a line brings has `id`, so that it comes in once.

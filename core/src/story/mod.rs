@@ -17,8 +17,6 @@ mod turn;
 use alloc::{string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use serde::Deserialize;
-
 pub use self::{
     adversary::Adversary,
     line::{Line, Request},
@@ -29,7 +27,7 @@ pub use self::{
 };
 use crate::{
     id::AgentId,
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     time::Timestamp,
 };
 
@@ -40,7 +38,7 @@ pub const RUN: &str = "$run";
 pub const MESSAGE: &str = "$message";
 
 /// A story: what happens outside, and what the provider does in each turn.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Story {
     /// Its name.
@@ -63,7 +61,7 @@ pub struct Story {
 }
 
 /// Who plays the turns that the story does not tell.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Understudy {
     /// What it does wrong.

@@ -3,13 +3,11 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use serde::Deserialize;
-
 use super::fields::fields;
 use crate::{
     fact::Fact,
     id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     plane::{
         context::{BriefKind, ToolExecutionStatus},
         queue::Priority,
@@ -80,7 +78,7 @@ pub enum Move {
 }
 
 /// A tool call.
-#[derive(Clone, Debug, PartialEq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Call {
     /// The tool.
@@ -200,12 +198,12 @@ impl TryFrom<MoveFields> for Move {
     }
 }
 
-read_through!(Move, MoveFields);
+read_through!(Move, MoveFields, Self::Crash);
 
-type Read = Option<Result<Move, String>>;
+type Made = Option<Result<Move, String>>;
 
 impl MoveFields {
-    fn on_work_item(&mut self) -> Read {
+    fn on_work_item(&mut self) -> Made {
         let operation = |fact| Move::Operation(Box::new(fact));
         Some(if let Some(work_item_id) = self.create.take() {
             let objective = self.objective.take().unwrap_or_else(|| work_item_id.as_str().into());
@@ -231,7 +229,7 @@ impl MoveFields {
         })
     }
 
-    fn on_waits(&mut self) -> Read {
+    fn on_waits(&mut self) -> Made {
         let operation = |fact| Move::Operation(Box::new(fact));
         Some(if let Some(kind) = self.wait_for.take() {
             self.wait(kind)
@@ -250,7 +248,7 @@ impl MoveFields {
         })
     }
 
-    fn on_turn(&mut self) -> Read {
+    fn on_turn(&mut self) -> Made {
         Some(if self.says.is_some() || self.calls.is_some() {
             let read = Move::Round { says: self.says.take(), calls: self.calls.take().unwrap_or_default() };
             self.done("says", read)
@@ -311,7 +309,7 @@ impl MoveFields {
     }
 
     /// The kind of what the verb makes; which kinds there are depends on the verb.
-    fn kind<T: serde::de::DeserializeOwned>(&mut self, verb: &str, default: T) -> Result<T, String> {
+    fn kind<T: Readable>(&mut self, verb: &str, default: T) -> Result<T, String> {
         match self.kind.take() {
             None => Ok(default),
             Some(kind) => kind.read().map_err(|why| format!("`kind` of `{verb}`: {}", why.message)),

@@ -12,7 +12,7 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     player::Player,
@@ -23,7 +23,7 @@ use crate::{
     entry::{Entry, Record},
     fact::Fact,
     id::MessageId,
-    json::RawJson,
+    json::{RawJson, Readable},
     plane::{
         context::TranscriptAppended,
         control::ControlRecord,
@@ -35,7 +35,7 @@ use crate::{
 };
 
 /// Where the script of a story stands.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub(super) struct Marker {
     /// The story.
     pub(super) story: String,

@@ -1,20 +1,13 @@
 //! A turn of a story: what it waits for to be played, and what the provider then does.
 
-use alloc::{string::String, vec::Vec};
-use core::fmt;
-
-use serde::{
-    Deserialize, Deserializer,
-    de::{SeqAccess, Visitor, value::MapAccessDeserializer},
-};
-
 use super::moves::Move;
 use crate::{
     effect::TurnRequest,
     id::{MessageId, RunId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable, Value, through_readable},
     plane::queue::{MessageBody, MessageKind},
 };
+use alloc::{string::String, vec::Vec};
 
 /// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`.
 #[derive(Clone, Debug, PartialEq)]
@@ -37,7 +30,7 @@ pub enum Does {
 }
 
 /// What a turn is started by; all that is said must fit.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct When {
     /// The kind of the message.
@@ -97,7 +90,7 @@ pub(super) fn words(body: &MessageBody) -> String {
     }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 #[serde(deny_unknown_fields)]
 struct Table {
     #[serde(default)]
@@ -108,40 +101,28 @@ struct Table {
     facts: Option<Vec<RawJson>>,
 }
 
-/// Reads a turn by what stands there, without buffering it, so that places stay true.
-struct TurnVisitor;
-
-impl<'de> Visitor<'de> for TurnVisitor {
-    type Value = Turn;
-
-    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str("a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`")
-    }
-
-    fn visit_seq<A: SeqAccess<'de>>(self, mut seq: A) -> Result<Turn, A::Error> {
-        let mut facts = Vec::new();
-        while let Some(fact) = seq.next_element()? {
-            facts.push(fact);
+impl Readable for Turn {
+    fn read(value: &Value<'_>) -> Self {
+        if !value.is_object() {
+            if !value.is_array() {
+                value.has_wrong_type("a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`");
+            }
+            return Self { when: When::default(), repeat: false, does: Does::Facts(Vec::read(value)) };
         }
-        Ok(Turn { when: When::default(), repeat: false, does: Does::Facts(facts) })
-    }
-
-    fn visit_map<A: serde::de::MapAccess<'de>>(self, map: A) -> Result<Turn, A::Error> {
-        let table = Table::deserialize(MapAccessDeserializer::new(map))?;
+        let table = Table::read(value);
         let does = match (table.moves, table.facts) {
             (Some(moves), None) => Does::Moves(moves),
             (None, Some(facts)) => Does::Facts(facts),
-            _ => return Err(serde::de::Error::custom("a turn has one of `moves` and `facts`")),
+            _ => {
+                value.is_wrong(&"a turn has one of `moves` and `facts`");
+                Does::Facts(Vec::new())
+            }
         };
-        Ok(Turn { when: table.when, repeat: table.repeat, does })
+        Self { when: table.when, repeat: table.repeat, does }
     }
 }
 
-impl<'de> Deserialize<'de> for Turn {
-    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        deserializer.deserialize_any(TurnVisitor)
-    }
-}
+through_readable!(Turn);
 
 #[cfg(test)]
 mod tests {

@@ -72,6 +72,11 @@ pub(super) struct Supervision {
 }
 
 impl Supervision {
+    /// What this detail of a task says, where it says that.
+    fn of(detail: &RawJson) -> Option<Self> {
+        serde_json::from_str(detail.as_str()).ok()
+    }
+
     /// The same, with what the child said last.
     pub(super) fn saying(self, words: String) -> Self {
         Self { output_summary: Some(words), ..self }
@@ -104,7 +109,7 @@ pub(super) struct ChildSupervision {
 impl ChildSupervision {
     /// What a task says about a child; none where it supervises none.
     pub(super) fn of(task: &TaskRecord) -> Option<Self> {
-        let supervision: Supervision = task.detail.as_ref()?.read().ok()?;
+        let supervision: Supervision = task.detail.as_ref().and_then(Supervision::of)?;
         let cleanup_status = supervision.worktree.as_ref().and_then(|worktree| worktree.get("cleanup_status").cloned());
         Some(Self {
             parent_agent_id: task.agent_id.clone(),
@@ -126,7 +131,7 @@ impl ChildSupervision {
 
 /// Whether a new life of the host can go on with what this task supervises.
 pub(super) fn is_resumable(kit: &Kit, task: &TaskRecord) -> bool {
-    let Some(supervision) = task.detail.as_ref().and_then(|detail| detail.read::<Supervision>().ok()) else { return false };
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::of) else { return false };
     let has_begun = kit.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
     let has_place = worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
     has_begun && has_place
@@ -194,7 +199,7 @@ pub(super) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle,
 
 /// Goes on with a child on its ledger.
 pub(super) fn resume(office: &mut Office, task: &TaskRecord) {
-    let Some(supervision) = task.detail.as_ref().and_then(|detail| detail.read::<Supervision>().ok()) else { return };
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::of) else { return };
     let summary = task.summary.clone().unwrap_or_default();
     // A death between the task's record and the child's first entry leaves a child that was told nothing: it is told again, once.
     let first = match &task.recovery {

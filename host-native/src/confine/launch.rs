@@ -12,7 +12,7 @@ use std::{
     process::{Command, ExitCode},
 };
 
-use wakeful_core::json::{self, JsonError};
+use wakeful_core::json;
 
 use super::kernel::{Rights, give_up_capabilities};
 
@@ -29,7 +29,7 @@ enum LaunchError {
     #[error("{NAME} is for the host itself: {NAME} {OPTION} RIGHTS -- PROGRAM [ARGUMENT]...")]
     Arguments,
     #[error("{NAME}: {0}")]
-    Rights(#[from] JsonError),
+    Rights(#[from] serde_json::Error),
     #[error(
         "the kernel does not hold commands to their policy: {0}; use a kernel with Landlock, or set `kernel = \"best_effort\"` in the policy"
     )]
@@ -60,7 +60,7 @@ pub fn launched() -> Option<ExitCode> {
 }
 
 fn restrict(rights: &str) -> Result<(), LaunchError> {
-    let rights: Rights = json::read(rights)?;
+    let rights: Rights = serde_json::from_str(rights)?;
     give_up_capabilities().map_err(|why| LaunchError::Capabilities(why.into()))?;
     Ok(rights.restrict()?)
 }

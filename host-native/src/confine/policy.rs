@@ -6,8 +6,7 @@ use std::{
     time::Duration,
 };
 
-use serde::Deserialize;
-use wakeful_core::json::{self, JsonError};
+use wakeful_core::json::{self, JsonError, Readable};
 
 use crate::{command::Limits, toml_text};
 
@@ -16,7 +15,7 @@ const TEMPLATE: &str = include_str!("template.toml");
 
 /// What commands may do. The workspace is always theirs; this says what else. What a file leaves out is as [`Policy::default`] has it, and
 /// the [`Policy::template`] says that.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
     /// Files and folders beside the workspace.
@@ -57,7 +56,7 @@ impl Default for Policy {
 }
 
 /// Files and folders that commands may use.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Files {
     /// What may be read and executed.
@@ -80,7 +79,7 @@ fn settings_of_git() -> Vec<Place> {
 }
 
 /// An absolute path, or one below the user's home (`~/...`).
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(try_from = "String")]
 pub struct Place(String);
 
@@ -106,7 +105,7 @@ impl TryFrom<String> for Place {
 }
 
 /// What commands see of the host's environment.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Environment {
     /// Names that are let through besides the usual ones; a `*` at the end stands for any rest.
@@ -118,7 +117,7 @@ pub struct Environment {
 }
 
 /// The name of a variable, or with a `*` at its end the beginning of one.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(try_from = "String")]
 pub struct NamePattern(String);
 
@@ -147,7 +146,7 @@ impl TryFrom<String> for NamePattern {
 }
 
 /// What may be run, by the words that a command begins with.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Commands {
     /// What alone may be run; all that is not denied, where this is absent.
@@ -170,7 +169,7 @@ fn never_needed() -> Vec<Words> {
 }
 
 /// A program and the words after it, as in `git push`.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(try_from = "String")]
 pub struct Words(pub(super) Vec<String>);
 
@@ -193,7 +192,7 @@ impl std::fmt::Display for Words {
 }
 
 /// How much a command may do; what is left out is as [`Limits::default`] has it.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct PolicyLimits {
     /// How long it may run.
@@ -221,7 +220,7 @@ impl PolicyLimits {
 }
 
 /// What happens where the kernel cannot enforce a policy.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Readable)]
 #[serde(rename_all = "snake_case")]
 pub enum Kernel {
     /// Commands do not run.

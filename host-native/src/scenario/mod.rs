@@ -32,7 +32,7 @@
 mod record;
 
 use wakeful_core::{
-    json,
+    json::{self, Readable},
     ladder::{Boundary, Edition},
     time::Timestamp,
 };
@@ -135,7 +135,7 @@ pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
 }
 
 /// The value that is written so.
-fn named<T: serde::de::DeserializeOwned>(name: &str) -> Option<T> {
+fn named<T: Readable>(name: &str) -> Option<T> {
     json::read(&json::write(&name)).ok()
 }
 

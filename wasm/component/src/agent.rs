@@ -7,7 +7,7 @@ use wakeful_core::{
     foreign::Folder,
     host::{ErrorCode, ErrorPlace, ErrorReport, Scheduler, SchedulerError},
     id::Seq,
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     machine::{Machine, Options, ProposeError},
 };
 
@@ -123,12 +123,12 @@ fn at<T>(seq: u64, ask: impl FnOnce(Machine) -> T) -> Result<T, Error> {
     with_agent(|agent| agent.at(Seq(seq)).map(ask))
 }
 
-fn read<T: for<'de> serde::Deserialize<'de>>(text: &str) -> Result<T, Error> {
+fn read<T: Readable>(text: &str) -> Result<T, Error> {
     json::read(text).map_err(malformed)
 }
 
 /// A name stands alone, as text without quotes.
-fn name<T: for<'de> serde::Deserialize<'de>>(name: &str) -> Result<T, Error> {
+fn name<T: Readable>(name: &str) -> Result<T, Error> {
     read(&json::write(&name))
 }
 

@@ -1,10 +1,10 @@
 //! Values that cross between JavaScript and the core: as JSON text, since that is exact, quick, and runs into no code of the other side;
-//! small plain ones go out as objects at once.
+//! long plain lists of the workbench go out as objects at once.
 
-use serde::{Serialize, de::DeserializeOwned};
+use serde::Serialize;
 use wakeful_core::{
     host::{ErrorCode, ErrorPlace, ErrorReport},
-    json::{self, JsonError},
+    json::{self, JsonError, Readable},
     time::Timestamp,
 };
 use wasm_bindgen::JsValue;
@@ -16,13 +16,14 @@ pub(crate) fn object<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
     js_sys::JSON::parse(&json::write(value))
 }
 
-/// A small value without free JSON, such as a head, as an object: no text is written and parsed for it.
+/// A value without free JSON, such as a list of decisions, as an object: no text is written and parsed for it.
+#[cfg(feature = "workbench")]
 pub(crate) fn plain<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
 }
 
 /// Reads an argument; `what` names it in the error.
-pub(crate) fn read<T: DeserializeOwned>(what: &str, value: &JsValue) -> Result<T, JsValue> {
+pub(crate) fn read<T: Readable>(what: &str, value: &JsValue) -> Result<T, JsValue> {
     read_by(what, value, json::read)
 }
 

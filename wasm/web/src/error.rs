@@ -7,7 +7,7 @@ use wakeful_core::{
 };
 use wasm_bindgen::JsValue;
 
-use crate::crossing::plain;
+use crate::crossing::object;
 
 /// The code of an error of the host itself, for which the core has no code since it asks no such thing: `HostErrorCode` in TypeScript.
 #[derive(Serialize)]
@@ -18,7 +18,7 @@ struct HostReport<'a> {
 
 /// The report as an `Error` with `name`, `code`, `place` (where there is one) and `reportText`.
 pub(crate) fn thrown(report: &ErrorReport) -> JsValue {
-    made(&report.message, plain(&report.code), report.place.as_ref(), json::write(report))
+    made(&report.message, object(&report.code), report.place.as_ref(), json::write(report))
 }
 
 /// Any error of the core, thrown.
@@ -41,7 +41,7 @@ fn made(message: &str, code: Result<JsValue, JsValue>, place: Option<&ErrorPlace
     };
     set("code", code);
     if let Some(place) = place {
-        set("place", plain(place));
+        set("place", object(place));
     }
     set("reportText", Ok(text.into()));
     error.into()

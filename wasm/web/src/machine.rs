@@ -12,7 +12,7 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, instant, object, plain, read},
+    crossing::{fact, instant, object, read},
     error::failure,
     host::lines,
 };
@@ -140,7 +140,7 @@ impl Machine {
     /// Throws where it cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "Boundary")]
     pub fn boundary(&self) -> Result<JsValue, JsValue> {
-        plain(&self.inner.boundary())
+        object(&self.inner.boundary())
     }
 
     /// The batch is durable: applies it and gives its effects. Without an open proposal it does nothing.
@@ -227,7 +227,7 @@ impl Machine {
     /// Throws where the head cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "Head")]
     pub fn head(&self) -> Result<JsValue, JsValue> {
-        plain(&self.inner.head())
+        object(&self.inner.head())
     }
 
     /// As `head`, as the core's exact text.

@@ -1,10 +1,10 @@
 //! The class `Player`: the core's story player, so that a page and the command line play the same.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wakeful_core::{
     host::{ErrorCode, ErrorPlace, ErrorReport},
     id::{MessageId, RunId, WorkItemId},
-    json,
+    json::{self, Readable},
     plane::queue::MessageKind,
     story::{self, Cue, Story},
 };
@@ -22,14 +22,14 @@ export type Command = { text: string } & ({ do: "propose"; fact: string } | { do
 "#;
 
 /// What a story looks at in the request that a provider got.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Request {
     run_id: RunId,
     message: Message,
     work_item: Option<Item>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Message {
     id: MessageId,
     kind: MessageKind,
@@ -37,12 +37,12 @@ struct Message {
 }
 
 /// Structured content says nothing to a story: JavaScript would change it.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Body {
     text: Option<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Item {
     work_item_id: WorkItemId,
 }

@@ -13,7 +13,7 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, object, plain, read},
+    crossing::{fact, object, read},
     error::{failure, thrown},
     host::{CallClock, JsHost, JsLedger, JsProvider},
 };
@@ -158,7 +158,7 @@ impl Scheduler {
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Head")]
     pub fn import_folder(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
         let folder: Folder = read("folder", &files)?;
-        plain(&self.call()?.import(&folder).map_err(failure)?)
+        object(&self.call()?.import(&folder).map_err(failure)?)
     }
 
     /// As `importFolder`, with the head as the core's exact text.
@@ -383,7 +383,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "Head")]
     pub fn head(&self) -> Result<JsValue, JsValue> {
-        plain(&self.call()?.state().head)
+        object(&self.call()?.state().head)
     }
 
     /// As `head`, as the core's exact text.

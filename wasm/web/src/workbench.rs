@@ -1,10 +1,11 @@
 //! What only the workbench asks: a whole view of the past, also under another edition or policy; where along a ledger the decision changes;
 //! and a ledger as a fixture folder.
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 use wakeful_core::{
     derive::summary::AgentSummary,
     explain::{Explanation, Supposition},
+    json::Readable,
     ladder::{Boundary, Edition},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -54,13 +55,13 @@ struct AgentView {
 }
 
 /// The part of `ViewOptions` that is no supposition.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Asked {
     boundary: Option<Boundary>,
 }
 
 /// The options of `decisionsIn`.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Under {
     edition: Option<Edition>,
 }
@@ -110,7 +111,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = exportFolder, unchecked_return_type = "Folder")]
     pub fn export_folder(&self, up_to: Option<f64>) -> Result<JsValue, JsValue> {
-        plain(&self.call()?.export(up_to.map(position)).map_err(failure)?)
+        object(&self.call()?.export(up_to.map(position)).map_err(failure)?)
     }
 }
 

@@ -2,12 +2,10 @@
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
-use serde::Deserialize;
-
 use crate::{
     entry::{Class, Record},
     foreign::Import,
-    json::{self, JsonError, RawJson},
+    json::{self, JsonError, RawJson, Readable},
     plane::waiting::{Recoverability, WaitConditionRecord},
     time::Timestamp,
 };
@@ -23,7 +21,7 @@ pub(super) struct Given {
     pub(super) events_on_disk: usize,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Input {
     agent: Fields,
     now: Timestamp,
@@ -33,14 +31,14 @@ struct Input {
     log: Vec<Logged>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Logged {
     kind: Class,
     record: Fields,
 }
 
 /// Records class by class, in the order in which they were appended.
-#[derive(Default, Deserialize)]
+#[derive(Default, Readable)]
 #[serde(default)]
 struct Records {
     work_items: Vec<Fields>,

@@ -4,7 +4,7 @@ mod policy;
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::policy::{Delays, Policy};
 use crate::{
@@ -12,6 +12,7 @@ use crate::{
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
     id::{AgentId, ExternalTriggerId, RunId, Seq, TaskId, WaitingIntentId, WorkItemId},
+    json::Readable,
     ladder::{decision::Decision, edition::Edition},
     plane::{
         queue::MessageBody,
@@ -58,12 +59,12 @@ vocabulary! {
 }
 
 /// A record or fact that says all with its name.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Marker {}
 
 /// What alone determines every decision on a ledger, besides its entries (contract 1.4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Genesis {
     /// The agent.
@@ -113,7 +114,7 @@ names! {
 }
 
 /// Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What is absent stays.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicySet {
     /// The limits and delays; those that are not named get their defaults.
@@ -125,7 +126,7 @@ pub struct PolicySet {
 }
 
 /// The durable focus.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct FocusSet {
     /// The item, or none.
@@ -135,7 +136,7 @@ pub struct FocusSet {
 }
 
 /// What `agent.json` of an import says (contract 3.8).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct AgentImported {
     /// Its status there.
@@ -163,7 +164,7 @@ pub struct AgentImported {
 }
 
 /// A wake hint that another runtime recorded: its time is part of its key (contract 8.4).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RecordedHint {
     /// The hint.
@@ -173,7 +174,7 @@ pub struct RecordedHint {
 }
 
 /// A last line without end, which its writer did not live to finish.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TornLine {
     /// The file.
@@ -185,7 +186,7 @@ pub struct TornLine {
 }
 
 /// A wake hint (contract 5.21): a signal to look again, not a message.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WakeHint {
     /// Why to look.
@@ -304,7 +305,7 @@ pub(crate) fn shutdown(state: &State) -> Outcome {
 }
 
 /// Fact `runtime_restarted`: a driver takes the ledger over.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Restarted {
     /// The active tasks that the host proves alive; the others are interrupted (contract 5.23).
@@ -334,7 +335,7 @@ fn record(control: ControlRecord) -> Vec<Record> {
 }
 
 /// The pending wake hint and the entry that made it so.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct PendingHint {
     /// The entry.
     pub seq: Seq,
@@ -349,7 +350,7 @@ pub struct PendingHint {
 }
 
 /// What pending hints named before the newest one came (contract 5.21).
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Coalesced {
     /// Intents, in the order in which they came.
     pub intents: Vec<WaitingIntentId>,
@@ -394,7 +395,7 @@ impl PendingHint {
 }
 
 /// The newest recorded decision and its entry.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Decided {
     /// The entry.
     pub seq: Seq,
@@ -403,7 +404,7 @@ pub struct Decided {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Control {
     /// The agent; empty before the first entry.
     pub agent_id: AgentId,

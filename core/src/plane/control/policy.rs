@@ -1,15 +1,19 @@
 //! Policy: every limit and delay of the scheduler, in one struct (contract 10).
 
-use alloc::{string::String, vec::Vec};
+use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
-use crate::{id, plane::queue::TriggerKind};
+use crate::{
+    id,
+    json::{Readable, Value, through_readable},
+    plane::queue::TriggerKind,
+};
 
 /// Limits and delays, with their defaults. Times are in milliseconds. What would mean never or at once cannot be said: a zero and an
 /// empty list of delays are malformed.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Policy {
@@ -47,18 +51,21 @@ pub struct Policy {
 }
 
 /// A list of delays in milliseconds, at least one and none of them zero.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(try_from = "Vec<NonZeroU64>")]
 pub struct Delays(Vec<NonZeroU64>);
 
-impl TryFrom<Vec<NonZeroU64>> for Delays {
-    type Error = String;
-
-    fn try_from(delays: Vec<NonZeroU64>) -> Result<Self, String> {
-        if delays.is_empty() { Err("an empty list of delays, expected at least one".into()) } else { Ok(Self(delays)) }
+impl Readable for Delays {
+    fn read(value: &Value<'_>) -> Self {
+        let delays = Vec::read(value);
+        if delays.is_empty() {
+            value.is_wrong(&"an empty list of delays, expected at least one");
+        }
+        Self(delays)
     }
 }
+
+through_readable!(Delays);
 
 impl Delays {
     /// How many there are.

@@ -3,17 +3,18 @@
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Held, MessageRecord, QueueEntryRecord, QueueStatus};
 use crate::{
     derive::continuation::Trigger,
     id::{RunId, Seq},
+    json::Readable,
     plane::turn::{TurnRecord, TurnTerminalKind},
 };
 
 /// Messages that no turn has read, oldest first.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Deferred {
     messages: Vec<Unread>,
     /// How many more there were than are kept; the newest are kept.
@@ -21,7 +22,7 @@ pub struct Deferred {
 }
 
 /// A message, and the run that was told of it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 struct Unread {
     seq: Seq,
     record: MessageRecord,

@@ -2,11 +2,11 @@
 
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     id::{ExternalTriggerId, TaskId, TimerId},
-    json::RawJson,
+    json::{RawJson, Readable},
     tagged::{names, read_through, required},
 };
 
@@ -208,7 +208,7 @@ pub enum MessageOrigin {
 }
 
 /// All fields that some origin has; what [`MessageOrigin`] is read through.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct OriginFields {
     kind: OriginKind,
     actor_id: Option<String>,
@@ -252,7 +252,7 @@ impl TryFrom<OriginFields> for MessageOrigin {
     }
 }
 
-read_through!(MessageOrigin, OriginFields);
+read_through!(MessageOrigin, OriginFields, Self::Operator { actor_id: None });
 
 /// What a message says.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
@@ -282,7 +282,7 @@ pub enum MessageBody {
 }
 
 /// All fields that some body has; what [`MessageBody`] is read through.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct BodyFields {
     #[serde(rename = "type")]
     kind: BodyKind,
@@ -313,7 +313,7 @@ impl TryFrom<BodyFields> for MessageBody {
     }
 }
 
-read_through!(MessageBody, BodyFields);
+read_through!(MessageBody, BodyFields, Self::text(""));
 
 impl MessageBody {
     /// Text that the core itself wrote.

@@ -1,12 +1,9 @@
 //! The state of the queue: which messages wait, in which order, and how the others ended.
 
-use alloc::{
-    collections::{BTreeMap, BTreeSet, btree_map::Entry as MapEntry},
-    vec::Vec,
-};
+use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     deferred::Deferred,
@@ -17,6 +14,9 @@ use crate::{
     derive::continuation::Resolution,
     entry::Place,
     id::{MessageId, Seq, WorkItemId},
+    json::Readable,
+    map::Map,
+    sorted::sort_by,
     time::Timestamp,
 };
 
@@ -27,7 +27,7 @@ enum Position {
     Live(Seq),
 }
 
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 struct Slot {
     message: Option<Held>,
     status: Option<QueueStatus>,
@@ -44,13 +44,13 @@ struct Slot {
 }
 
 /// What a turn was about, if anything.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub(crate) struct About {
     pub(crate) work_item_id: Option<WorkItemId>,
 }
 
 /// A message and the entry that recorded it.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Held {
     /// The entry that recorded the message.
     pub seq: Seq,
@@ -61,28 +61,28 @@ pub struct Held {
 }
 
 /// How many dequeues in a row passed over what waits (contract 5.1).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 struct Passed {
     /// Over the oldest operator input.
     operator: u64,
     /// Over a lane in which something waits, by lane.
-    lanes: BTreeMap<Priority, u64>,
+    lanes: Map<Priority, u64>,
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Queue {
-    slots: BTreeMap<MessageId, Slot>,
+    slots: Map<MessageId, Slot>,
     #[serde(skip)]
-    ready: BTreeMap<Priority, BTreeMap<Position, MessageId>>,
+    ready: Map<Priority, Map<Position, MessageId>>,
     /// The operator input among them, oldest first.
     #[serde(skip)]
-    operator: BTreeMap<Position, MessageId>,
+    operator: Map<Position, MessageId>,
     /// Those among them that were taken before and wait to replay.
     #[serde(skip)]
-    replaying: BTreeSet<MessageId>,
+    replaying: Map<MessageId, ()>,
     passed: Passed,
-    ended: BTreeMap<MessageId, (QueueStatus, Seq)>,
+    ended: Map<MessageId, (QueueStatus, Seq)>,
     /// Messages that no turn has read (contract 5.3).
     #[serde(default)]
     pub deferred: Deferred,
@@ -94,7 +94,7 @@ impl Queue {
     /// How many messages wait for a boundary.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.ready.values().map(BTreeMap::len).sum()
+        self.ready.values().map(Map::len).sum()
     }
 
     /// How many of them were never taken. An import does not say which message its open run has taken, so that one waits too, to replay.
@@ -138,7 +138,7 @@ impl Queue {
 
     /// The messages that wait, in order.
     pub fn waiting(&self) -> impl Iterator<Item = &Held> {
-        self.ready.values().flat_map(BTreeMap::values).filter_map(|id| self.message(id))
+        self.ready.values().flat_map(Map::values).filter_map(|id| self.message(id))
     }
 
     /// The messages that would replay after a restart, in order of creation (contract 5.23).
@@ -150,7 +150,7 @@ impl Queue {
             .filter(|(_, slot)| slot.status.is_some())
             .filter_map(|(id, slot)| slot.message.as_ref().map(|held| (held.record.created_at, id)))
             .collect();
-        ids.sort();
+        sort_by(&mut ids, Ord::cmp);
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
@@ -201,7 +201,7 @@ impl Queue {
         if self.ended.contains_key(&record.id) {
             return;
         }
-        let slot = self.slots.entry(record.id.clone()).or_default();
+        let slot = self.slots.get_or_insert(record.id.clone(), Slot::default());
         let seq = slot.message.as_ref().map_or(place.seq, |held| held.seq);
         slot.message = Some(Held { seq, live: place.live, record: record.clone() });
         self.place(&record.id);
@@ -209,15 +209,15 @@ impl Queue {
 
     pub(crate) fn apply_entry(&mut self, place: &Place, record: &QueueEntryRecord) {
         let id = &record.message_id;
-        if let MapEntry::Occupied(ended) = self.ended.entry(id.clone()) {
+        if let Some((ended, _)) = self.ended.get(id) {
             // contract 3.3: terminal statuses absorb.
-            self.refused += u64::from(ended.get().0 != record.status);
+            self.refused += u64::from(*ended != record.status);
             return;
         }
         if place.live && record.status == QueueStatus::Dequeued {
             self.count_passed(id);
         }
-        let slot = self.slots.entry(id.clone()).or_default();
+        let slot = self.slots.get_or_insert(id.clone(), Slot::default());
         slot.status = Some(record.status);
         slot.admitted.get_or_insert(place.seq);
         if record.status.is_terminal() {
@@ -295,7 +295,7 @@ impl Queue {
             if lane == taken || !waits {
                 self.passed.lanes.remove(&lane);
             } else if lane > taken {
-                *self.passed.lanes.entry(lane).or_default() += 1;
+                *self.passed.lanes.get_or_insert(lane, 0) += 1;
             }
         }
     }
@@ -327,10 +327,10 @@ impl Queue {
             self.operator.insert(position.clone(), id.clone());
         }
         if slot.status == Some(QueueStatus::Dequeued) {
-            self.replaying.insert(id.clone());
+            self.replaying.insert(id.clone(), ());
         }
         let lane = held.record.priority;
         slot.ready_at = Some((lane, position.clone()));
-        self.ready.entry(lane).or_default().insert(position, id.clone());
+        self.ready.get_or_insert(lane, Map::new()).insert(position, id.clone());
     }
 }

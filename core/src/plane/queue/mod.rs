@@ -9,7 +9,7 @@ mod record;
 
 use alloc::{collections::BTreeMap, string::String};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::{
     deferred::Deferred,
@@ -26,7 +26,7 @@ use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     plane::{task, turn},
     state::State,
     time::Timestamp,
@@ -41,7 +41,7 @@ pub(crate) fn admission(message: MessageRecord, at: Timestamp) -> [Record; 2] {
 }
 
 /// Fact `message_queued`: something came in.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageQueued {
     /// What came in.
@@ -49,7 +49,7 @@ pub struct MessageQueued {
 }
 
 /// A message as a host gives it; the core adds agent, time and authority.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct NewMessage {
     /// Its id; the host's to choose, once per agent.

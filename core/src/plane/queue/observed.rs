@@ -2,7 +2,7 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     envelope::QueueStatus,
@@ -12,12 +12,13 @@ use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
     id::MessageId,
+    json::Readable,
     state::State,
     time::Timestamp,
 };
 
 /// Facts `message_dequeued`, `message_processed`, `message_aborted`, `message_dropped` and `message_interjected`.
-#[derive(Clone, Debug, PartialEq, Deserialize, Serialize)]
+#[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageNamed {
     /// The message.

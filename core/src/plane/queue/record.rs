@@ -2,20 +2,20 @@
 
 use alloc::{collections::BTreeMap, string::String};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::envelope::{
     AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
 };
 use crate::{
     id::{AgentId, MessageId, TaskId, WaitConditionId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     tagged::names,
     time::Timestamp,
 };
 
 /// A message as the ledger keeps it (class `messages`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageRecord {
     /// Its id.
@@ -106,14 +106,14 @@ impl MessageRecord {
 }
 
 /// The part of a wake-hint tick's metadata that says which hint it was.
-#[derive(Clone, Debug, PartialEq, Eq, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Readable)]
 pub struct HintTickNote {
     /// The key that admitting this tick spends.
     pub idempotency_key: String,
 }
 
 /// The metadata of a system-wait tick (contract 8.1).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct SystemWaitNote {
     /// The key that admitting this tick spends.
     pub idempotency_key: String,
@@ -122,7 +122,7 @@ pub struct SystemWaitNote {
 }
 
 /// The metadata of a deadline that was reached (contract 5.17).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct DeadlineNote {
     /// The condition.
     pub wait_condition_id: WaitConditionId,
@@ -131,7 +131,7 @@ pub struct DeadlineNote {
 }
 
 /// The metadata of a recheck that is due (contract 5.17; `observed-decisions.md` 4.9.6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct RecheckNote {
     /// The item.
     pub work_item_id: WorkItemId,
@@ -146,7 +146,7 @@ pub struct RecheckNote {
 }
 
 /// The metadata of a work-queue tick (`observed-decisions.md` 4.9.6).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct WorkQueueNote {
     /// `continue_active` or `queued_available`.
     pub reason: TickReason,
@@ -174,7 +174,7 @@ names! {
 }
 
 /// A message's way through the queue (class `queue_entries`).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct QueueEntryRecord {
     /// The message.

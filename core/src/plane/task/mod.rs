@@ -5,9 +5,9 @@ mod record;
 mod recovery;
 pub(crate) mod result;
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::{
     message::TaskPayloadError,
@@ -19,14 +19,16 @@ use crate::{
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Outcome, Refusal},
     id::{MessageId, Seq, TaskId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
+    map::Map,
     plane::queue::{MessageKind, MessageRecord, TrustLevel},
+    sorted::sort_by_key,
     state::State,
     time::Timestamp,
 };
 
 /// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`, `task_cancelled`, `task_interrupted`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskChanged {
     /// The task.
@@ -113,7 +115,7 @@ fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRec
 }
 
 /// Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskResultMoved {
     /// The task.
@@ -135,7 +137,7 @@ pub(crate) fn result_moved(state: &State, fact: &TaskResultMoved, kind: EventKin
 }
 
 /// An active task and the entry of its latest record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Task {
     /// The entry of the latest record.
     pub seq: Seq,
@@ -156,14 +158,14 @@ impl Task {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Tasks {
     /// What is queued, running or being cancelled.
-    pub active: BTreeMap<TaskId, Task>,
+    pub active: Map<TaskId, Task>,
     /// How the others ended, and the entry that says so.
-    pub ended: BTreeMap<TaskId, (TaskStatus, Seq)>,
+    pub ended: Map<TaskId, (TaskStatus, Seq)>,
     /// The messages that told their results, by the entry of the message: a task has one (contract 5.11).
-    pub told: BTreeMap<TaskId, Seq>,
+    pub told: Map<TaskId, Seq>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }
@@ -190,7 +192,7 @@ impl Tasks {
 
     pub(crate) fn apply_message(&mut self, place: &Place, message: &MessageRecord) {
         if let Some(task) = result::task_of(message) {
-            self.told.entry(task).or_insert(place.seq);
+            self.told.get_or_insert(task, place.seq);
         }
     }
 
@@ -199,7 +201,7 @@ impl Tasks {
     pub fn blocking(&self, item: &WorkItemId) -> Vec<&Task> {
         let mut tasks: Vec<_> =
             self.active.values().filter(|task| task.is_blocking() && task.work_item_id.as_ref() == Some(item)).collect();
-        tasks.sort_by_key(|task| core::cmp::Reverse((task.record.updated_at, task.seq)));
+        sort_by_key(&mut tasks, |task| core::cmp::Reverse((task.record.updated_at, task.seq)));
         tasks
     }
 }

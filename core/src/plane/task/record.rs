@@ -2,12 +2,12 @@
 
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::recovery::TaskRecovery;
 use crate::{
     id::{AgentId, MessageId, TaskId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     tagged::names,
     time::Timestamp,
 };
@@ -87,7 +87,7 @@ impl TaskKind {
 }
 
 /// A task as the ledger keeps it (class `tasks`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskRecord {
     /// Its id.
@@ -122,7 +122,7 @@ pub struct TaskRecord {
 
 impl TaskRecord {
     /// What the detail says under `key`, where it is of that type; a detail of another shape says nothing.
-    fn noted<T: serde::de::DeserializeOwned>(&self, key: &str) -> Option<T> {
+    fn noted<T: Readable>(&self, key: &str) -> Option<T> {
         self.detail.as_ref()?.field(key)?.read().ok()
     }
 

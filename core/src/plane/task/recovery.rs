@@ -2,9 +2,10 @@
 
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
+    json::Readable,
     plane::queue::TrustLevel,
     tagged::{names, read_through, required},
 };
@@ -67,7 +68,7 @@ pub enum TaskRecovery {
 }
 
 /// How a command is run.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CommandTaskSpec {
     /// The command line.
@@ -97,7 +98,7 @@ pub struct CommandTaskSpec {
 }
 
 /// All fields that some recovery has; what [`TaskRecovery`] is read through.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct RecoveryFields {
     kind: RecoveryKind,
     summary: String,
@@ -143,7 +144,11 @@ impl TryFrom<RecoveryFields> for TaskRecovery {
     }
 }
 
-read_through!(TaskRecovery, RecoveryFields);
+read_through!(
+    TaskRecovery,
+    RecoveryFields,
+    Self::SubagentTask { summary: String::new(), prompt: String::new(), trust: TrustLevel::TrustedOperator }
+);
 
 impl TaskRecovery {
     /// Whether it recovers a supervised child agent, in any spelling.

@@ -6,14 +6,14 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::record::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy};
 use crate::{
     derive::arrival,
     entry::Record,
     id::{Seq, TaskId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     plane::queue::{self, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority},
     state::State,
     time::Timestamp,
@@ -54,7 +54,7 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
 }
 
 /// The metadata of a `task_restart` tick: the tasks that were interrupted (`observed-decisions.md` 4.9.6).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct InterruptedTasksNote {
     /// How many.
     pub count: usize,
@@ -63,7 +63,7 @@ pub struct InterruptedTasksNote {
 }
 
 /// A task that was interrupted.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct InterruptedTask {
     /// The task.
     pub task_id: TaskId,

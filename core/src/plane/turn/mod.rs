@@ -8,7 +8,7 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub(crate) use self::retry::{Owed, continues, of as retry_of, owed};
 pub use self::{
@@ -20,7 +20,7 @@ use crate::{
     entry::{EventKind, EventRecord, Record},
     fact::{Outcome, Refusal},
     id::{AgentId, MessageId, RunId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     ladder::key::Epoch,
     plane::{
         queue::{MessageRecord, QueueEntryRecord, QueueStatus, TickReason},
@@ -78,7 +78,7 @@ impl TurnTerminalKind {
 }
 
 /// A turn as the ledger keeps it (class `turns`); the latest record of a run counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnRecord {
     /// The run that executes it.
@@ -150,7 +150,7 @@ impl TurnRecord {
 }
 
 /// The item that a turn is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnBinding {
     /// The item.
@@ -186,7 +186,7 @@ impl TurnBinding {
 }
 
 /// Fact `turn_terminal`: the provider says that the turn ended.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnTerminal {
     /// The run.
@@ -205,7 +205,7 @@ pub struct TurnTerminal {
 }
 
 /// Fact `turn_aborted`: the run was broken off.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnAborted {
     /// The run.
@@ -218,7 +218,7 @@ pub struct TurnAborted {
 }
 
 /// Facts `provider_round_completed` and `tool_round_completed`: progress inside the open run.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RoundCompleted {
     /// The run.
@@ -231,7 +231,7 @@ pub struct RoundCompleted {
 }
 
 /// Fact `turn_started`: the host began to execute a turn.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnStarted {
     /// The run.
@@ -244,7 +244,7 @@ pub struct TurnStarted {
 }
 
 /// Fact `turn_baseline_over_budget`: the prompt does not fit any more.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TurnOverBudget {
     /// The run.

@@ -2,19 +2,20 @@
 
 use alloc::string::{String, ToString};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{AbortReason, TurnRecord, TurnTerminalKind};
 use crate::{
     derive::diagnostic::{Diagnostic, DiagnosticKind},
     id::{MessageId, RunId, Seq, TimerId, WorkItemId},
+    json::Readable,
     plane::queue::{MessageKind, MessageOrigin, MessageRecord, TickReason, WorkQueueNote},
     state::State,
     time::Timestamp,
 };
 
 /// A failed turn that is to be tried again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct Retry {
     /// The first message of the lineage.
     pub retry_of: MessageId,
@@ -39,7 +40,7 @@ pub struct Retry {
 }
 
 /// What a message of the core is for, beyond its item: a retry of it has the same subject (contract 5.2).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Subject {
     /// As what a tick offered the item.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -50,7 +51,7 @@ pub struct Subject {
 }
 
 /// The metadata of a retry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct RetryNote {
     /// The first message of the lineage.
     pub retry_of: MessageId,

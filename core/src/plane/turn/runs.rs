@@ -1,21 +1,23 @@
 //! The state of the plane: the open run, what restarts interrupted, how the last turn ended, what is to be tried again.
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{Retry, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind, retry};
 use crate::{
     effect::Effect,
     entry::Place,
     id::{MessageId, RunId, Seq, WorkItemId},
+    json::Readable,
+    map::Map,
     plane::{context::ToolExecutionRecord, queue::MessageRecord},
     state::State,
     time::Timestamp,
 };
 
 /// The run that is open.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct OpenRun {
     /// The run.
     pub run_id: RunId,
@@ -46,7 +48,7 @@ pub struct OpenRun {
     pub attempt: u64,
     /// Its tool calls, and the entry of each: a host that is not sure whether one was recorded says it again (contract 2.2).
     #[serde(default)]
-    pub calls: BTreeMap<String, Seq>,
+    pub calls: Map<String, Seq>,
 }
 
 impl OpenRun {
@@ -76,7 +78,7 @@ impl OpenRun {
 }
 
 /// How the last settled turn ended.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct LastTerminal {
     /// The turn.
     pub turn_index: u64,
@@ -87,7 +89,7 @@ pub struct LastTerminal {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Turns {
     /// The number of the newest turn; 0 before the first.
     pub turn_index: u64,
@@ -108,11 +110,11 @@ pub struct Turns {
     pub autonomous: u64,
     /// Failed turns that are to be tried again, by the first message of their lineage (contract 5.6).
     #[serde(default)]
-    pub retries: BTreeMap<MessageId, Retry>,
+    pub retries: Map<MessageId, Retry>,
 }
 
 /// A run that a restart ended.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct InterruptedRun {
     /// The run.
     pub run_id: RunId,
@@ -142,7 +144,7 @@ impl Turns {
                     stalled: false,
                     retry_of: record.retry_of.clone(),
                     attempt: record.attempt,
-                    calls: BTreeMap::new(),
+                    calls: Map::new(),
                 });
             }
             RunStatus::Terminal if is_open => {
@@ -181,7 +183,7 @@ impl Turns {
     /// A tool call of the open run was recorded.
     pub(crate) fn called(&mut self, place: &Place, call: &ToolExecutionRecord) {
         if let Some(run) = &mut self.run {
-            run.calls.entry(call.id.clone()).or_insert(place.seq);
+            run.calls.get_or_insert(call.id.clone(), place.seq);
         }
     }
 
@@ -226,7 +228,7 @@ impl Turns {
     /// A message was queued: where it goes on after a failed one, it is the retry.
     pub(crate) fn message_queued(&mut self, message: &MessageRecord) {
         let Some(failed) = retry::continues(message) else { return };
-        let retry = self.retries.values_mut().find(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
+        let retry = self.retries.find_mut(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
         if let Some(retry) = retry {
             retry.message_id = Some(message.id.clone());
         }

@@ -1,8 +1,8 @@
 //! The state of waiting: what is active, and how the rest ended.
 
-use alloc::{collections::BTreeMap, vec::Vec};
+use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::{
     intent::{self, with_mirror},
@@ -14,11 +14,13 @@ use super::{
 use crate::{
     entry::{Place, Record},
     id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    json::Readable,
+    map::Map,
     time::Timestamp,
 };
 
 /// An active wait and the entry of its latest record.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Active<T> {
     /// The entry.
     pub seq: Seq,
@@ -27,25 +29,25 @@ pub struct Active<T> {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Waiting {
     /// Active intents.
-    pub intents: BTreeMap<WaitingIntentId, Active<WaitingIntentRecord>>,
+    pub intents: Map<WaitingIntentId, Active<WaitingIntentRecord>>,
     /// Active conditions.
-    pub conditions: BTreeMap<WaitConditionId, Active<WaitConditionRecord>>,
+    pub conditions: Map<WaitConditionId, Active<WaitConditionRecord>>,
     /// Active timers.
-    pub timers: BTreeMap<TimerId, Active<TimerRecord>>,
+    pub timers: Map<TimerId, Active<TimerRecord>>,
     /// Ended intents, and the entry that says so.
-    pub ended_intents: BTreeMap<WaitingIntentId, Seq>,
+    pub ended_intents: Map<WaitingIntentId, Seq>,
     /// Ended conditions, how and by which entry.
-    pub ended_conditions: BTreeMap<WaitConditionId, (WaitConditionStatus, Seq)>,
+    pub ended_conditions: Map<WaitConditionId, (WaitConditionStatus, Seq)>,
     /// Ended timers, how and by which entry.
-    pub ended_timers: BTreeMap<TimerId, (TimerStatus, Seq)>,
+    pub ended_timers: Map<TimerId, (TimerStatus, Seq)>,
     /// Active conditions whose system-wait key is spent, and the entry that spent it (contract 8.3).
-    pub ticked: BTreeMap<WaitConditionId, Seq>,
+    pub ticked: Map<WaitConditionId, Seq>,
     /// Active conditions whose deadline was told, and the newest message that tells it (contract 5.17).
     #[serde(default)]
-    pub deadlines_told: BTreeMap<WaitConditionId, MessageId>,
+    pub deadlines_told: Map<WaitConditionId, MessageId>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
 }

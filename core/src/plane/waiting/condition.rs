@@ -2,20 +2,20 @@
 
 use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::record::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource};
 use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
     id::{Seq, WaitConditionId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     state::State,
     time::Timestamp,
 };
 
 /// Fact `wait_condition_registered`: an owner waits, and says what can end the wait.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitConditionRegistered {
     /// Its id; the host's to choose, once per agent.
@@ -45,7 +45,7 @@ pub struct WaitConditionRegistered {
 }
 
 /// Facts `wait_condition_resolved`, `wait_condition_cancelled` and `wait_condition_expired`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitConditionNamed {
     /// The condition.

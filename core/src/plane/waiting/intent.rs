@@ -2,19 +2,20 @@
 
 use alloc::string::String;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::record::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionRecord, WaitingIntentRecord, WaitingIntentStatus};
 use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
     id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
+    json::Readable,
     state::State,
     time::Timestamp,
 };
 
 /// Fact `waiting_intent_created`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingIntentCreated {
     /// Its id; the host's to choose, once per agent.
@@ -38,7 +39,7 @@ pub struct WaitingIntentCreated {
 }
 
 /// Facts `waiting_intent_triggered` and `waiting_intent_cancelled`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingIntentNamed {
     /// The intent.

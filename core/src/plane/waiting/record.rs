@@ -6,12 +6,12 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     entry::Record,
     id::{AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     tagged::{names, read_through, required},
     time::Timestamp,
 };
@@ -103,7 +103,7 @@ impl EndedBy {
 }
 
 /// A wait for something external (class `waiting_intents`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitingIntentRecord {
     /// Its id.
@@ -188,7 +188,7 @@ pub enum WakeSource {
 }
 
 /// All fields that some wake source has; what [`WakeSource`] is read through.
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct WakeSourceFields {
     kind: WakeSourceKind,
     task_id: Option<TaskId>,
@@ -221,10 +221,10 @@ impl TryFrom<WakeSourceFields> for WakeSource {
     }
 }
 
-read_through!(WakeSource, WakeSourceFields);
+read_through!(WakeSource, WakeSourceFields, Self::OperatorInput);
 
 /// A wait of an owner (class `wait_conditions`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WaitConditionRecord {
     /// Its id; the mirror of an intent is `waiting_intent:<id>`.
@@ -355,7 +355,7 @@ impl WaitConditionRecord {
 }
 
 /// A timer (class `timers`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerRecord {
     /// Its id.

@@ -1,9 +1,9 @@
 //! Whether a wait for something external can end when its event is lost (`observed-decisions.md` 2.8.2).
 
-use alloc::{collections::BTreeMap, string::String};
+use alloc::string::String;
 
 use super::record::{WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource};
-use crate::{json::RawJson, tagged::names};
+use crate::{json::RawJson, map::Map, tagged::names};
 
 names! {
     /// How an external wait gets on when its event never comes.
@@ -17,7 +17,7 @@ names! {
     }
 }
 
-type Notes = BTreeMap<String, RawJson>;
+type Notes = Map<String, RawJson>;
 
 /// Keys of a continuation that name another way on.
 const FALLBACKS: [&str; 7] =

@@ -3,20 +3,21 @@
 use alloc::{string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::record::{TimerRecord, TimerStatus};
 use crate::{
     entry::Record,
     fact::{Outcome, Refusal},
     id::TimerId,
+    json::Readable,
     plane::queue::{Held, MessageOrigin, QueueEntryRecord, QueueStatus},
     state::State,
     time::Timestamp,
 };
 
 /// Fact `timer_created`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerCreated {
     /// Its id; the host's to choose, once per agent.
@@ -32,7 +33,7 @@ pub struct TimerCreated {
 }
 
 /// Facts `timer_fired`, `timer_completed` and `timer_cancelled`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TimerNamed {
     /// The timer.

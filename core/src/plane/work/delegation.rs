@@ -2,19 +2,20 @@
 
 use alloc::vec::Vec;
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use crate::{
     entry::{EventKind, EventRecord, Record},
     fact::{Outcome, Refusal},
     id::{AgentId, DelegationId, WorkItemId},
+    json::Readable,
     state::State,
     tagged::names,
     time::Timestamp,
 };
 
 /// Fact `work_item_delegated`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemDelegated {
     /// Its id; the host's to choose, once per agent.
@@ -29,7 +30,7 @@ pub struct WorkItemDelegated {
 }
 
 /// Fact `work_item_delegation_completed`.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct DelegationCompleted {
     /// The delegation.

@@ -3,9 +3,9 @@
 pub(crate) mod delegation;
 pub(crate) mod progress;
 
-use alloc::{collections::BTreeMap, string::String, vec::Vec};
+use alloc::{string::String, vec::Vec};
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 pub use self::{
     delegation::{DelegationCompleted, DelegationState, WorkItemDelegated},
@@ -15,12 +15,14 @@ use crate::{
     entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
     id::{AgentId, DelegationId, MessageId, Seq, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     ladder::key::{Epoch, Key},
+    map::Map,
     plane::{
         control::{ControlRecord, FocusCause, FocusSet},
         queue::{RecheckNote, TickReason},
     },
+    sorted::sort_by,
     state::State,
     tagged::names,
     time::Timestamp,
@@ -50,7 +52,7 @@ names! {
 }
 
 /// A work item as the ledger keeps it (class `work_items`).
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemRecord {
     /// Its id.
@@ -103,7 +105,7 @@ fn first_revision() -> u64 {
 }
 
 /// Fact `work_item_created`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemCreated {
     /// Its id; the host's to choose, once per agent.
@@ -116,7 +118,7 @@ pub struct WorkItemCreated {
 }
 
 /// Facts `work_item_picked` and `work_item_unblocked`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemNamed {
     /// The item.
@@ -124,7 +126,7 @@ pub struct WorkItemNamed {
 }
 
 /// Fact `work_item_updated`; what is absent stays.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemUpdated {
     /// The item.
@@ -144,7 +146,7 @@ pub struct WorkItemUpdated {
 }
 
 /// Fact `work_item_blocked`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemBlocked {
     /// The item.
@@ -157,7 +159,7 @@ pub struct WorkItemBlocked {
 }
 
 /// Fact `work_item_completed`.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct WorkItemCompleted {
     /// The item.
@@ -265,7 +267,7 @@ fn on_open_item(state: &State, id: &WorkItemId, make: impl FnOnce(&Item) -> Vec<
 }
 
 /// An open item, the entry of its latest snapshot, and what moved its epoch since.
-#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct Item {
     /// The entry of the latest snapshot.
     pub seq: Seq,
@@ -284,7 +286,7 @@ pub struct Item {
 }
 
 /// A recheck that became a message (contract 5.17).
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct RecheckTold {
     /// When it was due.
     pub recheck_at: Timestamp,
@@ -319,7 +321,7 @@ impl Item {
 }
 
 /// The focus and the entry that set it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct Focus {
     /// The item; it need not exist in foreign ledgers.
     pub work_item_id: WorkItemId,
@@ -328,7 +330,7 @@ pub struct Focus {
 }
 
 /// A spent key and the entry that spent it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct SpentKey {
     /// The key.
     pub key: Key,
@@ -337,7 +339,7 @@ pub struct SpentKey {
 }
 
 /// The newest spent key of an item for each reason.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Spent {
     /// The newest for `continue_active`.
     pub continue_active: Option<SpentKey>,
@@ -346,20 +348,20 @@ pub struct Spent {
 }
 
 /// The state of the plane.
-#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct Work {
     /// The open items.
-    pub items: BTreeMap<WorkItemId, Item>,
+    pub items: Map<WorkItemId, Item>,
     /// The durable focus.
     pub focus: Option<Focus>,
     /// Spent keys, one per live item and reason (contract 8.3).
-    pub spent: BTreeMap<WorkItemId, Spent>,
+    pub spent: Map<WorkItemId, Spent>,
     /// Completed items, and the entry that says so.
-    pub ended: BTreeMap<WorkItemId, Seq>,
+    pub ended: Map<WorkItemId, Seq>,
     /// The newest of them, most recently updated first: what was just done is shown, never decided on (contract 3.3).
     pub completed: Vec<WorkItemRecord>,
     /// Delegations, and the entry that says how they stand.
-    pub delegations: BTreeMap<DelegationId, (DelegationState, Seq)>,
+    pub delegations: Map<DelegationId, (DelegationState, Seq)>,
     /// Records that completion refused (contract 3.3).
     pub refused: u64,
 }
@@ -415,7 +417,7 @@ impl Work {
     fn remember_completed(&mut self, record: &WorkItemRecord) {
         self.completed.retain(|known| known.id != record.id);
         self.completed.push(record.clone());
-        self.completed.sort_by(|a, b| (b.updated_at, &a.id).cmp(&(a.updated_at, &b.id)));
+        sort_by(&mut self.completed, |a, b| (b.updated_at, &a.id).cmp(&(a.updated_at, &b.id)));
         self.completed.truncate(COMPLETED_KEPT);
     }
 
@@ -492,7 +494,7 @@ impl Work {
         if self.ended.contains_key(id) {
             return;
         }
-        let spent = self.spent.entry(id.clone()).or_default();
+        let spent = self.spent.get_or_insert(id.clone(), Spent::default());
         let slot = match reason {
             TickReason::ContinueActive => &mut spent.continue_active,
             TickReason::QueuedAvailable => &mut spent.queued_available,

@@ -1,13 +1,14 @@
 //! Progress: an item whose turns leave its epoch unchanged rests, is offered again after growing intervals, and is parked in the end
 //! (contract 9.4).
 
-use serde::{Deserialize, Serialize};
+use serde::Serialize;
 
 use super::Item;
 use crate::{
     derive::diagnostic::{Diagnostic, DiagnosticKind},
     entry::{EventKind, EventRecord, Record},
     id::{Seq, WorkItemId},
+    json::Readable,
     plane::{
         control::ControlRecord,
         turn::{self, AbortReason, Owed, TurnRecord},
@@ -18,7 +19,7 @@ use crate::{
 };
 
 /// How often an item was offered in vain since anything else moved its epoch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Progress {
     /// Which offer made its epoch; 0 where something else did.
     pub offer: u64,
@@ -29,7 +30,7 @@ pub struct Progress {
 }
 
 /// A turn that made no progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
 pub struct Rest {
     /// When it settled.
     pub since: Timestamp,
@@ -50,7 +51,7 @@ names! {
 }
 
 /// Control record `item_parked`: the item gives no work signal until its epoch moves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ItemParked {
     /// The item.

@@ -3,12 +3,13 @@
 use std::time::{Duration, Instant};
 
 use schemars::JsonSchema;
-use serde::{Deserialize, Serialize, de::DeserializeOwned};
+use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wakeful_core::{
     entry::Record,
     fact::Fact,
     id::{MessageId, TaskId},
+    json::Readable,
     plane::task::{self, TaskChanged, TaskKind, TaskRecord},
     time::Timestamp,
 };
@@ -361,7 +362,7 @@ fn find(room: &Room, id: &str) -> Result<TaskRecord, ToolError> {
 }
 
 /// What the detail of a task says by this key.
-fn noted<T: DeserializeOwned>(task: &TaskRecord, key: &str) -> Option<T> {
+fn noted<T: Readable>(task: &TaskRecord, key: &str) -> Option<T> {
     task.detail.as_ref()?.field(key)?.read().ok()
 }
 

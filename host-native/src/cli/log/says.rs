@@ -1,11 +1,10 @@
 //! What an entry says, in a line for people: its kind in a word, and the rest in a sentence without punctuation marks of its own.
 
 use anstyle::Style;
-use serde::Deserialize;
 use wakeful_core::{
     entry::{EventKind, EventRecord, Record},
     id::{Seq, WorkItemId},
-    json::RawJson,
+    json::{RawJson, Readable},
     ladder::Decision,
     plane::{
         control::ControlRecord,
@@ -120,26 +119,26 @@ fn event(record: &EventRecord) -> Said {
     Said { kind: "event", text: format!("{}{data}", word(&record.kind)), style: FAINT }
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Diagnosed {
     message: String,
     #[serde(default)]
     evidence: Vec<String>,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Failed {
     error: String,
 }
 
-#[derive(Deserialize)]
+#[derive(Readable)]
 struct Ignored {
     fact: String,
     reason: String,
     because: Seq,
 }
 
-fn read<T: serde::de::DeserializeOwned>(record: &EventRecord) -> Option<T> {
+fn read<T: Readable>(record: &EventRecord) -> Option<T> {
     record.data.as_ref().map(RawJson::read)?.ok()
 }
 

@@ -1,0 +1,314 @@
+//! The grammar of JSON: whether a text is JSON, where its parts are, and what its strings say.
+//!
+//! Messages and places are those of `serde_json`, which hosts use beside the core; a test holds one against the other. The core has its own
+//! since a guest that only looks for parts need not carry a reader of floats, and of everything else that serde knows.
+
+use alloc::{borrow::Cow, string::String, vec::Vec};
+use core::ops::Range;
+
+/// What is wrong with a text, and at which byte of it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Syntax {
+    pub(super) message: &'static str,
+    pub(super) at: usize,
+}
+
+/// A member of an object or an array that is JSON: where its key stands, with quotes, and its value.
+pub(super) struct Member {
+    pub(super) key: Range<usize>,
+    pub(super) value: Range<usize>,
+}
+
+/// The place of the one value that a text is.
+pub(super) fn value(text: &str) -> Result<Range<usize>, Syntax> {
+    let mut scanner = Scanner { text: text.as_bytes(), at: 0 };
+    scanner.next_token();
+    let start = scanner.at;
+    let end = scanner.value().map(|()| scanner.at);
+    let done = end.and_then(|end| match scanner.next_token() {
+        None => Ok(start..end),
+        Some(_) => Err(scanner.at_next("trailing characters")),
+    });
+    done.map_err(|why| why.on_char(text))
+}
+
+/// The members of an object or an array, of which it is known that it is JSON.
+pub(super) fn members(raw: &str) -> Vec<Member> {
+    let mut scanner = Scanner { text: raw.as_bytes(), at: 1 };
+    let is_object = raw.starts_with('{');
+    let mut members = Vec::new();
+    while let Some(first) = scanner.next_token() {
+        if matches!(first, b',' | b':' | b']' | b'}') {
+            scanner.at += 1;
+            continue;
+        }
+        let part = scanner.part();
+        if is_object {
+            while scanner.next_token() == Some(b':') {
+                scanner.at += 1;
+            }
+            members.push(Member { key: part, value: scanner.part() });
+        } else {
+            members.push(Member { key: 0..0, value: part });
+        }
+    }
+    members
+}
+
+/// What a string says, of which it is known that it is JSON; with quotes. What cannot be said is half a surrogate pair.
+pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
+    let content = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
+    let Some(escape) = content.find('\\') else { return Ok(Cow::Borrowed(content)) };
+    let mut scanner = Scanner { text: raw.as_bytes(), at: escape + 1 };
+    let mut said = String::from(&content[..escape]);
+    while scanner.at + 1 < raw.len() {
+        // Now at a backslash.
+        scanner.at += 2;
+        let escaped = match raw.as_bytes()[scanner.at - 1] {
+            b'b' => '\x08',
+            b'f' => '\x0c',
+            b'n' => '\n',
+            b'r' => '\r',
+            b't' => '\t',
+            b'u' => scanner.unicode()?,
+            other => char::from(other),
+        };
+        said.push(escaped);
+        let rest = &raw[scanner.at..raw.len() - 1];
+        let plain = rest.find('\\').unwrap_or(rest.len());
+        said.push_str(&rest[..plain]);
+        scanner.at += plain;
+    }
+    Ok(Cow::Owned(said))
+}
+
+impl Syntax {
+    /// At the beginning of the character that it is in.
+    fn on_char(mut self, text: &str) -> Self {
+        while !text.is_char_boundary(self.at) {
+            self.at -= 1;
+        }
+        self
+    }
+}
+
+struct Scanner<'a> {
+    text: &'a [u8],
+    at: usize,
+}
+
+impl Scanner<'_> {
+    fn peek(&self) -> Option<u8> {
+        self.text.get(self.at).copied()
+    }
+
+    fn take(&mut self) -> Option<u8> {
+        let byte = self.peek()?;
+        self.at += 1;
+        Some(byte)
+    }
+
+    /// Goes on to what is no white space.
+    #[inline(never)]
+    fn next_token(&mut self) -> Option<u8> {
+        loop {
+            match self.peek() {
+                Some(b' ' | b'\n' | b'\t' | b'\r') => self.at += 1,
+                other => return other,
+            }
+        }
+    }
+
+    /// Something is wrong with the byte that was read last.
+    #[inline(never)]
+    fn at_last(&self, message: &'static str) -> Syntax {
+        // A place is that of a byte in its line; before the first of a line there is none.
+        let is_first = self.at == 0 || self.text[self.at - 1] == b'\n';
+        Syntax { message, at: if is_first { self.at } else { self.at - 1 } }
+    }
+
+    /// Something is wrong with the byte that would be read next.
+    #[inline(never)]
+    fn at_next(&self, message: &'static str) -> Syntax {
+        Scanner { text: self.text, at: self.text.len().min(self.at + 1) }.at_last(message)
+    }
+
+    /// The next value, of which it is known that it is one.
+    fn part(&mut self) -> Range<usize> {
+        self.next_token();
+        let start = self.at;
+        // INVARIANT: the text was scanned whole before.
+        if self.value().is_err() {
+            self.at = self.text.len();
+        }
+        start..self.at
+    }
+
+    /// Over one value.
+    fn value(&mut self) -> Result<(), Syntax> {
+        let mut open = Vec::new();
+        loop {
+            let mut is_first = false;
+            match self.next_token() {
+                None => return Err(self.at_next("EOF while parsing a value")),
+                Some(b'n') => self.word(b"null")?,
+                Some(b't') => self.word(b"true")?,
+                Some(b'f') => self.word(b"false")?,
+                Some(b'-' | b'0'..=b'9') => self.number()?,
+                Some(b'"') => self.text()?,
+                Some(bracket @ (b'[' | b'{')) => {
+                    self.at += 1;
+                    open.push(bracket);
+                    is_first = true;
+                }
+                Some(_) => return Err(self.at_next("expected value")),
+            }
+            loop {
+                let Some(is_list) = open.last().map(|bracket| *bracket == b'[') else { return Ok(()) };
+                match self.next_token() {
+                    Some(b',') if !is_first => {
+                        self.at += 1;
+                        break;
+                    }
+                    Some(b']') if is_list => {}
+                    Some(b'}') if !is_list => {}
+                    Some(_) if is_first => break,
+                    Some(_) => return Err(self.at_next(if is_list { "expected `,` or `]`" } else { "expected `,` or `}`" })),
+                    None => return Err(self.at_next(if is_list { "EOF while parsing a list" } else { "EOF while parsing an object" })),
+                }
+                self.at += 1;
+                open.pop();
+                is_first = false;
+            }
+            if open.last() == Some(&b'{') {
+                self.key()?;
+            }
+        }
+    }
+
+    /// Over a key and its colon.
+    fn key(&mut self) -> Result<(), Syntax> {
+        match self.next_token() {
+            Some(b'"') => self.text()?,
+            Some(_) => return Err(self.at_next("key must be a string")),
+            None => return Err(self.at_next("EOF while parsing an object")),
+        }
+        match self.next_token() {
+            Some(b':') => self.at += 1,
+            Some(_) => return Err(self.at_next("expected `:`")),
+            None => return Err(self.at_next("EOF while parsing an object")),
+        }
+        Ok(())
+    }
+
+    fn word(&mut self, word: &[u8]) -> Result<(), Syntax> {
+        for due in word {
+            match self.take() {
+                Some(byte) if byte == *due => {}
+                Some(_) => return Err(self.at_last("expected ident")),
+                None => return Err(self.at_last("EOF while parsing a value")),
+            }
+        }
+        Ok(())
+    }
+
+    /// Over digits; says whether there are any.
+    fn digits(&mut self) -> bool {
+        let start = self.at;
+        while matches!(self.peek(), Some(b'0'..=b'9')) {
+            self.at += 1;
+        }
+        self.at > start
+    }
+
+    fn number(&mut self) -> Result<(), Syntax> {
+        const INVALID: &str = "invalid number";
+        if self.peek() == Some(b'-') {
+            self.at += 1;
+        }
+        match self.take() {
+            Some(b'0') if matches!(self.peek(), Some(b'0'..=b'9')) => return Err(self.at_next(INVALID)),
+            Some(b'0') => {}
+            Some(b'1'..=b'9') => drop(self.digits()),
+            _ => return Err(self.at_last(INVALID)),
+        }
+        if self.peek() == Some(b'.') {
+            self.at += 1;
+            if !self.digits() {
+                return Err(self.at_next(INVALID));
+            }
+        }
+        if matches!(self.peek(), Some(b'e' | b'E')) {
+            self.at += 1;
+            if matches!(self.peek(), Some(b'+' | b'-')) {
+                self.at += 1;
+            }
+            if !matches!(self.take(), Some(b'0'..=b'9')) {
+                return Err(self.at_last(INVALID));
+            }
+            self.digits();
+        }
+        Ok(())
+    }
+
+    /// Over a string.
+    fn text(&mut self) -> Result<(), Syntax> {
+        self.at += 1;
+        loop {
+            match self.peek() {
+                None => return Err(self.at_last("EOF while parsing a string")),
+                Some(b'"') => {
+                    self.at += 1;
+                    return Ok(());
+                }
+                Some(b'\\') => {
+                    self.at += 1;
+                    self.escape()?;
+                }
+                Some(..0x20) => return Err(self.at_last("control character (\\u0000-\\u001F) found while parsing a string")),
+                Some(_) => self.at += 1,
+            }
+        }
+    }
+
+    /// Over what stands after a backslash.
+    fn escape(&mut self) -> Result<(), Syntax> {
+        match self.take() {
+            Some(b'"' | b'\\' | b'/' | b'b' | b'f' | b'n' | b'r' | b't') => Ok(()),
+            Some(b'u') => self.hex().map(drop),
+            Some(_) => Err(self.at_last("invalid escape")),
+            None => Err(self.at_last("EOF while parsing a string")),
+        }
+    }
+
+    /// Four hexadecimal digits.
+    fn hex(&mut self) -> Result<u32, Syntax> {
+        let Some(digits) = self.text.get(self.at..self.at + 4) else {
+            self.at = self.text.len();
+            return Err(self.at_last("EOF while parsing a string"));
+        };
+        self.at += 4;
+        let digit = |number: Option<u32>, digit: &u8| Some(number? * 16 + char::from(*digit).to_digit(16)?);
+        digits.iter().fold(Some(0), digit).ok_or_else(|| self.at_last("invalid escape"))
+    }
+
+    /// The character of an escape `\u`, which two of them may make together.
+    fn unicode(&mut self) -> Result<char, Syntax> {
+        const LONE: &str = "lone leading surrogate in hex escape";
+        let mut code = self.hex()?;
+        if (0xD800..0xDC00).contains(&code) {
+            for due in *b"\\u" {
+                if self.take() != Some(due) {
+                    return Err(self.at_last("unexpected end of hex escape"));
+                }
+            }
+            let trail = self.hex()?;
+            if !(0xDC00..0xE000).contains(&trail) {
+                return Err(self.at_last(LONE));
+            }
+            code = 0x1_0000 + ((code - 0xD800) << 10) + (trail - 0xDC00);
+        }
+        // What is left without a character is a half that comes first.
+        char::from_u32(code).ok_or_else(|| self.at_last(LONE))
+    }
+}

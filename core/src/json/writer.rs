@@ -1,0 +1,406 @@
+//! Writing typed values: a serde serializer that gives the canonical text, or the same with line breaks.
+//!
+//! It writes into memory and the core's types have only text for keys, so nothing can fail. Its error has no value, and what serde derives
+//! for each type loses the ways on which it would give one: that is what a guest gains over `serde_json`, whose text it writes byte for byte.
+
+use alloc::{format, string::String};
+use core::fmt::{self, Write as _};
+
+use serde::{
+    Serialize, Serializer,
+    ser::{
+        self, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
+        SerializeTupleVariant,
+    },
+};
+
+/// The name under which free JSON is written.
+pub(super) const RAW_JSON: &str = "RawJson";
+
+/// The name under which serde_json knows a text that is written as it is.
+pub(super) const AS_IS: &str = "$serde_json::private::RawValue";
+
+/// How a text is laid out.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub(super) enum Layout {
+    /// Without white space.
+    Line,
+    /// With a line for each member.
+    Indented,
+}
+
+/// Writes a typed value.
+pub(super) fn write<T: Serialize + ?Sized>(value: &T, layout: Layout) -> String {
+    let mut text = Text { text: String::new(), layout, depth: 0, as_is: false };
+    match value.serialize(&mut text) {
+        Ok(()) => text.text,
+        Err(never) => match never {},
+    }
+}
+
+/// What cannot happen.
+#[derive(Debug)]
+pub(super) enum Never {}
+
+impl fmt::Display for Never {
+    fn fmt(&self, _: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match *self {}
+    }
+}
+
+impl core::error::Error for Never {}
+
+impl ser::Error for Never {
+    fn custom<T: fmt::Display>(message: T) -> Self {
+        // INVARIANT: no type of the core refuses to be written.
+        unreachable!("a core type failed to serialize: {message}")
+    }
+}
+
+/// The text that is written.
+struct Text {
+    text: String,
+    layout: Layout,
+    /// How many brackets are open.
+    depth: usize,
+    /// Whether the next string is written as it is.
+    as_is: bool,
+}
+
+// What does not depend on the type that is written is not inlined: it is there once, and not once for each type.
+impl Text {
+    #[inline(never)]
+    fn put(&mut self, text: &str) {
+        self.text.push_str(text);
+    }
+
+    #[inline(never)]
+    fn unsigned(&mut self, number: u64) {
+        // Writing into memory does not fail.
+        write!(self.text, "{number}").ok();
+    }
+
+    #[inline(never)]
+    fn string(&mut self, text: &str) {
+        if self.as_is {
+            return self.put(text);
+        }
+        self.text.push('"');
+        self.escaped(text);
+        self.text.push('"');
+    }
+
+    fn escaped(&mut self, text: &str) {
+        let mut rest = text;
+        while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+            self.text.push_str(&rest[..at]);
+            match rest.as_bytes()[at] {
+                b'\x08' => self.text.push_str("\\b"),
+                b'\x0c' => self.text.push_str("\\f"),
+                b'\n' => self.text.push_str("\\n"),
+                b'\r' => self.text.push_str("\\r"),
+                b'\t' => self.text.push_str("\\t"),
+                byte @ ..0x20 => drop(write!(self.text, "\\u{byte:04x}")),
+                byte => {
+                    self.text.push('\\');
+                    self.text.push(char::from(byte));
+                }
+            }
+            rest = &rest[at + 1..];
+        }
+        self.text.push_str(rest);
+    }
+
+    fn new_line(&mut self) {
+        if self.layout == Layout::Indented {
+            self.text.push('\n');
+            (0..self.depth).for_each(|_| self.text.push_str("  "));
+        }
+    }
+
+    #[inline(never)]
+    fn open(&mut self, bracket: char) -> Open<'_> {
+        self.text.push(bracket);
+        self.depth += 1;
+        Open { text: self, is_empty: true, ends: if bracket == '{' { "}" } else { "]" } }
+    }
+
+    /// An object with one member, whose value is to follow.
+    fn variant(&mut self, variant: &str) -> Open<'_> {
+        let mut open = self.open('{');
+        open.key(variant);
+        open
+    }
+}
+
+/// An object or an array that is being written.
+struct Open<'a> {
+    text: &'a mut Text,
+    is_empty: bool,
+    /// What closes it, and whatever is open around it.
+    ends: &'static str,
+}
+
+impl Open<'_> {
+    /// Before a member.
+    #[inline(never)]
+    fn next(&mut self) {
+        if !self.is_empty {
+            self.text.put(",");
+        }
+        self.is_empty = false;
+        self.text.new_line();
+    }
+
+    #[inline(never)]
+    fn key(&mut self, key: &str) {
+        if self.text.as_is {
+            return;
+        }
+        self.next();
+        self.text.string(key);
+        self.colon();
+    }
+
+    fn colon(&mut self) {
+        self.text.put(if self.text.layout == Layout::Indented { ": " } else { ":" });
+    }
+
+    #[inline(never)]
+    fn close(self) {
+        let mut is_empty = self.is_empty;
+        for bracket in self.ends.chars() {
+            self.text.depth -= 1;
+            if !is_empty {
+                self.text.new_line();
+            }
+            self.text.text.push(bracket);
+            // What stands around it has it for a member.
+            is_empty = false;
+        }
+        self.text.as_is = false;
+    }
+}
+
+/// Numbers of every width are written in one way.
+macro_rules! numbers {
+    ($($width:ident($number:ty))*) => {
+        $(fn $width(self, number: $number) -> Result<(), Never> {
+            self.unsigned(number.into());
+            Ok(())
+        })*
+    };
+}
+
+macro_rules! signed_numbers {
+    ($($width:ident($number:ty))*) => {
+        $(fn $width(self, number: $number) -> Result<(), Never> {
+            if number < 0 {
+                self.put("-");
+            }
+            self.unsigned(i64::from(number).unsigned_abs());
+            Ok(())
+        })*
+    };
+}
+
+impl<'a> Serializer for &'a mut Text {
+    type Ok = ();
+    type Error = Never;
+    type SerializeSeq = Open<'a>;
+    type SerializeTuple = Open<'a>;
+    type SerializeTupleStruct = Open<'a>;
+    type SerializeTupleVariant = Open<'a>;
+    type SerializeMap = Open<'a>;
+    type SerializeStruct = Open<'a>;
+    type SerializeStructVariant = Open<'a>;
+
+    numbers! { serialize_u8(u8) serialize_u16(u16) serialize_u32(u32) serialize_u64(u64) }
+    signed_numbers! { serialize_i8(i8) serialize_i16(i16) serialize_i32(i32) serialize_i64(i64) }
+
+    fn serialize_bool(self, value: bool) -> Result<(), Never> {
+        self.put(if value { "true" } else { "false" });
+        Ok(())
+    }
+
+    fn serialize_f32(self, _: f32) -> Result<(), Never> {
+        // INVARIANT: the core has no floats.
+        unreachable!("a core type has a float")
+    }
+
+    fn serialize_f64(self, _: f64) -> Result<(), Never> {
+        // INVARIANT: the core has no floats.
+        unreachable!("a core type has a float")
+    }
+
+    fn serialize_char(self, value: char) -> Result<(), Never> {
+        self.string(value.encode_utf8(&mut [0; 4]));
+        Ok(())
+    }
+
+    fn serialize_str(self, text: &str) -> Result<(), Never> {
+        self.string(text);
+        Ok(())
+    }
+
+    fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Never> {
+        self.string(&format!("{value}"));
+        Ok(())
+    }
+
+    fn serialize_bytes(self, bytes: &[u8]) -> Result<(), Never> {
+        self.collect_seq(bytes)
+    }
+
+    fn serialize_none(self) -> Result<(), Never> {
+        self.serialize_unit()
+    }
+
+    fn serialize_some<T: Serialize + ?Sized>(self, value: &T) -> Result<(), Never> {
+        value.serialize(self)
+    }
+
+    fn serialize_unit(self) -> Result<(), Never> {
+        self.put("null");
+        Ok(())
+    }
+
+    fn serialize_unit_struct(self, _: &'static str) -> Result<(), Never> {
+        self.serialize_unit()
+    }
+
+    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Never> {
+        self.serialize_str(variant)
+    }
+
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Never> {
+        value.serialize(self)
+    }
+
+    fn serialize_newtype_variant<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        value: &T,
+    ) -> Result<(), Never> {
+        let open = self.variant(variant);
+        value.serialize(&mut *open.text)?;
+        open.close();
+        Ok(())
+    }
+
+    fn serialize_seq(self, _: Option<usize>) -> Result<Open<'a>, Never> {
+        Ok(self.open('['))
+    }
+
+    fn serialize_tuple(self, _: usize) -> Result<Open<'a>, Never> {
+        Ok(self.open('['))
+    }
+
+    fn serialize_tuple_struct(self, _: &'static str, _: usize) -> Result<Open<'a>, Never> {
+        Ok(self.open('['))
+    }
+
+    fn serialize_tuple_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Open<'a>, Never> {
+        let open = self.variant(variant);
+        Ok(Open { ends: "]}", ..open.text.open('[') })
+    }
+
+    fn serialize_map(self, _: Option<usize>) -> Result<Open<'a>, Never> {
+        Ok(self.open('{'))
+    }
+
+    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Open<'a>, Never> {
+        if name != AS_IS {
+            return Ok(self.open('{'));
+        }
+        // A text that is written as it is has no braces of its own.
+        self.as_is = true;
+        Ok(Open { text: self, is_empty: true, ends: "" })
+    }
+
+    fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Open<'a>, Never> {
+        let open = self.variant(variant);
+        Ok(Open { ends: "}}", ..open.text.open('{') })
+    }
+}
+
+/// Members of an array are written in one way.
+macro_rules! items {
+    ($($Trait:ident::$item:ident)*) => {
+        $(impl $Trait for Open<'_> {
+            type Ok = ();
+            type Error = Never;
+
+            fn $item<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Never> {
+                self.next();
+                value.serialize(&mut *self.text)
+            }
+
+            fn end(self) -> Result<(), Never> {
+                self.close();
+                Ok(())
+            }
+        })*
+    };
+}
+
+items! { SerializeSeq::serialize_element SerializeTuple::serialize_element SerializeTupleStruct::serialize_field SerializeTupleVariant::serialize_field }
+
+impl SerializeMap for Open<'_> {
+    type Ok = ();
+    type Error = Never;
+
+    fn serialize_key<T: Serialize + ?Sized>(&mut self, key: &T) -> Result<(), Never> {
+        self.next();
+        let start = self.text.text.len();
+        key.serialize(&mut *self.text)?;
+        // A key is text; a number stands in quotes.
+        if self.text.text.as_bytes().get(start) != Some(&b'"') {
+            self.text.text.insert(start, '"');
+            self.text.put("\"");
+        }
+        self.colon();
+        Ok(())
+    }
+
+    fn serialize_value<T: Serialize + ?Sized>(&mut self, value: &T) -> Result<(), Never> {
+        value.serialize(&mut *self.text)
+    }
+
+    fn end(self) -> Result<(), Never> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl SerializeStruct for Open<'_> {
+    type Ok = ();
+    type Error = Never;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Never> {
+        self.key(key);
+        value.serialize(&mut *self.text)
+    }
+
+    fn end(self) -> Result<(), Never> {
+        self.close();
+        Ok(())
+    }
+}
+
+impl SerializeStructVariant for Open<'_> {
+    type Ok = ();
+    type Error = Never;
+
+    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Never> {
+        self.key(key);
+        value.serialize(&mut *self.text)
+    }
+
+    fn end(self) -> Result<(), Never> {
+        self.close();
+        Ok(())
+    }
+}

@@ -1,0 +1,93 @@
+//! The order of a map's members, which knows nothing of keys and values: it is there once, for all maps.
+
+use alloc::vec::Vec;
+use core::cmp::Ordering;
+
+/// How many members a chunk has at most.
+const CHUNK: usize = 256;
+
+/// Slots in the order of what is in them. They stand in chunks, so that one goes in or out without moving all others.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Order {
+    /// None of them is empty.
+    chunks: Vec<Vec<u32>>,
+    len: usize,
+}
+
+/// A place in an order.
+#[derive(Clone, Copy)]
+pub(super) struct Spot {
+    chunk: usize,
+    at: usize,
+}
+
+impl Order {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    /// The place of the slot that this finds equal, or the place where it would be.
+    #[inline(never)]
+    pub(super) fn find(&self, compare: &dyn Fn(u32) -> Ordering) -> Result<Spot, Spot> {
+        let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
+        let chunk = after.saturating_sub(1);
+        let found = self.chunks.get(chunk).map_or(Err(0), |chunk| chunk.binary_search_by(|slot| compare(*slot)));
+        found.map(|at| Spot { chunk, at }).map_err(|at| Spot { chunk, at })
+    }
+
+    /// The slot at a place where there is one.
+    #[inline(never)]
+    pub(super) fn at(&self, spot: Spot) -> usize {
+        self.chunks[spot.chunk][spot.at] as usize
+    }
+
+    #[inline(never)]
+    pub(super) fn insert(&mut self, spot: Spot, slot: u32) {
+        if self.chunks.is_empty() {
+            self.chunks.push(Vec::new());
+        }
+        let chunk = &mut self.chunks[spot.chunk];
+        chunk.insert(spot.at, slot);
+        if chunk.len() > CHUNK {
+            // Most members come in order, and leave the chunk before the last one full.
+            let stays = if spot.at == CHUNK { CHUNK } else { CHUNK / 2 };
+            let rest = chunk.split_off(stays);
+            self.chunks.insert(spot.chunk + 1, rest);
+        }
+        self.len += 1;
+    }
+
+    #[inline(never)]
+    pub(super) fn remove(&mut self, spot: Spot) -> usize {
+        let slot = self.chunks[spot.chunk].remove(spot.at);
+        if self.chunks[spot.chunk].is_empty() {
+            self.chunks.remove(spot.chunk);
+        }
+        self.len -= 1;
+        slot as usize
+    }
+
+    pub(super) fn slots(&self) -> Slots<'_> {
+        Slots { order: self, spot: Spot { chunk: 0, at: 0 } }
+    }
+}
+
+/// The slots in their order.
+#[derive(Clone)]
+pub(super) struct Slots<'a> {
+    order: &'a Order,
+    spot: Spot,
+}
+
+impl Slots<'_> {
+    #[inline(never)]
+    pub(super) fn next(&mut self) -> Option<usize> {
+        let chunk = self.order.chunks.get(self.spot.chunk)?;
+        let slot = chunk[self.spot.at];
+        self.spot.at += 1;
+        if self.spot.at == chunk.len() {
+            self.spot = Spot { chunk: self.spot.chunk + 1, at: 0 };
+        }
+        Some(slot as usize)
+    }
+}
