@@ -12,8 +12,8 @@ const guest = new URL("target/guest/npm/", root);
 const stage = new URL("target/npm/stage/guest/", root);
 const made = new URL("target/npm/package/", root);
 
-/** What the guest may weigh, gzipped, so that growth is seen. The aim is 200 kB; ARCHITECTURE.md says what stands in the way. */
-const MOST_GZIPPED_BYTES = 212_000;
+/** What the guest may weigh, gzipped, so that growth is seen. ARCHITECTURE.md says what keeps it small. */
+const MOST_GZIPPED_BYTES = 200_000;
 
 /** The guest's declarations for users: the start of the guest is `slim`'s, and Rust's words for errors become TSDoc's. */
 function declarations(text) {

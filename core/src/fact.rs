@@ -222,6 +222,12 @@ struct FactIgnored<'a> {
 }
 
 impl Fact {
+    /// The same once more. To clone it is much code, which is here once and not where it is called.
+    #[inline(never)]
+    pub(crate) fn copied(&self) -> Self {
+        self.clone()
+    }
+
     /// What follows from this fact in a state: total, and free of effects (contract 2.2).
     pub(crate) fn transition(self, state: &State, at: Timestamp) -> Outcome {
         let name = self.name();

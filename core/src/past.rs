@@ -95,7 +95,7 @@ impl Past {
         }
         let is_kept = |seq: Seq| seq.0.is_multiple_of(grain(seq.0.abs_diff(last.0), coarsest));
         let mut machine = match self.kept.at_or_before(&first) {
-            Some((_, state)) => Machine::standing(options.clone(), state.clone()),
+            Some((_, state)) => Machine::standing(options.clone(), state.copied()),
             None => Machine::new(options.clone()),
         };
         self.kept.retain(|seq, _| is_kept(*seq));
@@ -106,7 +106,7 @@ impl Past {
             machine.load(bytes)?;
             let seq = machine.head().seq;
             if is_kept(seq) {
-                self.kept.insert(seq, machine.state().clone());
+                self.kept.insert(seq, machine.state().copied());
             }
             if seq >= first {
                 show(&mut machine);

@@ -62,6 +62,12 @@ pub struct State {
 }
 
 impl State {
+    /// The same once more. To clone it is much code, which is here once and not where it is called.
+    #[inline(never)]
+    pub(crate) fn copied(&self) -> Self {
+        self.clone()
+    }
+
     /// The state after one more entry. This is the only way in which a state changes.
     pub fn apply(&mut self, entry: &Entry) {
         self.clock_behind &= entry.at <= self.at;

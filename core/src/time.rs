@@ -39,10 +39,10 @@ impl Timestamp {
     /// The first slot of the grid `self + k * step_ms` that lies after `now` (contract 5.20).
     #[must_use]
     pub fn next_on_grid(self, step_ms: u64, now: Self) -> Self {
-        let step = i128::from(step_ms.max(1)) * 1_000_000;
-        let missed = (i128::from(now.0) - i128::from(self.0)).div_euclid(step) + 1;
-        let slot = i128::from(self.0) + missed.max(1) * step;
-        Self(i64::try_from(slot).unwrap_or(i64::MAX))
+        let gone = if now > self { now.0.abs_diff(self.0) } else { 0 };
+        let step = step_ms.max(1).checked_mul(1_000_000);
+        let slot = step.and_then(|step| (gone / step + 1).checked_mul(step)).and_then(|ahead| self.0.checked_add_unsigned(ahead));
+        Self(slot.unwrap_or(i64::MAX))
     }
 
     /// Reads RFC 3339 text.

@@ -1,12 +1,13 @@
 //! Arrivals: what is due and must become a message before anything is decided (contract 7.2).
 
-use alloc::{collections::BTreeMap, format, string::ToString, vec::Vec};
+use alloc::{format, string::ToString, vec::Vec};
 
 use super::{autonomy, diagnostic, obligation::ObligationKind, recheck};
 use crate::{
     entry::{EventKind, EventRecord, Record},
     id::{MessageId, Seq},
     json::RawJson,
+    map::Map,
     plane::{
         queue::{
             self, AdmissionContext, DeadlineNote, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority,
@@ -228,7 +229,7 @@ pub fn core_message(state: &State, seq: Seq, kind: MessageKind, priority: Priori
         trigger_kind: None,
         work_item_id: None,
         task_id: None,
-        source_refs: BTreeMap::new(),
+        source_refs: Map::new(),
         body,
         delivery_surface: Some(DeliverySurface::RuntimeSystem),
         admission_context: Some(AdmissionContext::RuntimeOwned),

@@ -83,9 +83,9 @@ fn decide(state: &State, boundary: Boundary, now: Timestamp) -> Decision {
 
 /// The state with these facts; none where one of them is refused.
 fn applied<'a>(state: &State, facts: impl Iterator<Item = &'a Fact>, now: Timestamp) -> Option<State> {
-    let mut state = state.clone();
+    let mut state = state.copied();
     for fact in facts {
-        let outcome = fact.clone().transition(&state, now.max(state.at));
+        let outcome = fact.copied().transition(&state, now.max(state.at));
         if outcome.answer != Answer::Accepted {
             return None;
         }

@@ -79,7 +79,7 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
             Record::Carried(carried) => (carried.of_class.as_str(), String::from(carried.line.as_str())),
             record => (record.class().as_str(), json::write(record)),
         };
-        let file = folder.entry(format!("ledger/{class}.jsonl")).or_default();
+        let file = folder.get_or_insert(format!("ledger/{class}.jsonl"), String::new());
         file.push_str(&line);
         file.push('\n');
     }

@@ -219,7 +219,7 @@ mod tests {
     #[test]
     fn an_unfinished_last_line_is_dropped_and_noted() {
         let mut folder = data_folder(&[("messages", MESSAGE)]);
-        folder.entry(".holon/ledger/workspaces.jsonl".into()).or_default().push_str("\n{\"id\":1}\n{\"id\":");
+        folder.get_or_insert(".holon/ledger/workspaces.jsonl".into(), String::new()).push_str("\n{\"id\":1}\n{\"id\":");
         let import = Import::of_folder(&folder, NOW).expect("the folder reads");
         let torn = TornLine { file: ".holon/ledger/workspaces.jsonl".into(), line: 3, bytes: 6 };
         assert_eq!(import.torn(), [torn]);

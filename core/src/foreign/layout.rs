@@ -1,7 +1,6 @@
 //! Where a folder keeps what: the layout of fixtures and exports, and that of the reference runtime's data folders.
 
 use alloc::{
-    collections::BTreeSet,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -11,6 +10,7 @@ use super::{Folder, ForeignError};
 use crate::{
     json::{self, JsonError, Part},
     plane::control::TornLine,
+    sorted,
 };
 
 /// A folder and the places in it.
@@ -64,12 +64,13 @@ impl<'a> Layout<'a> {
     }
 
     /// The names of the classes that have a file, in order.
-    pub(super) fn classes(&self) -> BTreeSet<&'a str> {
+    pub(super) fn classes(&self) -> Vec<&'a str> {
         let files = self.folder.keys().filter_map(|path| path.strip_prefix(self.ledger));
-        files
-            .filter_map(|file| file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".json")))
-            .filter(|name| !name.contains('/'))
-            .collect()
+        let names = files.filter_map(|file| file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".json")));
+        let mut classes: Vec<_> = names.filter(|name| !name.contains('/')).collect();
+        sorted::sort_by(&mut classes, Ord::cmp);
+        classes.dedup();
+        classes
     }
 
     /// The records of a class: the lines of `<class>.jsonl`, else the members of the array in `<class>.json`.

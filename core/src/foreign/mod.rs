@@ -14,21 +14,18 @@ mod import;
 mod layout;
 mod short;
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-};
+use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
 pub use self::{export::folder_of, import::Import};
-use crate::{host::ErrorPlace, id::AgentId, json::JsonError};
+use crate::{host::ErrorPlace, id::AgentId, json::JsonError, map::Map};
 
 /// The newest version of the fixture format that is read; a folder says its own in `agent.json` and `expected.json`.
 pub const FIXTURE_FORMAT: u32 = 1;
 
 /// The texts of a folder, by path relative to it, with `/` between names.
-pub type Folder = BTreeMap<String, String>;
+pub type Folder = Map<String, String>;
 
 /// Why a folder cannot be imported: which file, where in it, what is wrong and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]

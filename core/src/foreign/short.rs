@@ -2,7 +2,6 @@
 //! (`observed-decisions.md` 11.2, 11.3).
 
 use alloc::{
-    collections::BTreeMap,
     format,
     string::{String, ToString},
     vec::Vec,
@@ -14,6 +13,7 @@ use crate::{
     entry::{Class, EventRecord, Record},
     id::{AgentId, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
     json::{self, JsonError, RawJson, Readable},
+    map::Map,
     plane::{
         context::{BriefKind, BriefRecord, ToolExecutionRecord, ToolExecutionStatus},
         queue::{MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, TrustLevel},
@@ -205,7 +205,7 @@ impl Message {
             trigger_kind: None,
             work_item_id: self.work_item_id,
             task_id: self.task_id,
-            source_refs: BTreeMap::new(),
+            source_refs: Map::new(),
             body: MessageBody::text(self.text),
             delivery_surface: None,
             admission_context: None,

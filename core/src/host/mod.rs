@@ -292,7 +292,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
 
     /// Says what the provider did not do. Another writer may have been first; where the ledger fails, it is said with the next call.
     fn say_unsaid(&mut self) -> Result<(), SchedulerError> {
-        while let Some(fact) = self.unsaid.front().cloned() {
+        while let Some(fact) = self.unsaid.front().map(Fact::copied) {
             let now = self.clock.now();
             let proposal = self.machine.propose(fact, now)?;
             match self.commit(&proposal) {

@@ -283,15 +283,15 @@ impl<'a> Value<'a> {
     #[inline(never)]
     pub(super) fn signed(&self, expected: &str, bounds: RangeInclusive<i64>) -> i64 {
         let number = match Number::of(self.raw) {
-            Some(Number::Negative(number)) => i128::from(number),
-            Some(Number::Unsigned(number)) => i128::from(number),
+            Some(Number::Negative(number)) => Some(number),
+            Some(Number::Unsigned(number)) => i64::try_from(number).ok(),
             None => {
                 self.has_wrong_type(expected);
                 return 0;
             }
         };
-        i64::try_from(number).ok().filter(|number| bounds.contains(number)).unwrap_or_else(|| {
-            self.is_not(format!("invalid value: integer `{number}`, expected {expected}"));
+        number.filter(|number| bounds.contains(number)).unwrap_or_else(|| {
+            self.is_not(format!("invalid value: integer `{}`, expected {expected}", self.raw));
             0
         })
     }

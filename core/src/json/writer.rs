@@ -17,8 +17,11 @@ use serde::{
 /// The name under which free JSON is written.
 pub(super) const RAW_JSON: &str = "RawJson";
 
-/// The name under which serde_json knows a text that is written as it is.
+/// The field in which serde_json knows a text that is written as it is.
 pub(super) const AS_IS: &str = "$serde_json::private::RawValue";
+
+/// The field in which serde_json knows a number that is written as it is, in a build with its feature `arbitrary_precision`.
+const NUMBER: &str = "$serde_json::private::Number";
 
 /// How a text is laid out.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -78,6 +81,15 @@ impl Text {
     fn unsigned(&mut self, number: u64) {
         // Writing into memory does not fail.
         write!(self.text, "{number}").ok();
+    }
+
+    /// A float; JSON has no name for what is not finite.
+    fn number(&mut self, is_finite: bool, number: &dyn fmt::Debug) {
+        if is_finite {
+            write!(self.text, "{number:?}").ok()
+        } else {
+            Some(self.put("null"))
+        };
     }
 
     #[inline(never)]
@@ -154,7 +166,12 @@ impl Open<'_> {
 
     #[inline(never)]
     fn key(&mut self, key: &str) {
-        if self.text.as_is {
+        if self.is_empty && (key == AS_IS || key == NUMBER) {
+            // A text that is written as it is has no braces of its own.
+            self.text.text.pop();
+            self.text.depth -= 1;
+            self.text.as_is = true;
+            self.ends = "";
             return;
         }
         self.next();
@@ -223,14 +240,15 @@ impl<'a> Serializer for &'a mut Text {
         Ok(())
     }
 
-    fn serialize_f32(self, _: f32) -> Result<(), Never> {
-        // INVARIANT: the core has no floats.
-        unreachable!("a core type has a float")
+    // The core has no floats; a host's own types may.
+    fn serialize_f32(self, value: f32) -> Result<(), Never> {
+        self.number(value.is_finite(), &value);
+        Ok(())
     }
 
-    fn serialize_f64(self, _: f64) -> Result<(), Never> {
-        // INVARIANT: the core has no floats.
-        unreachable!("a core type has a float")
+    fn serialize_f64(self, value: f64) -> Result<(), Never> {
+        self.number(value.is_finite(), &value);
+        Ok(())
     }
 
     fn serialize_char(self, value: char) -> Result<(), Never> {
@@ -311,13 +329,9 @@ impl<'a> Serializer for &'a mut Text {
         Ok(self.open('{'))
     }
 
-    fn serialize_struct(self, name: &'static str, _: usize) -> Result<Open<'a>, Never> {
-        if name != AS_IS {
-            return Ok(self.open('{'));
-        }
-        // A text that is written as it is has no braces of its own.
-        self.as_is = true;
-        Ok(Open { text: self, is_empty: true, ends: "" })
+    // The name is not looked at, so that no guest carries the names of its types.
+    fn serialize_struct(self, _: &'static str, _: usize) -> Result<Open<'a>, Never> {
+        Ok(self.open('{'))
     }
 
     fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Open<'a>, Never> {

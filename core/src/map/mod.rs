@@ -331,6 +331,22 @@ impl<'de, K: Readable + Ord, V: Readable> serde::Deserialize<'de> for Map<K, V> 
     }
 }
 
+/// The schema of an object with these members.
+#[cfg(feature = "schema")]
+impl<K: schemars::JsonSchema, V: schemars::JsonSchema> schemars::JsonSchema for Map<K, V> {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        <alloc::collections::BTreeMap<K, V>>::schema_name()
+    }
+
+    fn json_schema(generator: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        <alloc::collections::BTreeMap<K, V>>::json_schema(generator)
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use alloc::{collections::BTreeMap, format};

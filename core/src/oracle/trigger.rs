@@ -1,10 +1,7 @@
 //! Operation `trigger`: a message, the closure before it and the agent's status in; the admitted message, the task that it carries, its
 //! trigger and its resolution out. No ledger is given, so a trigger names no wait that is known, and its class decides.
 
-use alloc::{
-    collections::BTreeMap,
-    string::{String, ToString},
-};
+use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
@@ -13,6 +10,7 @@ use crate::{
     derive::continuation::{self, Found, Prior, Satisfied, Trigger},
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
     json::{self, JsonError, RawJson, Readable},
+    map::Map,
     plane::{
         control::{AgentStatus, Policy},
         queue::{AuthorityClass, Held, MessageKind, MessageRecord, Priority, TriggerKind},
@@ -40,7 +38,7 @@ struct Output {
 #[derive(Serialize)]
 struct Normalized {
     authority_class: Option<AuthorityClass>,
-    source_refs: BTreeMap<String, String>,
+    source_refs: Map<String, String>,
     task_id: Option<TaskId>,
     trigger_kind: Option<TriggerKind>,
     work_item_id: Option<WorkItemId>,

@@ -7,73 +7,117 @@ use wasm_encoder::{
     CodeSection, FunctionSection, Module,
     reencode::{Error, Reencode, RoundtripReencoder, utils},
 };
-use wasmparser::{CodeSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
+use wasmparser::{CodeSectionReader, CustomSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
 
 /// How many bytes are compared at a time.
 const WINDOW: usize = 6;
 
+/// How far a compressor looks back, in bytes.
+const REACH: usize = 32_768;
+
 /// A sequence that stands in more functions than this tells none from another.
 const COMMON: usize = 300;
 
-/// The module with its functions in that order; it does the same.
+/// The module with its functions in that order, and each of them once; it does the same.
 pub(crate) fn by_likeness(module: &[u8]) -> Result<Vec<u8>, String> {
-    let (imported, bodies) = functions(module).map_err(|why| format!("no module: {why}"))?;
-    let order = likeness(&bodies);
-    let mut places = vec![0; order.len()];
-    for (place, function) in order.iter().enumerate() {
-        places[*function] = place;
-    }
-    let mut ordered = Module::new();
-    let mut reencoder = Ordered { imported, order, places };
-    reencoder.parse_core_module(&mut ordered, Parser::new(0), module).map_err(|why| format!("cannot be written again: {why}"))?;
-    Ok(ordered.finish())
-}
-
-/// How many functions are imported, and the bodies of the others.
-fn functions(module: &[u8]) -> Result<(usize, Vec<&[u8]>), wasmparser::BinaryReaderError> {
-    let (mut imported, mut bodies) = (0, Vec::new());
-    for payload in Parser::new(0).parse_all(module) {
-        match payload? {
-            Payload::ImportSection(section) => {
-                for import in section.into_imports() {
-                    imported += usize::from(matches!(import?.ty, TypeRef::Func(_)));
-                }
-            }
-            Payload::CodeSectionEntry(body) => bodies.push(body.as_bytes()),
-            _ => {}
+    let mut module = module.to_vec();
+    loop {
+        let functions = Functions::of(&module).map_err(|why| format!("no module: {why}"))?;
+        let firsts = functions.firsts();
+        let is_each_once = firsts.iter().enumerate().all(|(function, first)| function == *first);
+        let bodies: Vec<_> = functions.bodies.iter().map(|body| body.as_slice()).collect();
+        let order =
+            if is_each_once { likeness(&bodies) } else { (0..firsts.len()).filter(|function| firsts[*function] == *function).collect() };
+        module = functions.written(&module, order, &firsts).map_err(|why| format!("cannot be written again: {why}"))?;
+        // Where two that did the same were called, the callers may now do the same.
+        if is_each_once {
+            return Ok(module);
         }
     }
-    Ok((imported, bodies))
 }
 
-/// An order in which each function is followed by the one that has most in common with it, of those that are left.
+/// The functions of a module.
+struct Functions {
+    /// How many are imported.
+    imported: usize,
+    /// The types of the others.
+    types: Vec<u32>,
+    /// And their code.
+    bodies: Vec<Vec<u8>>,
+}
+
+impl Functions {
+    fn of(module: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
+        let mut functions = Self { imported: 0, types: Vec::new(), bodies: Vec::new() };
+        for payload in Parser::new(0).parse_all(module) {
+            match payload? {
+                Payload::ImportSection(section) => {
+                    for import in section.into_imports() {
+                        functions.imported += usize::from(matches!(import?.ty, TypeRef::Func(_)));
+                    }
+                }
+                Payload::FunctionSection(section) => functions.types = section.into_iter().collect::<Result<_, _>>()?,
+                Payload::CodeSectionEntry(body) => functions.bodies.push(body.as_bytes().to_vec()),
+                _ => {}
+            }
+        }
+        Ok(functions)
+    }
+
+    /// For each function the first one that has its type and its code.
+    fn firsts(&self) -> Vec<usize> {
+        let mut known = HashMap::new();
+        self.types.iter().zip(&self.bodies).enumerate().map(|(function, code)| *known.entry(code).or_insert(function)).collect()
+    }
+
+    /// The module with the functions of this order; each of those that are left out is the first that does the same.
+    fn written(&self, module: &[u8], order: Vec<usize>, firsts: &[usize]) -> Result<Vec<u8>, Error> {
+        let mut places = vec![0; firsts.len()];
+        order.iter().enumerate().for_each(|(place, function)| places[*function] = place);
+        let places = firsts.iter().map(|first| places[*first]).collect();
+        let mut written = Module::new();
+        Ordered { imported: self.imported, order, places }.parse_core_module(&mut written, Parser::new(0), module)?;
+        Ok(written.finish())
+    }
+}
+
+/// An order in which each function has most in common with those before it, as far as a compressor looks back.
 fn likeness(bodies: &[&[u8]]) -> Vec<usize> {
     let parts: Vec<BTreeSet<&[u8]>> = bodies.iter().map(|body| body.windows(WINDOW).collect()).collect();
     let mut having: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (function, parts) in parts.iter().enumerate() {
         parts.iter().for_each(|part| having.entry(part).or_default().push(function));
     }
-    let mut left: BTreeSet<(usize, usize)> = parts.iter().enumerate().map(|(function, parts)| (parts.len(), function)).collect();
-    let mut order = Vec::with_capacity(bodies.len());
-    let mut shared = vec![0_usize; bodies.len()];
-    let mut is_placed = vec![false; bodies.len()];
-    // The largest first; then the likest of those that are left, and where nothing is alike, the largest again.
-    let mut next = left.last().map(|(_, function)| *function);
-    while let Some(function) = next {
-        left.remove(&(parts[function].len(), function));
-        is_placed[function] = true;
-        order.push(function);
-        let mut alike = BTreeSet::new();
-        for part in &parts[function] {
-            for other in having[part].iter().filter(|_| having[part].len() < COMMON).filter(|other| !is_placed[**other]) {
-                shared[*other] += 1;
-                alike.insert(*other);
+    having.retain(|_, functions| functions.len() < COMMON);
+    // Of each part in how many functions it is that are in reach, and of each function how many of its parts are.
+    let (mut near, mut shared) = (HashMap::<&[u8], usize>::new(), vec![0_usize; bodies.len()]);
+    let mut left: BTreeSet<usize> = (0..bodies.len()).collect();
+    let (mut order, mut reached, mut bytes) = (Vec::<usize>::with_capacity(bodies.len()), 0, 0);
+    let likelier = |shared: &[usize], a: usize, b: usize| (shared[a] * bodies[b].len()).cmp(&(shared[b] * bodies[a].len()));
+    let larger = |a: usize, b: usize| bodies[a].len().cmp(&bodies[b].len()).then(b.cmp(&a));
+    while let Some(next) = left.iter().copied().max_by(|a, b| likelier(&shared, *a, *b).then_with(|| larger(*a, *b))) {
+        left.remove(&next);
+        order.push(next);
+        bytes += bodies[next].len();
+        for part in &parts[next] {
+            let times = near.entry(part).or_default();
+            *times += 1;
+            if *times == 1 {
+                having.get(part).into_iter().flatten().for_each(|other| shared[*other] += 1);
             }
         }
-        let of_all = |other: usize| parts[function].len() + parts[other].len() - shared[other];
-        let likest = alike.iter().copied().max_by(|a, b| (shared[*a] * of_all(*b)).cmp(&(shared[*b] * of_all(*a))).then(b.cmp(a)));
-        alike.iter().for_each(|other| shared[*other] = 0);
-        next = likest.or_else(|| left.last().map(|(_, function)| *function));
+        while bytes > REACH && reached + 1 < order.len() {
+            let gone = order[reached];
+            reached += 1;
+            bytes -= bodies[gone].len();
+            for part in &parts[gone] {
+                let times = near.entry(part).or_default();
+                *times -= 1;
+                if *times == 0 {
+                    having.get(part).into_iter().flatten().for_each(|other| shared[*other] -= 1);
+                }
+            }
+        }
     }
     order
 }
@@ -81,7 +125,7 @@ fn likeness(bodies: &[&[u8]]) -> Vec<usize> {
 /// Writes a module again with its own functions in another order.
 struct Ordered {
     imported: usize,
-    /// The functions by their new places.
+    /// The functions by their new places; some may be left out.
     order: Vec<usize>,
     /// The new places of the functions.
     places: Vec<usize>,
@@ -89,6 +133,11 @@ struct Ordered {
 
 impl Reencode for Ordered {
     type Error = std::convert::Infallible;
+
+    /// What says who made the module, and for whom, is not needed where it runs.
+    fn parse_custom_section(&mut self, _: &mut Module, _: CustomSectionReader<'_>) -> Result<(), Error> {
+        Ok(())
+    }
 
     fn function_index(&mut self, function: u32) -> Result<u32, Error> {
         let own = (function as usize).checked_sub(self.imported);
@@ -117,19 +166,23 @@ impl Reencode for Ordered {
 mod tests {
     use super::*;
 
-    /// A module of functions without parameters, of which the third is exported: two that are alike stand apart.
+    /// A module of functions without parameters, of which the third and the last are exported: two that are alike stand apart, and the last does
+    /// what the second does.
     fn module() -> Vec<u8> {
-        use wasm_encoder::{ConstExpr, ExportKind, ExportSection, Function, GlobalSection, GlobalType, ImportSection, TypeSection, ValType};
+        use wasm_encoder::{
+            ConstExpr, ExportKind, ExportSection, Function, GlobalSection, GlobalType, ImportSection, TypeSection, ValType,
+        };
         let (mut module, mut types, mut imports) = (Module::new(), TypeSection::new(), ImportSection::new());
         types.ty().function([], []);
         types.ty().function([], [ValType::I32]);
         imports.import("host", "call", wasm_encoder::EntityType::Function(0));
-        let (mut functions, mut globals, mut exports, mut code) = (FunctionSection::new(), GlobalSection::new(), ExportSection::new(), CodeSection::new());
-        for ty in [0, 1, 0, 0] {
+        let (mut functions, mut globals, mut exports, mut code) =
+            (FunctionSection::new(), GlobalSection::new(), ExportSection::new(), CodeSection::new());
+        for ty in [0, 1, 0, 0, 1] {
             functions.function(ty);
         }
         globals.global(GlobalType { val_type: ValType::I32, mutable: true, shared: false }, &ConstExpr::i32_const(0));
-        exports.export("third", ExportKind::Func, 3);
+        exports.export("third", ExportKind::Func, 3).export("last", ExportKind::Func, 5);
         let adds = |times: i32, calls: u32| {
             let mut function = Function::new([]);
             for number in 0..times {
@@ -141,7 +194,7 @@ mod tests {
         code.function(&adds(40, 0));
         let mut constant = Function::new([]);
         constant.instructions().i32_const(7).end();
-        code.function(&constant).function(&adds(41, 1)).function(&adds(2, 3));
+        code.function(&constant).function(&adds(41, 1)).function(&adds(2, 3)).function(&constant);
         module.section(&types).section(&imports).section(&functions).section(&globals).section(&exports).section(&code);
         module.finish()
     }
@@ -151,15 +204,16 @@ mod tests {
         let before = module();
         let after = by_likeness(&before).expect("a module");
         wasmparser::validate(&after).expect("a module that is valid");
-        let ((imported, old), (still, new)) = (functions(&before).expect("a module"), functions(&after).expect("a module"));
-        assert_eq!((imported, old.len()), (still, new.len()));
+        let (old, new) = (Functions::of(&before).expect("a module"), Functions::of(&after).expect("a module"));
+        assert_eq!((old.imported, old.bodies.len()), (new.imported, new.bodies.len() + 1), "two do the same");
+        let (old, new) = (old.bodies, new.bodies);
         let lengths: Vec<_> = new.iter().map(|body| body.len()).collect();
-        assert_eq!(lengths, [old[2].len(), old[0].len(), old[3].len(), old[1].len()]);
+        assert_eq!(lengths, [old[2].len(), old[3].len(), old[0].len(), old[1].len()]);
         let exports = Parser::new(0).parse_all(&after).find_map(|payload| match payload.expect("a part") {
-            Payload::ExportSection(section) => section.into_iter().next(),
+            Payload::ExportSection(section) => Some(section.into_iter().map(|export| export.expect("an export").index).collect::<Vec<_>>()),
             _ => None,
         });
-        assert_eq!(exports.expect("an export").expect("an export").index, 1, "the largest function is now the first after the import");
+        assert_eq!(exports.expect("exports"), [1, 4], "the largest function is now the first after the import, the second is the last");
     }
 
     #[test]

@@ -60,7 +60,7 @@ impl MessageRecord {
         let hinted = HINT_REFERENCES.iter().filter_map(|key| Some((*key, hinted(key)?)));
         let found: alloc::vec::Vec<_> = noted.chain(hinted).chain(by_origin).collect();
         for (key, named) in found {
-            self.source_refs.entry(key.into()).or_insert(named);
+            self.source_refs.get_or_insert(key.into(), named);
         }
     }
 

@@ -7,7 +7,7 @@ mod lanes;
 pub(crate) mod observed;
 mod record;
 
-use alloc::{collections::BTreeMap, string::String};
+use alloc::string::String;
 
 use serde::Serialize;
 
@@ -27,6 +27,7 @@ use crate::{
     fact::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
     json::{RawJson, Readable},
+    map::Map,
     plane::{task, turn},
     state::State,
     time::Timestamp,
@@ -110,7 +111,7 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         trigger_kind: None,
         work_item_id: new.work_item_id,
         task_id: new.task_id,
-        source_refs: BTreeMap::new(),
+        source_refs: Map::new(),
         body: new.body,
         delivery_surface: new.delivery_surface,
         admission_context: new.admission_context,

@@ -1,6 +1,6 @@
 //! The records of the queue: messages, and their way through it.
 
-use alloc::{collections::BTreeMap, string::String};
+use alloc::string::String;
 
 use serde::Serialize;
 
@@ -10,6 +10,7 @@ use super::envelope::{
 use crate::{
     id::{AgentId, MessageId, TaskId, WaitConditionId, WorkItemId},
     json::{RawJson, Readable},
+    map::Map,
     tagged::names,
     time::Timestamp,
 };
@@ -46,8 +47,8 @@ pub struct MessageRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub task_id: Option<TaskId>,
     /// What it refers to, by name.
-    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
-    pub source_refs: BTreeMap<String, String>,
+    #[serde(default, skip_serializing_if = "Map::is_empty")]
+    pub source_refs: Map<String, String>,
     /// What it says.
     pub body: MessageBody,
     /// Where it came in.
