@@ -206,10 +206,10 @@ fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
     agent.propose(&prompt(1)).expect("a fact");
     let enough = agent.fuel();
-    let mut agent = another(Limits { fuel_per_call: enough / 2, fuel_per_page: 1_000_000_000, ..Limits::default() });
+    let mut agent = another(Limits { fuel_per_call: enough / 10 * 9, fuel_per_page: 1_000_000_000, ..Limits::default() });
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens, with the fuel that pages bring");
     let before = ledger.len();
-    let why = agent.propose(&prompt(2)).expect_err("half of the fuel is not enough");
+    let why = agent.propose(&prompt(2)).expect_err("nine tenths of the fuel are not enough");
     assert_eq!(breach(&why).limit, Limit::Fuel);
     assert_eq!(ledger.len(), before, "nothing is half done");
     let mut agent = another(Limits::default());

@@ -86,10 +86,10 @@ impl Text {
     /// A float; JSON has no name for what is not finite.
     fn number(&mut self, is_finite: bool, number: &dyn fmt::Debug) {
         if is_finite {
-            write!(self.text, "{number:?}").ok()
+            write!(self.text, "{number:?}").ok();
         } else {
-            Some(self.put("null"))
-        };
+            self.put("null");
+        }
     }
 
     #[inline(never)]
