@@ -206,10 +206,11 @@ fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
     agent.propose(&prompt(1)).expect("a fact");
     let enough = agent.fuel();
-    let mut agent = another(Limits { fuel_per_call: enough / 10 * 9, fuel_per_page: 1_000_000_000, ..Limits::default() });
+    let mut agent = another(Limits { fuel_per_call: enough, fuel_per_page: 1_000_000_000, ..Limits::default() });
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens, with the fuel that pages bring");
     let before = ledger.len();
-    let why = agent.propose(&prompt(2)).expect_err("nine tenths of the fuel are not enough");
+    let long = prompt(2).replace('}', &format!("{}}}", " ".repeat(20_000)));
+    let why = agent.propose(&long).expect_err("what is enough for a short fact is not for a long one");
     assert_eq!(breach(&why).limit, Limit::Fuel);
     assert_eq!(ledger.len(), before, "nothing is half done");
     let mut agent = another(Limits::default());
