@@ -3,7 +3,7 @@
 //! What a target does stands in `tests/src/fuzz.rs`. Inputs that reach something new are kept in target/fuzz while it runs; `--keep` takes
 //! those into fuzz/corpus that reach what no other there does, and every test run replays them.
 
-use std::{fs, process::ExitCode};
+use std::{fs, num::NonZeroUsize, process::ExitCode, thread};
 
 use crate::{
     call::{Call, Failure},
@@ -38,7 +38,7 @@ const LONGEST: &str = "-max_len=8192";
 /// An input that takes longer than this, in seconds, is a finding.
 const SLOWEST: &str = "-timeout=30";
 
-/// Tries each target.
+/// Tries each target, as many beside each other as there are cores.
 pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     if cargo_fuzz(paths, "fuzz-version").arg("--version").answer().is_err() {
         let how = "`rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`";
@@ -51,10 +51,18 @@ pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
     stage("fuzz targets", "building them with libFuzzer's counters", || {
         cargo_fuzz(paths, "fuzz-build").args(["build", "-s", "none"]).build()
     })?;
-    for target in &request.targets {
-        let executed = try_one(paths, target, request.seconds)?;
-        let kept = if request.keeps { format!(", {} kept", keep(paths, target)?) } else { String::new() };
-        anstream::println!("{target}: {executed} inputs in {} s, {}{kept}", request.seconds, green("no finding"));
+    // One is one thread.
+    let beside = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    for targets in request.targets.chunks(beside) {
+        let tried: Vec<_> = thread::scope(|scope| {
+            let trying: Vec<_> = targets.iter().map(|target| scope.spawn(|| try_one(paths, target, request.seconds))).collect();
+            trying.into_iter().map(|trying| trying.join().unwrap_or_else(|_| Err(Failure::new("a thread broke down")))).collect()
+        });
+        for (target, executed) in targets.iter().zip(tried) {
+            let executed = executed?;
+            let kept = if request.keeps { format!(", {} kept", keep(paths, target)?) } else { String::new() };
+            anstream::println!("{target}: {executed} inputs in {} s, {}{kept}", request.seconds, green("no finding"));
+        }
     }
     Ok(ExitCode::SUCCESS)
 }
