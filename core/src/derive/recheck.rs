@@ -1,4 +1,4 @@
-//! Rechecks: when the blocker of an item is to be looked at again (contract 5.17; `observed-decisions.md` 3.4).
+//! Rechecks: when the blocker of an item is to be looked at again (contract 5.17, D6; `observed-decisions.md` 3.4).
 
 use alloc::vec::Vec;
 

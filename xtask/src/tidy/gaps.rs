@@ -1,4 +1,4 @@
-//! Every numbered statement of the contract has code or a test that cites it.
+//! Every numbered statement of the contract has code and a test that cite it.
 
 use std::fmt::Write;
 
@@ -23,15 +23,19 @@ impl Cited<'_> {
 }
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let uncited = cited(tree).into_iter().filter(Cited::is_uncited);
-    uncited
-        .map(|one| {
-            let number = one.statement.number;
-            let text =
-                format!("neither code nor a test cites `{number}` of the contract; cite it in a comment where it is done and tested");
-            Finding::new(statements::LIST, one.statement.line, text)
-        })
-        .collect()
+    let finding = |one: Cited| {
+        let number = one.statement.number;
+        let text = match (&one.code, &one.test) {
+            (Some(_), Some(_)) => return None,
+            (None, None) => {
+                format!("neither code nor a test cites `{number}` of the contract; cite it in a comment where it is done and tested")
+            }
+            (None, _) => format!("no code cites `{number}` of the contract; cite it in a comment where it is done"),
+            (_, None) => format!("no test cites `{number}` of the contract; cite it in a comment where it is tested"),
+        };
+        Some(Finding::new(statements::LIST, one.statement.line, text))
+    };
+    cited(tree).into_iter().filter_map(finding).collect()
 }
 
 fn cited(tree: &Tree) -> Vec<Cited<'_>> {
@@ -69,21 +73,15 @@ pub(super) fn uncited(tree: &Tree) -> Vec<&'static str> {
 pub(super) fn summary(tree: &Tree) -> String {
     let all = cited(tree);
     let count = |is: fn(&Cited) -> bool| all.iter().filter(|one| is(one)).count();
-    format!(
-        "{} of {} statements of the contract are not cited yet, {} of them live; {} more have no code, {} no test",
-        count(|one| one.is_uncited()),
-        all.len(),
-        count(|one| one.is_uncited() && one.statement.is_live),
-        count(|one| one.code.is_none() && one.test.is_some()),
-        count(|one| one.test.is_none() && one.code.is_some()),
-    )
+    let (without_code, without_test) = (count(|one| one.code.is_none()), count(|one| one.test.is_none()));
+    format!("{} statements of the contract, {without_code} without code, {without_test} without a test", all.len())
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    /// A tree that cites every statement but these, each in a line of its own of one code file.
+    /// What cites every statement but these, each in a line of its own.
     fn all_but(left_out: &[&str]) -> String {
         let cited = statements::counted().filter(|statement| !left_out.contains(&statement.number));
         cited.map(|statement| format!("// contract {}\n", statement.number)).collect()
@@ -91,11 +89,16 @@ mod tests {
 
     #[test]
     fn a_statement_that_nothing_cites_is_found() {
-        let found = |text: &str| check(&Tree::of(&[("core/src/a.rs", text)])).iter().map(ToString::to_string).collect::<Vec<_>>();
-        assert_eq!(found(&all_but(&[])), [""; 0]);
-        let missing = found(&all_but(&["5.4", "5.3"]));
-        assert_eq!(missing.len(), 2, "{missing:?}");
-        assert!(missing[0].contains("contract.txt:") && missing[0].contains("cites `5.3`"), "{}", missing[0]);
+        let found = |code: &str, tests: &str| {
+            let tree = Tree::of(&[("core/src/a.rs", code), ("tests/all/b.rs", tests)]);
+            check(&tree).iter().map(ToString::to_string).collect::<Vec<_>>()
+        };
+        assert_eq!(found(&all_but(&[]), &all_but(&[])), [""; 0]);
+        let missing = found(&all_but(&["5.4", "5.3"]), &all_but(&["5.4", "D3"]));
+        let told: Vec<_> = missing.iter().map(|finding| finding.split_once(": ").expect("a place").1).collect();
+        assert!(missing.iter().all(|finding| finding.contains("contract.txt:")), "{missing:?}");
+        assert!(told[0].starts_with("no code cites `5.3`") && told[1].starts_with("neither code nor a test cites `5.4`"), "{told:?}");
+        assert!(told[2].starts_with("no test cites `D3`") && told.len() == 3, "{told:?}");
     }
 
     #[test]
@@ -112,6 +115,8 @@ mod tests {
         assert_eq!(line("D9"), "D9    -               -");
         assert_eq!(listing.lines().count(), statements::counted().count());
         assert!(!uncited(&tree).contains(&"D7") && uncited(&tree).contains(&"D9"));
-        assert!(summary(&tree).ends_with("5 of them live; 2 more have no code, 0 no test"), "{}", summary(&tree));
+        let all = statements::counted().count();
+        let lacking = format!(", {} without code, {} without a test", all - 1, all - 3);
+        assert!(summary(&tree).ends_with(&lacking), "{}", summary(&tree));
     }
 }
