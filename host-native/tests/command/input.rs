@@ -1,11 +1,19 @@
 //! What commands read, and what they make of a terminal.
 
+use std::process;
+
 use wakeful::command::{InputError, Limits, Running, Spec};
 
 use super::{Home, ended, eventually};
 
 fn start(home: &Home, cmd: &str, tty: bool) -> Running {
     home.start(&Spec { tty, accepts_input: true, ..home.spec(cmd) }, &Limits::default())
+}
+
+/// As `wakeful run` does. A signal that a process ignores its commands ignore too, and what a script starts in the background ignores this
+/// one.
+fn hear_interrupts() {
+    ctrlc::set_handler(|| process::exit(130)).expect("no other test listens");
 }
 
 #[test]
@@ -81,6 +89,7 @@ fn a_command_on_a_terminal_reads_lines_and_the_end() {
 
 #[test]
 fn an_interrupt_that_is_typed_reaches_what_runs_on_the_terminal() {
+    hear_interrupts();
     let home = Home::new();
     let running = start(&home, "trap 'echo interrupted; exit 130' INT; echo ready; while :; do sleep 0.05; done", true);
     eventually("it is ready", || running.stdout().text.contains("ready"));
