@@ -75,6 +75,33 @@ test("the heartbeat is walked with the keys, and every pane follows", () =>
     assert.match(page.url(), new RegExp(`#heartbeat/${count}$`));
   }));
 
+test("a ledger that is opened again while it is asked about answers still", () =>
+  onPage(async (page) => {
+    const lines = heartbeat.map((entry) => `${JSON.stringify(entry)}\n`).join("");
+    await openFile(page, "again.jsonl", lines);
+    await opened(page, "again.jsonl");
+    for (let seq = 2; seq <= 12; seq += 1) {
+      const before = await page.locator(".badge").elementHandle();
+      await openFile(page, "again.jsonl", lines);
+      // A question in each moment of the opening: one of them is open when the document that it asks is replaced.
+      for (let asked = 0; asked < 60 && (await before.evaluate((badge) => badge.isConnected)); asked += 1) {
+        await page.keyboard.press(asked % 2 === 0 ? "Home" : "End");
+      }
+      await goTo(page, "again.jsonl", seq);
+      await page.locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${seq}$`) }).waitFor({ timeout: 5_000 });
+    }
+  }));
+
+test("a case that is chosen once more stays as it is", () =>
+  onPage(async (page) => {
+    await choose(page, "heartbeat");
+    await page.keyboard.press("Home");
+    const before = await page.locator(".badge").elementHandle();
+    await choose(page, "heartbeat");
+    assert.ok(await before.evaluate((badge) => badge.isConnected), "it was opened again");
+    assert.match(await cursor(page), /^#1 of/);
+  }));
+
 test("shift and an arrow go to where the decision changes", () =>
   onPage(async (page) => {
     await choose(page, "heartbeat");

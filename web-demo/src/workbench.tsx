@@ -36,9 +36,14 @@ export function Workbench() {
   const [{ why, what }] = useState(() => readAddress().view);
   const tabs = { why: useState(why ?? null), what: useState(what ?? null) };
   const [chosen, setChosen] = useState<string | null>(null);
+  /** The bundled case that was chosen last, and what is there or being opened. */
+  const bundled = useRef<string | null>(null);
+  const there = useRef<string | null>(null);
+  there.current = (opening ?? open)?.name ?? null;
 
   const showSource = useCallback(
     (source: Source) => {
+      bundled.current = null;
       setChosen(source.name);
       show(source);
     },
@@ -47,8 +52,10 @@ export function Workbench() {
   const choose = useCallback(
     (name: string) => {
       const entry = cases?.find((known) => known.case === name);
-      if (entry !== undefined) {
+      // What is there already stays as it is; what could not be opened, or was cancelled, is tried again.
+      if (entry !== undefined && (bundled.current !== name || there.current !== name)) {
         showSource(sourceOfCase(entry));
+        bundled.current = name;
       }
     },
     [cases, showSource],
@@ -112,7 +119,7 @@ export function Workbench() {
         {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}
         {opening !== null && <Opening name={opening.name} progress={opening.progress} cancel={cancel} />}
         {open !== null && (
-          <OpenDocument key={isLive ? LIVE : `${open.name} ${open.head.chain}`} open={open} show={showSource} fail={fail} tabs={tabs} live={livePanel} acts={isLive ? live.acts : null} />
+          <OpenDocument key={open.id} open={open} show={showSource} fail={fail} tabs={tabs} live={livePanel} acts={isLive ? live.acts : null} />
         )}
       </main>
     </div>

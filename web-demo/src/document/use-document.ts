@@ -8,6 +8,8 @@ import type { Source } from "./source.ts";
 
 /** A document that is open. */
 export interface Open extends Opened {
+  /** Which opening it came from: what is opened again is another document, with a worker of its own. */
+  id: number;
   rows: readonly Row[];
   document: Remote<Document>;
 }
@@ -67,18 +69,20 @@ export function useDocuments(): Documents & {
         }
         workers.current.open?.terminate();
         workers.current = { open: worker, opening: null, spare: startWorker() };
-        setView({ open: { ...answer.ok, rows, document }, opening: null, failed: null });
+        setView((before) => ({ open: { ...answer.ok, id: (before.open?.id ?? 0) + 1, rows, document }, opening: null, failed: null }));
       });
     },
     [cancel, fail],
   );
-  const followed = useRef(Promise.resolve());
+  const followed = useRef({ id: 0, done: Promise.resolve() });
   const opened = useRef(view.open);
   opened.current = view.open;
   const follow = useCallback(
     (lines: readonly string[]) => {
-      // One after the other: each goes on where the one before came to.
-      followed.current = followed.current.then(async () => {
+      const id = opened.current?.id ?? 0;
+      // One after the other: each goes on where the one before came to. What was asked of a document that was closed since is never answered.
+      const last = followed.current.id === id ? followed.current.done : Promise.resolve();
+      const done = last.then(async () => {
         const before = opened.current;
         if (before === null || lines.length <= before.length) {
           return;
@@ -93,6 +97,7 @@ export function useDocuments(): Documents & {
         opened.current = open;
         setView((now) => (now.open === before ? { ...now, open } : now));
       });
+      followed.current = { id, done };
     },
     [fail],
   );
