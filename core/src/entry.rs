@@ -5,7 +5,10 @@ use alloc::{
     string::{String, ToString},
     vec::Vec,
 };
-use core::{fmt, ops::Range};
+use core::{
+    fmt::{self, Write as _},
+    ops::Range,
+};
 
 use serde::{Serialize, Serializer};
 
@@ -373,7 +376,7 @@ impl Entry {
         seeded_entry_byte(&mut text);
         let chain = head.chain.extend(&text);
         let entry = Self { seq, at, record, chain };
-        (entry, EntryBytes::join(&text, &chain))
+        (entry, EntryBytes::join(text, &chain))
     }
 
     /// The head of a ledger that ends with this entry.
@@ -398,9 +401,12 @@ impl EntryBytes {
 
     /// The line from its canonical bytes and its chain; [`EntryBytes::split`] takes it apart again.
     #[must_use]
-    pub fn join(canonical: &str, chain: &Chain) -> Self {
-        let body = canonical.strip_suffix('}').unwrap_or(canonical);
-        Self(format!("{body}{CHAIN_PREFIX}{chain}\"}}"))
+    pub fn join(canonical: String, chain: &Chain) -> Self {
+        let mut line = canonical;
+        line.truncate(line.strip_suffix('}').map_or(line.len(), str::len));
+        // Writing into memory does not fail.
+        write!(line, "{CHAIN_PREFIX}{chain}\"}}").ok();
+        Self(line)
     }
 
     /// The canonical bytes and the chain, for a store that keeps them apart; none where the line does not end with a chain. Verifies
@@ -476,7 +482,7 @@ mod tests {
         let (entry, bytes) = sealed();
         let (canonical, chain) = bytes.split().expect("it ends with its chain");
         assert_eq!((chain, Chain::START.extend(&canonical)), (entry.chain, entry.chain));
-        assert_eq!(EntryBytes::join(&canonical, &Chain::from_bytes(*chain.as_bytes())), bytes);
+        assert_eq!(EntryBytes::join(canonical.clone(), &Chain::from_bytes(*chain.as_bytes())), bytes);
         for text in ["", "{}", "\u{e9}\"}"] {
             assert_eq!(EntryBytes(text.into()).split(), None, "`{text}`");
         }

@@ -24,6 +24,7 @@ pub mod map;
 pub mod time;
 
 pub mod fact;
+mod index;
 pub mod plane;
 
 pub mod entry;

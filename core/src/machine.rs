@@ -317,7 +317,7 @@ impl Machine {
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::of(arrived))));
         }
-        let ruling = ladder::decide(self.state.control.edition, &View::of(&self.state, boundary, at));
+        let ruling = ladder::decide(self.state.control.edition, &View::to_decide(&self.state, boundary, at));
         let newest = self.state.control.decided.as_ref();
         // contract 7.5: a rest that says nothing new is not recorded again.
         let decision = &ruling.decision;
@@ -395,6 +395,7 @@ impl Machine {
         let mut state = self.state;
         let set = supposed.over(&state.control.policy);
         state.control.set(set);
+        state.relist_all();
         Self::standing(self.options, state)
     }
 

@@ -91,6 +91,7 @@ impl Snapshot {
             return Err(SnapshotIgnored::OtherHead);
         }
         state.queue.rebuild();
+        state.relist_all();
         Ok(state)
     }
 }

@@ -10,6 +10,7 @@ use crate::{
     },
     entry::{Entry, EventKind, EventRecord, Head, Place, Record},
     id::{MessageId, Seq},
+    index::Index,
     json::Readable,
     ladder::{Decision, key::Key},
     map::Map,
@@ -59,6 +60,9 @@ pub struct State {
     pub foreign_records: u64,
     /// Lines that an import carries and no rule reads (contract 3.7).
     pub carried_records: u64,
+    /// What is asked for often, by what it is asked.
+    #[serde(skip)]
+    pub(crate) index: Index,
 }
 
 impl State {
@@ -78,6 +82,7 @@ impl State {
         } else {
             self.foreign_records += 1;
         }
+        self.relist(&place, &entry.record);
         self.head = entry.head();
     }
 

@@ -13,13 +13,27 @@ macro_rules! vocabulary {
         pub enum $Name:ident { $( $(#[$doc:meta])* $wire:literal => $Variant:ident($Payload:ty), )* }
     ) => {
         $(#[$meta])*
-        #[derive(Clone, Debug, PartialEq, serde::Serialize)]
-        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-        #[serde(tag = $tag)]
+        #[derive(Clone, Debug, PartialEq)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(tag = $tag))]
         // A value of a vocabulary lives on the stack for one call; boxing its largest payload would buy nothing.
         #[allow(clippy::large_enum_variant)]
         pub enum $Name {
-            $( $(#[$doc])* #[serde(rename = $wire)] $Variant($Payload), )*
+            $( $(#[$doc])* #[cfg_attr(feature = "schema", schemars(rename = $wire))] $Variant($Payload), )*
+        }
+
+        // Not as serde would: its way writes each payload by code of its own, and carries the name of each variant besides that on the wire.
+        impl serde::Serialize for $Name {
+            fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                struct Payload<'a>(&'a $Name);
+
+                impl serde::Serialize for Payload<'_> {
+                    fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+                        match self.0 { $( $Name::$Variant(payload) => payload.serialize(serializer), )* }
+                    }
+                }
+
+                $crate::json::RawJson::tagged($tag, self.name(), &Payload(self)).serialize(serializer)
+            }
         }
 
         impl $Name {

@@ -115,6 +115,18 @@ fn time_in_calls_of_the_host_counts() {
 }
 
 #[test]
+fn where_no_fuel_is_counted_a_guest_does_the_same_and_its_time_ends_it() {
+    let runtime = Runtime::new(Pool { instances: 2, counts_fuel: false, ..Pool::default() }).expect("a runtime");
+    let load = |name: &str| runtime.load(&guest(name)).expect("the guest");
+    let mut agent = instance(&load("wakeful.component.wasm"), Limits::default());
+    let mut counting = instance(&product(), Limits::default());
+    assert_eq!(lives(&mut agent, 1).expect("it lives"), lives(&mut counting, 1).expect("it lives"));
+    assert_eq!((agent.fuel(), counting.fuel() > 0), (0, true));
+    let why = instance(&load("hostile.component.wasm"), Limits { call_ms: 50, ..SMALL }).propose("loop").expect_err("an endless loop");
+    assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 50 });
+}
+
+#[test]
 fn an_instance_too_many_is_refused_until_one_is_dropped() {
     let runtime = Runtime::new(Pool { instances: 2, ..Pool::default() }).expect("a runtime");
     let plugin = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the guest")).expect("it fits");

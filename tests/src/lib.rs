@@ -1,5 +1,6 @@
 //! Oracles and runners of Wakeful's tests; the tests themselves are in the one binary `all`.
 
+pub mod bench;
 pub mod crash;
 pub mod dice;
 pub mod fuzz;

@@ -100,25 +100,41 @@ impl<'a> Arrival<'a> {
     }
 }
 
-/// What will arrive and has no message that waits already, in no order.
-pub fn pending(state: &State) -> impl Iterator<Item = Arrival<'_>> {
-    let waits = |message: Option<&MessageId>| message.is_some_and(|message| state.queue.is_queued(message));
-    let timers = state.waiting.timers.values().filter(move |timer| !waits(timer.record.tick_message_id.as_ref())).map(Arrival::Timer);
-    let with_deadline = state.waiting.conditions.values().filter(|wait| wait.record.deadline().is_some());
-    let deadlines = with_deadline.filter(move |wait| !waits(state.waiting.deadlines_told.get(&wait.record.id))).map(Arrival::Deadline);
-    let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none()).map(Arrival::Retry);
-    let with_recheck = state.work.items.values().filter(|item| recheck::pending_at(item).is_some());
-    let rechecks = with_recheck.filter(move |item| !waits(item.recheck.as_ref().map(|told| &told.message_id))).map(Arrival::Recheck);
-    let is_parked = autonomy::is_parked(state);
-    timers.chain(deadlines).chain(retries).chain(rechecks).filter(move |arrival| !is_parked || arrival.is_from_outside())
-}
-
-/// What is due, earliest first.
+/// What arrives up to an instant and has no message that waits already, earliest first.
 #[must_use]
 pub fn due(state: &State, now: Timestamp) -> Vec<Arrival<'_>> {
-    let mut due: Vec<_> = pending(state).filter(|arrival| arrival.at() <= now).collect();
-    sort_by_key(&mut due, |arrival| (arrival.at(), arrival.kind(), arrival.id()));
-    due
+    coming(state, now, usize::MAX)
+}
+
+/// When something arrives next, if anything does; it may be past.
+#[must_use]
+pub fn next(state: &State) -> Option<Timestamp> {
+    coming(state, Timestamp::MAX, 1).first().map(Arrival::at)
+}
+
+/// The first that arrive up to an instant, this many and retries.
+fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
+    let mut coming: Vec<_> = state.arrivals(until).filter(|arrival| arrives(state, arrival)).take(most).collect();
+    for arrival in state.turns.retries.values().map(Arrival::Retry) {
+        if arrival.at() <= until && arrives(state, &arrival) {
+            coming.push(arrival);
+        }
+    }
+    sort_by_key(&mut coming, |arrival| (arrival.at(), arrival.kind(), arrival.id()));
+    coming
+}
+
+/// Whether it has no message that waits already, and is not held back by parking.
+fn arrives(state: &State, arrival: &Arrival<'_>) -> bool {
+    let message = match arrival {
+        Arrival::Timer(timer) => timer.record.tick_message_id.as_ref(),
+        Arrival::Deadline(wait) => state.waiting.deadlines_told.get(&wait.record.id),
+        Arrival::Recheck(item) => item.recheck.as_ref().map(|told| &told.message_id),
+        // The message of a retry is that of the run; it does not come back.
+        Arrival::Retry(retry) => return retry.message_id.is_none() && !autonomy::is_parked(state),
+    };
+    let waits = message.is_some_and(|message| state.queue.is_queued(message));
+    !waits && (arrival.is_from_outside() || !autonomy::is_parked(state))
 }
 
 /// When the open run is called stalled; none where it was, or where none is open (contract 5.8).

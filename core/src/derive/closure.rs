@@ -15,6 +15,7 @@ use super::{
 use crate::{
     derive::status,
     id::WorkItemId,
+    index::List,
     json::Readable,
     plane::{
         control::AgentStatus,
@@ -24,6 +25,7 @@ use crate::{
     },
     state::State,
     tagged::names,
+    time::Timestamp,
 };
 
 names! {
@@ -215,7 +217,7 @@ impl Facts {
 fn work_signal(state: &State, current: Option<SchedulingState>) -> Option<WorkSignal> {
     let (item, mode) = match current {
         Some(SchedulingState::Runnable) => (state.work.current()?, WorkReactivationMode::ContinueActive),
-        _ => (*readiness::queued_runnable(state).first()?, WorkReactivationMode::ActivateQueued),
+        _ => (state.items_in(List::Runnable, Timestamp::MAX).next()?, WorkReactivationMode::ActivateQueued),
     };
     Some(WorkSignal { work_item_id: item.record.id.clone(), state: item.record.state, reactivation_mode: mode })
 }

@@ -341,6 +341,7 @@ mod tests {
             let record: WaitConditionRecord = json::read(&text).expect("a condition");
             state.waiting.conditions.insert(record.id.clone(), Active { seq: Seq(2), record });
         }
+        state.relist_all();
         state
     }
 

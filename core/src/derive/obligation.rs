@@ -10,7 +10,9 @@ use serde::Serialize;
 use super::{arrival, autonomy, readiness::SchedulingState};
 use crate::{
     id::Seq,
+    index::List,
     ladder::{Boundary, View, view::KeyView},
+    plane::work::progress,
     sorted::sort_by_key,
     state::State,
     tagged::names,
@@ -59,13 +61,6 @@ pub struct Obligation {
     pub held_by: Option<String>,
 }
 
-impl ObligationKind {
-    /// Whether it becomes a message while a run is open, too; the others wait for the run to end (contract 7.2).
-    fn arrives(self) -> bool {
-        matches!(self, Self::Timer | Self::Deadline | Self::Retry | Self::Recheck)
-    }
-}
-
 impl Obligation {
     fn new(kind: ObligationKind, id: impl ToString, seq: Seq) -> Self {
         Self { kind, id: id.to_string(), seq, enabled_at: None, held_by: None }
@@ -98,7 +93,7 @@ pub fn all(state: &State) -> Vec<Obligation> {
     }
     view.queued.iter().for_each(|item| owe(Kind::RunnableItem, "6.", &item.key, item.seq));
     view.system_waits.iter().for_each(|wait| owe(Kind::SystemWait, "7.", &wait.key, wait.seq));
-    let mut arrivals: Vec<_> = arrival::pending(state).collect();
+    let mut arrivals = arrival::due(state, Timestamp::MAX);
     sort_by_key(&mut arrivals, |arrival| (arrival.kind(), arrival.id()));
     all.extend(
         arrivals
@@ -116,7 +111,26 @@ pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
         return None;
     }
     // While a run is open its end is what enables the rest; an instant of theirs would be found as it was, again and again.
-    let is_free = state.turns.run.is_none();
-    let timed = all(state).into_iter().filter(|owed| owed.held_by.is_none() && (is_free || owed.kind.arrives()));
-    timed.filter_map(|owed| owed.enabled_at).chain(arrival::stalls_at(state)).map(|at| at.max(now)).min()
+    let is_free = state.turns.run.is_none() && !autonomy::is_parked(state);
+    let enabled = is_free.then(|| enabled_at(state)).flatten();
+    earliest([enabled, arrival::next(state), arrival::stalls_at(state)]).map(|at| at.max(now))
+}
+
+/// The earliest instant that enables an offer or the tick of a wait for the runtime, where no wait holds it back.
+fn enabled_at(state: &State) -> Option<Timestamp> {
+    // As at the end of time: by then everything is enabled that ever will be.
+    let view = View::to_decide(state, Boundary::RunLoopIdle, Timestamp::MAX);
+    let is_owed = |row| state.control.edition.wait_above(row, &view).is_none();
+    let enabled = |key: &KeyView| key.enabled_at.filter(|_| key.spent_by.is_none());
+    let current = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable);
+    let first_of = |list| progress::next_offer(state, state.items_in(list, Timestamp::MAX).next()?);
+    earliest([
+        current.and_then(|(item, _)| enabled(&item.key)).filter(|_| is_owed("5.")),
+        earliest([first_of(List::Due), first_of(List::Resting), None]).filter(|_| is_owed("6.")),
+        view.system_waits.iter().filter_map(|wait| enabled(&wait.key)).min().filter(|_| is_owed("7.")),
+    ])
+}
+
+fn earliest(instants: [Option<Timestamp>; 3]) -> Option<Timestamp> {
+    instants.into_iter().flatten().min()
 }

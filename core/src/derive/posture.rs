@@ -110,8 +110,8 @@ pub fn of(state: &State) -> AgentPosture {
 fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPosture {
     let id = candidate.id();
     let which = if candidate.is_current { "current" } else { "queued" };
-    let task = (posture == Posture::WaitingForTask).then(|| state.tasks.blocking(id));
-    let intent = state.waiting.intents_for(id).next().filter(|_| posture == Posture::WaitingForExternal);
+    let task = (posture == Posture::WaitingForTask).then(|| state.blocking_tasks(id));
+    let intent = state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
     let is_parked = candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
     let stands = if is_parked { "parked".to_string() } else { format!("{:?}", candidate.state) };
     AgentPosture {

@@ -6,13 +6,15 @@ use serde::Serialize;
 
 use crate::{
     id::{Seq, WorkItemId},
+    index::List,
     plane::{
+        queue::TickReason,
         waiting::{Active, WaitConditionKind, WaitConditionRecord},
-        work::{Item, WorkItemPlanStatus},
+        work::{Item, WorkItemPlanStatus, progress},
     },
-    sorted::sort_by_key,
     state::State,
     tagged::names,
+    time::Timestamp,
 };
 
 names! {
@@ -54,17 +56,19 @@ impl Readiness {
 
 /// The active conditions that count. An imported one without item is inert (contract, preface).
 pub fn conditions(state: &State) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
-    state.waiting.conditions.values().filter(|wait| {
-        let imported = !state.control.is_live(wait.seq);
-        wait.record.work_item_id.is_some() || wait.record.is_mirror() || !imported
-    })
+    state.waiting.conditions.values().filter(|wait| counts(state, wait))
+}
+
+/// Whether an active condition counts.
+pub(crate) fn counts(state: &State, wait: &Active<WaitConditionRecord>) -> bool {
+    wait.record.work_item_id.is_some() || wait.record.is_mirror() || state.control.is_live(wait.seq)
 }
 
 /// The entries of the conditions of one kind that the agent itself waits for (contract 5.17).
 #[must_use]
 pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
-    let own = conditions(state).filter(|wait| wait.record.work_item_id.is_none() && !wait.record.is_mirror());
-    own.filter(|wait| wait.record.kind == kind).map(|wait| wait.seq).collect()
+    let own = state.conditions_of(None).into_iter().filter(|wait| wait.record.kind == kind && !wait.record.is_mirror());
+    own.filter(|wait| counts(state, wait)).map(|wait| wait.seq).collect()
 }
 
 /// The active waits of one item, by what they wait for: the entries of their newest records.
@@ -91,11 +95,11 @@ impl ItemWaits {
     #[must_use]
     pub fn of(state: &State, id: &WorkItemId) -> Self {
         let mut waits = Self {
-            blocking_tasks: state.tasks.blocking(id).into_iter().map(|task| task.seq).collect(),
-            intents: state.waiting.intents_for(id).map(|intent| intent.seq).collect(),
+            blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
+            intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
             ..Self::default()
         };
-        for condition in state.waiting.conditions_of(id) {
+        for condition in state.conditions_of(Some(id)) {
             let list = match condition.record.kind {
                 WaitConditionKind::Task => &mut waits.task,
                 WaitConditionKind::Operator => &mut waits.operator,
@@ -154,19 +158,26 @@ pub fn of(state: &State, item: &Item) -> Readiness {
 /// The runnable items without the focus, least recently touched first.
 #[must_use]
 pub fn queued_runnable(state: &State) -> Vec<&Item> {
-    let focus = state.work.focus.as_ref().map(|focus| &focus.work_item_id);
-    let mut items: Vec<_> = state
-        .work
-        .items
-        .values()
-        .filter(|item| Some(&item.record.id) != focus && of(state, item).state == SchedulingState::Runnable)
-        .collect();
-    // contract 9.2: of those touched at one instant the one recorded first, so that they take turns also while the clock stands still.
-    sort_by_key(&mut items, |item| (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id));
-    items
+    state.items_in(List::Runnable, Timestamp::MAX).collect()
+}
+
+/// The first of them that can be offered now.
+#[must_use]
+pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
+    let is_unspent = |item: &Item| state.work.key(item, TickReason::QueuedAvailable).1.is_none();
+    let is_enabled = |item: &&Item| is_unspent(item) || progress::next_offer(state, item).is_some_and(|at| at <= now);
+    let offered = state.items_in(List::Offered, Timestamp::MAX).find(is_enabled);
+    let due = state.items_in(List::Resting, now);
+    offered.into_iter().chain(due).min_by_key(|item| offer_order(state, item))
+}
+
+/// The order in which runnable items are offered (contract 5.13). Of those touched at one instant the one recorded first (contract 9.2), so that
+/// they take turns also while the clock stands still.
+fn offer_order<'a>(state: &State, item: &'a Item) -> (Timestamp, Option<Seq>, Timestamp, &'a WorkItemId) {
+    (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id)
 }
 
 /// The entry of an item's newest snapshot, where a driver recorded it; lines of an import have no order among items (contract 3.7).
-pub(super) fn recorded(state: &State, item: &Item) -> Option<Seq> {
+pub(crate) fn recorded(state: &State, item: &Item) -> Option<Seq> {
     Some(item.seq).filter(|seq| state.control.is_live(*seq))
 }

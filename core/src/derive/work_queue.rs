@@ -107,7 +107,7 @@ impl<'a> Candidate<'a> {
             is_current: false,
             has_active_waits: waits.are_registered(),
             has_active_task_waits: waits.wait_for_task(),
-            last_triggered_at: state.waiting.intents_for(&record.id).filter_map(|intent| intent.record.last_triggered_at).max(),
+            last_triggered_at: state.intents_for(&record.id).iter().filter_map(|intent| intent.record.last_triggered_at).max(),
             recorded: None,
         }
     }

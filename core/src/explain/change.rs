@@ -187,7 +187,7 @@ fn items_released(state: &State) -> Vec<Change> {
         if item.record.blocked_by.is_some() {
             changes.push(change(format!("item `{id}` is no longer blocked"), Fact::WorkItemUnblocked(named)));
         }
-        for task in state.tasks.blocking(&id) {
+        for task in state.blocking_tasks(&id) {
             let task_id = task.record.id.clone();
             let ended =
                 TaskChanged { task_id: task_id.clone(), task_kind: None, work_item_id: None, summary: None, detail: None, recovery: None };

@@ -139,7 +139,7 @@ fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
         (SchedulingState::Blocked, _, None) => "is parked until something moves it".into(),
         (_, Some(wait), _) => format!("waits for {}", wait.record.waiting_for),
         (SchedulingState::WaitingTask, None, _) => {
-            let tasks: Vec<_> = state.tasks.blocking(&item.record.id).iter().map(|task| format!("`{}`", task.record.id)).collect();
+            let tasks: Vec<_> = state.blocking_tasks(&item.record.id).iter().map(|task| format!("`{}`", task.record.id)).collect();
             format!("waits for task {}", tasks.join(", "))
         }
         (SchedulingState::WaitingOperator, None, _) => "waits for the operator".into(),
@@ -194,7 +194,7 @@ fn without_condition(state: &State, decision: &Decision, item: Option<&Item>, wa
             "the operator".into()
         }
         DecisionKind::WaitForTask => {
-            let tasks = item.map(|item| state.tasks.blocking(&item.record.id)).unwrap_or_default();
+            let tasks = item.map(|item| state.blocking_tasks(&item.record.id)).unwrap_or_default();
             let tasks: Vec<_> = tasks.iter().map(|task| format!("`{}`", task.record.id)).collect();
             wakers.push("its result".into());
             format!("task {}", tasks.join(", "))

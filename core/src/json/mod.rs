@@ -13,6 +13,7 @@ mod writer;
 use alloc::{
     borrow::ToOwned,
     boxed::Box,
+    format,
     string::{String, ToString},
 };
 use core::fmt;
@@ -50,6 +51,13 @@ impl RawJson {
     #[must_use]
     pub fn of<T: Serialize>(value: &T) -> Self {
         Self(write(value).into())
+    }
+
+    /// The object that a value is written as, with a tag before its members.
+    pub(crate) fn tagged<T: Serialize>(tag: &str, name: &str, value: &T) -> Self {
+        let members = write(value);
+        let comma = if members == "{}" { "" } else { "," };
+        Self(format!("{{\"{tag}\":\"{name}\"{comma}{}", &members[1..]).into())
     }
 
     /// An object with one key.

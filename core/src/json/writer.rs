@@ -3,7 +3,7 @@
 //! It writes into memory and the core's types have only text for keys, so nothing can fail. Its error has no value, and what serde derives
 //! for each type loses the ways on which it would give one: that is what a guest gains over `serde_json`, whose text it writes byte for byte.
 
-use alloc::{format, string::String};
+use alloc::string::String;
 use core::fmt::{self, Write as _};
 
 use serde::{
@@ -23,6 +23,9 @@ pub(super) const AS_IS: &str = "$serde_json::private::RawValue";
 /// The field in which serde_json knows a number that is written as it is, in a build with its feature `arbitrary_precision`.
 const NUMBER: &str = "$serde_json::private::Number";
 
+/// A text that is written has room for so much before it grows: most entries, receipts and reports.
+const USUAL_BYTES: usize = 1024;
+
 /// How a text is laid out.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Layout {
@@ -34,7 +37,7 @@ pub(super) enum Layout {
 
 /// Writes a typed value.
 pub(super) fn write<T: Serialize + ?Sized>(value: &T, layout: Layout) -> String {
-    let mut text = Text { text: String::new(), layout, depth: 0, as_is: false };
+    let mut text = Text { text: String::with_capacity(USUAL_BYTES), layout, depth: 0, as_is: false };
     match value.serialize(&mut text) {
         Ok(()) => text.text,
         Err(never) => match never {},
@@ -142,6 +145,16 @@ impl Text {
         let mut open = self.open('{');
         open.key(variant);
         open
+    }
+}
+
+/// The inside of a string that is being written.
+struct Escaped<'a>(&'a mut Text);
+
+impl fmt::Write for Escaped<'_> {
+    fn write_str(&mut self, text: &str) -> fmt::Result {
+        self.0.escaped(text);
+        Ok(())
     }
 }
 
@@ -262,7 +275,10 @@ impl<'a> Serializer for &'a mut Text {
     }
 
     fn collect_str<T: fmt::Display + ?Sized>(self, value: &T) -> Result<(), Never> {
-        self.string(&format!("{value}"));
+        self.text.push('"');
+        // Writing into memory does not fail.
+        write!(Escaped(self), "{value}").ok();
+        self.text.push('"');
         Ok(())
     }
 

@@ -156,7 +156,7 @@ pub struct View {
     pub is_parked: bool,
     /// The item that has the focus, if it is open, and the entry that gave it the focus.
     pub current: Option<(ItemView, Seq)>,
-    /// The other runnable items, in the order in which they are offered.
+    /// The other runnable items, in the order in which they are offered; to decide, only the first that can be offered, where one can.
     pub queued: Vec<ItemView>,
     /// Active waits for the runtime, those of the current item first.
     pub system_waits: Vec<SystemWaitView>,
@@ -176,6 +176,17 @@ impl View {
     /// The view of a state at a boundary and an instant.
     #[must_use]
     pub fn of(state: &State, boundary: Boundary, now: Timestamp) -> Self {
+        Self::with(state, boundary, now, readiness::queued_runnable(state))
+    }
+
+    /// The same view for whoever only decides, and does not tell of the items that go after the first.
+    #[must_use]
+    pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
+        let queued = readiness::first_offered(state, now).map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
+        Self::with(state, boundary, now, queued)
+    }
+
+    fn with(state: &State, boundary: Boundary, now: Timestamp, queued: Vec<&Item>) -> Self {
         let control = &state.control;
         let waiting = &state.waiting;
         let item_view = |item, reason| {
@@ -201,7 +212,7 @@ impl View {
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             is_parked: autonomy::is_parked(state),
             current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
-            queued: readiness::queued_runnable(state).into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
+            queued: queued.into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
             system_waits: system_waits(state, now),
             intents: waiting.intents.values().map(|wait| wait.seq).collect(),
             agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
@@ -249,8 +260,10 @@ fn item_key(state: &State, item: &Item, reason: TickReason, now: Timestamp) -> K
 /// The waits for the runtime that are due: a live one is ticked after a while (contract 8.4).
 fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
     let current = state.work.current().map(|item| &item.record.id);
-    let mut waits: Vec<_> = readiness::conditions(state)
-        .filter(|wait| wait.record.kind == WaitConditionKind::System)
+    let mut waits: Vec<_> = state
+        .system_conditions()
+        .into_iter()
+        .filter(|wait| readiness::counts(state, wait))
         .filter_map(|wait| {
             let item = wait.record.work_item_id.as_ref().map(|id| state.work.items.get(id));
             let waits = match item {

@@ -45,6 +45,13 @@ impl<K, V> Map<K, V> {
         Iter { slots: &self.slots, order: self.order.slots() }
     }
 
+    /// The members from the first one of which this does not hold; of those before it, it must hold, and of none after it.
+    pub(crate) fn since(&self, is_before: &dyn Fn(&K) -> bool) -> Iter<'_, K, V> {
+        // INVARIANT: no slot of the order is empty.
+        let is_slot_before = |slot: u32| self.slots[slot as usize].as_ref().is_some_and(|(key, _)| is_before(key));
+        Iter { slots: &self.slots, order: self.order.since(&is_slot_before) }
+    }
+
     /// The keys in their order.
     #[must_use]
     pub fn keys(&self) -> Keys<'_, K, V> {
@@ -119,38 +126,37 @@ impl<K: Ord, V> Map<K, V> {
 
     /// Sets the value of a key, and gives the one before it.
     pub fn insert(&mut self, key: K, value: V) -> Option<V> {
-        match self.find(&key) {
-            Ok(spot) => self.slots[self.order.at(spot)].replace((key, value)).map(|(_, before)| before),
-            Err(spot) => {
-                self.put(spot, key, value);
-                None
-            }
-        }
+        let slot = match self.find(&key) {
+            Ok(spot) => self.order.at(spot),
+            Err(spot) => self.make_room(spot),
+        };
+        self.slots[slot].replace((key, value)).map(|(_, before)| before)
     }
 
     /// The value of a key, which is this one where there was none.
     pub fn get_or_insert(&mut self, key: K, value: V) -> &mut V {
         let slot = match self.find(&key) {
             Ok(spot) => self.order.at(spot),
-            Err(spot) => self.put(spot, key, value),
+            Err(spot) => {
+                let slot = self.make_room(spot);
+                self.slots[slot] = Some((key, value));
+                slot
+            }
         };
         // INVARIANT: no slot of the order is empty.
         self.slots[slot].as_mut().map_or_else(|| unreachable!("a slot of the order is empty"), |(_, value)| value)
     }
 
+    /// An empty slot, with its place in the order; it must be filled.
     #[inline(never)]
-    fn put(&mut self, spot: Spot, key: K, value: V) -> usize {
-        let slot = match self.free.pop() {
-            Some(slot) => slot as usize,
-            None => {
-                self.slots.push(None);
-                self.slots.len() - 1
-            }
-        };
-        self.slots[slot] = Some((key, value));
-        // INVARIANT: a map of four milliards of members is no state of an agent.
-        self.order.insert(spot, u32::try_from(slot).unwrap_or_else(|_| unreachable!("a map has too many members")));
-        slot
+    fn make_room(&mut self, spot: Spot) -> usize {
+        let slot = self.free.pop().unwrap_or_else(|| {
+            self.slots.push(None);
+            // INVARIANT: a map of four milliards of members is no state of an agent.
+            u32::try_from(self.slots.len() - 1).unwrap_or_else(|_| unreachable!("a map has too many members"))
+        });
+        self.order.insert(spot, slot);
+        slot as usize
     }
 
     /// Removes a key, and gives its value.

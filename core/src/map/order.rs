@@ -67,6 +67,14 @@ impl Order {
         slot as usize
     }
 
+    /// The slots from the first one of which this does not hold.
+    #[inline(never)]
+    pub(super) fn since(&self, is_before: &dyn Fn(u32) -> bool) -> Slots<'_> {
+        let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| is_before(*last)));
+        let at = self.chunks.get(chunk).map_or(0, |chunk| chunk.partition_point(|slot| is_before(*slot)));
+        Slots { order: self, spot: Spot { chunk, at } }
+    }
+
     pub(super) fn slots(&self) -> Slots<'_> {
         Slots { order: self, spot: Spot { chunk: 0, at: 0 } }
     }

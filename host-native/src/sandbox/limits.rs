@@ -42,11 +42,13 @@ pub struct Pool {
     pub memory_bytes: usize,
     /// Stack of the guest in a call, in bytes.
     pub stack_bytes: usize,
+    /// Whether fuel is counted. A guest is quicker without, and what cuts a call short is then its time alone, which no two runs share.
+    pub counts_fuel: bool,
 }
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { instances: 1000, memory_bytes: Limits::default().memory_bytes, stack_bytes: 1 << 20 }
+        Self { instances: 1000, memory_bytes: Limits::default().memory_bytes, stack_bytes: 1 << 20, counts_fuel: true }
     }
 }
 

@@ -95,7 +95,11 @@ pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> 
     let time = Duration::from_millis(limits.call_ms);
     *meter = Meter { until: Instant::now() + time, fuel: limits.fuel_per_call, ..Meter::new(limits) };
     store.set_epoch_deadline(limits.call_ms.div_ceil(TICK_MS) + 1);
-    store.set_fuel(limits.fuel_per_call).map_err(GuestError::of_setup)
+    // Where the pool counts no fuel a store has none to tell.
+    if store.get_fuel().is_ok() {
+        store.set_fuel(limits.fuel_per_call).map_err(GuestError::of_setup)?;
+    }
+    Ok(())
 }
 
 /// A page of the ledger was read, which brings its fuel with it when it is read for the first time.
@@ -107,12 +111,14 @@ pub(super) fn refuel<T: Metered + 'static>(mut store: StoreContextMut<'_, T>, af
     let more = meter.limits.fuel_per_page;
     meter.read_after = Some(after);
     meter.fuel = meter.fuel.saturating_add(more);
-    let left = store.get_fuel()?;
-    store.set_fuel(left.saturating_add(more))
+    match store.get_fuel() {
+        Ok(left) => store.set_fuel(left.saturating_add(more)),
+        Err(_) => Ok(()),
+    }
 }
 
-/// How much fuel the call has used.
+/// How much fuel the call has used; none where none is counted.
 pub(crate) fn used<T: Metered>(store: &mut Store<T>) -> u64 {
     let given = store.data_mut().meter().fuel;
-    given.saturating_sub(store.get_fuel().unwrap_or_default())
+    store.get_fuel().map_or(0, |left| given.saturating_sub(left))
 }

@@ -72,7 +72,7 @@ impl Runtime {
         allocation.total_component_instances(pool.instances).total_core_instances(modules).total_tables(modules);
         allocation.total_memories(pool.instances).max_memories_per_component(1).max_memory_size(pool.memory_bytes);
         let mut config = Config::new();
-        config.consume_fuel(true).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
+        config.consume_fuel(pool.counts_fuel).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
         config.memory_reservation(pool.memory_bytes as u64).allocation_strategy(allocation);
         let engine = compiler.configure(&mut config).and_then(|()| Engine::new(&config)).map_err(GuestError::of_setup)?;
         tick(&engine);

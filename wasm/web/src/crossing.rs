@@ -13,7 +13,12 @@ use crate::error::{thrown, words};
 
 /// A value of the core as an object: an absent value is null or left away, as in JSON.
 pub(crate) fn object<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
-    js_sys::JSON::parse(&json::write(value))
+    parsed(&json::write(value))
+}
+
+/// The object that a text of the core says.
+pub(crate) fn parsed(text: &str) -> Result<JsValue, JsValue> {
+    js_sys::JSON::parse(text)
 }
 
 /// A value without free JSON, such as a list of decisions, as an object: no text is written and parsed for it.

@@ -12,7 +12,7 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, instant, object, read},
+    crossing::{fact, instant, object, parsed, read},
     error::failure,
     host::lines,
 };
@@ -149,7 +149,7 @@ impl Machine {
     /// Throws where the effects cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "Effect[]")]
     pub fn committed(&mut self) -> Result<JsValue, JsValue> {
-        object(&self.inner.committed())
+        parsed(&self.committed_text())
     }
 
     /// As `committed`, with the effects as the core's exact text.
@@ -184,8 +184,7 @@ impl Machine {
     /// Throws a `WakefulError` where the boundary has no such name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", &boundary)?;
-        object(&self.inner.explain(boundary, instant(now)))
+        parsed(&self.explain_text(boundary, now)?)
     }
 
     /// As `explain`, with the explanation as the core's exact text.
@@ -211,7 +210,7 @@ impl Machine {
     /// Throws where the state cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "State")]
     pub fn state(&self) -> Result<JsValue, JsValue> {
-        object(self.inner.state())
+        parsed(&self.state_text())
     }
 
     /// As `state`, as the core's exact text.
@@ -227,7 +226,7 @@ impl Machine {
     /// Throws where the head cannot cross, which is a defect.
     #[wasm_bindgen(unchecked_return_type = "Head")]
     pub fn head(&self) -> Result<JsValue, JsValue> {
-        object(&self.inner.head())
+        parsed(&self.head_text())
     }
 
     /// As `head`, as the core's exact text.

@@ -13,7 +13,7 @@ use wakeful_core::{
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
-    crossing::{fact, object, read},
+    crossing::{fact, parsed, read},
     error::{failure, thrown},
     host::{CallClock, JsHost, JsLedger, JsProvider},
 };
@@ -87,7 +87,7 @@ impl Scheduler {
         &self,
         #[wasm_bindgen(unchecked_param_type = "Fact | string", js_name = "fact")] given: JsValue,
     ) -> Result<JsValue, JsValue> {
-        object(&self.call()?.propose(&fact(&given)?).map_err(failure)?)
+        parsed(&self.propose_text(given)?)
     }
 
     /// As `propose`, with the receipt as the core's exact text.
@@ -119,8 +119,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where the ledger is observed only, or fails; nothing has changed then.
     #[wasm_bindgen(unchecked_return_type = "StepReport")]
     pub fn step(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", &boundary)?;
-        object(&self.call()?.step(boundary).map_err(failure)?)
+        parsed(&self.step_text(boundary)?)
     }
 
     /// As `step`, with the report as the core's exact text.
@@ -139,7 +138,7 @@ impl Scheduler {
     /// As `step`; code `restless` where it does not come to rest.
     #[wasm_bindgen(js_name = runUntilRest, unchecked_return_type = "StepReport[]")]
     pub fn run_until_rest(&self) -> Result<JsValue, JsValue> {
-        object(&self.call()?.run_until_rest().map_err(failure)?)
+        parsed(&self.run_until_rest_text()?)
     }
 
     /// As `runUntilRest`, with the reports as the core's exact text.
@@ -157,8 +156,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where the folder cannot be read, the ledger is not fresh, or it fails.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Head")]
     pub fn import_folder(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
-        let folder: Folder = read("folder", &files)?;
-        object(&self.call()?.import(&folder).map_err(failure)?)
+        parsed(&self.import_folder_text(files)?)
     }
 
     /// As `importFolder`, with the head as the core's exact text.
@@ -177,8 +175,7 @@ impl Scheduler {
     /// As `importFolder`.
     #[wasm_bindgen(unchecked_return_type = "Replay")]
     pub fn replay(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
-        let folder: Folder = read("folder", &files)?;
-        object(&self.call()?.replay(&folder).map_err(failure)?)
+        parsed(&self.replay_text(files)?)
     }
 
     /// As `replay`, with the answer as the core's exact text.
@@ -197,8 +194,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where the boundary has no such name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
     pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", &boundary)?;
-        object(&self.call()?.explain(boundary))
+        parsed(&self.explain_text(boundary)?)
     }
 
     /// As `explain`, with the explanation as the core's exact text.
@@ -217,9 +213,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where the boundary has no such name, there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = explainAt, unchecked_return_type = "Explanation")]
     pub fn explain_at(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, seq: f64) -> Result<JsValue, JsValue> {
-        let boundary: Boundary = read("boundary", &boundary)?;
-        let then = self.at(seq)?;
-        object(&then.explain(boundary, then.state().at))
+        parsed(&self.explain_at_text(boundary, seq)?)
     }
 
     /// As `explainAt`, with the explanation as the core's exact text.
@@ -247,8 +241,7 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
     ) -> Result<JsValue, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
-        object(&self.call()?.why_not(boundary, asked))
+        parsed(&self.why_not_text(boundary, decision)?)
     }
 
     /// As `whyNot`, as the core's exact text.
@@ -276,9 +269,7 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
         seq: f64,
     ) -> Result<JsValue, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
-        let then = self.at(seq)?;
-        object(&then.why_not(boundary, asked, then.state().at))
+        parsed(&self.why_not_at_text(boundary, decision, seq)?)
     }
 
     /// As `whyNotAt`, as the core's exact text.
@@ -303,7 +294,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "AgentSummary")]
     pub fn summary(&self) -> Result<JsValue, JsValue> {
-        object(&self.call()?.summary())
+        parsed(&self.summary_text()?)
     }
 
     /// As `summary`, as the core's exact text.
@@ -329,7 +320,7 @@ impl Scheduler {
     /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
     #[wasm_bindgen(js_name = stateAt, unchecked_return_type = "State")]
     pub fn state_at(&self, seq: f64) -> Result<JsValue, JsValue> {
-        object(self.at(seq)?.state())
+        parsed(&self.state_at_text(seq)?)
     }
 
     /// As `stateAt`, as the core's exact text.
@@ -365,7 +356,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "State")]
     pub fn state(&self) -> Result<JsValue, JsValue> {
-        object(self.call()?.state())
+        parsed(&self.state_text()?)
     }
 
     /// As `state`, as the core's exact text.
@@ -383,7 +374,7 @@ impl Scheduler {
     /// Throws a `WakefulError` inside another call.
     #[wasm_bindgen(unchecked_return_type = "Head")]
     pub fn head(&self) -> Result<JsValue, JsValue> {
-        object(&self.call()?.state().head)
+        parsed(&self.head_text()?)
     }
 
     /// As `head`, as the core's exact text.

@@ -22,7 +22,6 @@ use crate::{
     json::{RawJson, Readable},
     map::Map,
     plane::queue::{MessageKind, MessageRecord, TrustLevel},
-    sorted::sort_by_key,
     state::State,
     time::Timestamp,
 };
@@ -194,14 +193,5 @@ impl Tasks {
         if let Some(task) = result::task_of(message) {
             self.told.get_or_insert(task, place.seq);
         }
-    }
-
-    /// The active blocking tasks of `item`, most recently updated first.
-    #[must_use]
-    pub fn blocking(&self, item: &WorkItemId) -> Vec<&Task> {
-        let mut tasks: Vec<_> =
-            self.active.values().filter(|task| task.is_blocking() && task.work_item_id.as_ref() == Some(item)).collect();
-        sort_by_key(&mut tasks, |task| core::cmp::Reverse((task.record.updated_at, task.seq)));
-        tasks
     }
 }

@@ -16,6 +16,7 @@ use crate::{
     id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     json::Readable,
     map::Map,
+    state::State,
     time::Timestamp,
 };
 
@@ -52,6 +53,14 @@ pub struct Waiting {
     pub refused: u64,
 }
 
+/// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
+pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
+    let intents = state.intents_for(item).into_iter().flat_map(|intent| intent::ended(&intent.record, EndedBy::Completion, at));
+    let conditions = state.conditions_of(Some(item)).into_iter().filter(|condition| !condition.record.is_mirror());
+    let ended = conditions.map(|condition| condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at));
+    intents.chain(ended).collect()
+}
+
 impl Waiting {
     /// The entry that knows this intent, if any does.
     #[must_use]
@@ -86,30 +95,6 @@ impl Waiting {
     /// The active intents of one scope, by id.
     pub fn intents_of(&self, scope: ExternalTriggerScope) -> impl Iterator<Item = &Active<WaitingIntentRecord>> {
         self.intents.values().filter(move |intent| intent.record.scope == scope)
-    }
-
-    /// The active conditions of a work item, by id.
-    pub fn conditions_of<'a>(&'a self, item: &'a WorkItemId) -> impl Iterator<Item = &'a Active<WaitConditionRecord>> {
-        self.conditions.values().filter(move |condition| condition.record.work_item_id.as_ref() == Some(item))
-    }
-
-    /// The active intents that are this work item's own waits, by id; one of the agent's scope that names the item is not among them.
-    pub fn intents_for<'a>(&'a self, item: &'a WorkItemId) -> impl Iterator<Item = &'a Active<WaitingIntentRecord>> {
-        self.intents_of(ExternalTriggerScope::WorkItem).filter(move |intent| intent.record.work_item_id.as_ref() == Some(item))
-    }
-
-    /// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
-    pub(crate) fn end_with_item(&self, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
-        let mut records = Vec::new();
-        for intent in self.intents_for(item) {
-            records.extend(intent::ended(&intent.record, EndedBy::Completion, at));
-        }
-        for condition in self.conditions_of(item) {
-            if !condition.record.is_mirror() {
-                records.push(condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at));
-            }
-        }
-        records
     }
 
     /// The records with which the turn that a trigger starts consumes an intent (contract 5.16, D20).

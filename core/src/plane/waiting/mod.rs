@@ -7,6 +7,7 @@ mod record;
 mod recoverability;
 pub(crate) mod timer;
 
+pub(crate) use self::active::end_with_item;
 pub use self::{
     active::{Active, Waiting},
     condition::{WaitConditionNamed, WaitConditionRegistered},

@@ -21,6 +21,7 @@ use crate::{
     plane::{
         control::{ControlRecord, FocusCause, FocusSet},
         queue::{RecheckNote, TickReason},
+        waiting,
     },
     sorted::sort_by,
     state::State,
@@ -243,7 +244,7 @@ pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -
         if state.work.focus.as_ref().is_some_and(|focus| focus.work_item_id == fact.work_item_id) {
             records.push(focus(None, FocusCause::Completion));
         }
-        records.extend(state.waiting.end_with_item(&fact.work_item_id, at));
+        records.extend(waiting::end_with_item(state, &fact.work_item_id, at));
         records
     });
     if outcome.answer == Answer::Accepted {
@@ -364,6 +365,9 @@ pub struct Work {
     pub delegations: Map<DelegationId, (DelegationState, Seq)>,
     /// Records that completion refused (contract 3.3).
     pub refused: u64,
+    /// The items that the entry at hand has changed.
+    #[serde(skip)]
+    pub(crate) touched: Vec<WorkItemId>,
 }
 
 impl Work {
@@ -392,8 +396,15 @@ impl Work {
         (key, by)
     }
 
+    /// An open item, to be changed.
+    fn item(&mut self, id: &WorkItemId) -> Option<&mut Item> {
+        self.touched.push(id.clone());
+        self.items.get_mut(id)
+    }
+
     pub(crate) fn apply(&mut self, place: &Place, record: &WorkItemRecord) {
         let id = &record.id;
+        self.touched.push(id.clone());
         if record.state == WorkItemState::Completed {
             self.items.remove(id);
             self.spent.remove(id);
@@ -423,7 +434,7 @@ impl Work {
 
     pub(crate) fn apply_focus(&mut self, place: &Place, set: &FocusSet) {
         self.focus = set.work_item_id.as_ref().map(|id| Focus { work_item_id: id.clone(), seq: place.seq });
-        let Some(item) = set.work_item_id.as_ref().and_then(|id| self.items.get_mut(id)) else {
+        let Some(item) = set.work_item_id.as_ref().and_then(|id| self.item(id)) else {
             return;
         };
         if set.cause == FocusCause::Pick && !item.picked {
@@ -436,13 +447,13 @@ impl Work {
     }
 
     pub(crate) fn recheck_told(&mut self, note: &RecheckNote, message: &MessageId) {
-        if let Some(item) = self.items.get_mut(&note.work_item_id) {
+        if let Some(item) = self.item(&note.work_item_id) {
             item.recheck = Some(RecheckTold { recheck_at: note.recheck_at, message_id: message.clone(), consumed: false });
         }
     }
 
     pub(crate) fn recheck_consumed(&mut self, note: &RecheckNote) {
-        let told = self.items.get_mut(&note.work_item_id).and_then(|item| item.recheck.as_mut());
+        let told = self.item(&note.work_item_id).and_then(|item| item.recheck.as_mut());
         if let Some(told) = told.filter(|told| told.recheck_at == note.recheck_at) {
             told.consumed = true;
         }
@@ -464,14 +475,14 @@ impl Work {
 
     /// The model gets a new reason to look at this item.
     pub(crate) fn move_epoch(&mut self, id: &WorkItemId) {
-        if let Some(item) = self.items.get_mut(id) {
+        if let Some(item) = self.item(id) {
             item.move_epoch();
         }
     }
 
     /// An offer moves the epoch of a resting item (contract 9.4).
     pub(crate) fn offered(&mut self, id: &WorkItemId, offer: u64) {
-        if let Some(item) = self.items.get_mut(id) {
+        if let Some(item) = self.item(id) {
             item.moved += 1;
             item.progress = Progress { offer, ..Progress::default() };
         }
@@ -479,13 +490,13 @@ impl Work {
 
     /// A turn about the item made no progress; it rests since the first of its epoch.
     pub(crate) fn rests(&mut self, id: &WorkItemId, rest: Rest) {
-        if let Some(item) = self.items.get_mut(id) {
+        if let Some(item) = self.item(id) {
             item.progress.rest.get_or_insert(rest);
         }
     }
 
     pub(crate) fn apply_parked(&mut self, place: &Place, parked: &ItemParked) {
-        if let Some(item) = self.items.get_mut(&parked.work_item_id) {
+        if let Some(item) = self.item(&parked.work_item_id) {
             item.progress.parked = Some(place.seq);
         }
     }
@@ -494,6 +505,7 @@ impl Work {
         if self.ended.contains_key(id) {
             return;
         }
+        self.touched.push(id.clone());
         let spent = self.spent.get_or_insert(id.clone(), Spent::default());
         let slot = match reason {
             TickReason::ContinueActive => &mut spent.continue_active,

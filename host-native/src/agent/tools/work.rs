@@ -108,7 +108,7 @@ impl View {
     fn of(state: &State, item: &Candidate<'_>) -> Self {
         let record = item.record;
         let is_runnable = item.state == SchedulingState::Runnable;
-        let waits = state.waiting.conditions_of(&record.id);
+        let waits = state.conditions_of(Some(&record.id));
         Self {
             id: record.id.clone(),
             objective: record.objective.clone(),
@@ -130,6 +130,7 @@ impl View {
             recheck_at: record.recheck_at,
             result_summary: record.result_summary.clone(),
             active_wait_conditions: waits
+                .iter()
                 .map(|wait| Wait { id: wait.record.id.clone(), waiting_for: wait.record.waiting_for.clone() })
                 .collect(),
             created_at: record.created_at,

@@ -152,7 +152,7 @@ fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite
         connection.prepare_cached("SELECT canonical, chain, batch FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
     let rows = statement.query_map(params![agent, after, limit], |row| {
         let canonical = row.get_ref(0)?.as_str()?;
-        Ok((EntryBytes::join(canonical, &Chain::from_bytes(row.get(1)?)), seq(row.get(2)?)))
+        Ok((EntryBytes::join(canonical.to_owned(), &Chain::from_bytes(row.get(1)?)), seq(row.get(2)?)))
     })?;
     rows.collect()
 }

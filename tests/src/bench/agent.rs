@@ -1,0 +1,130 @@
+//! The agent that is measured: what a host does with it in one round.
+
+use std::{cell::RefCell, rc::Rc};
+
+use wakeful::engine::{Engine, EngineError, Mode, Native};
+use wakeful_core::{
+    effect::TurnRequest,
+    host::{Clock, Ledger, Provider, ProviderError},
+    id::{MessageId, RunId},
+    machine::Options,
+    plane::turn::AbortReason,
+    time::Timestamp,
+};
+
+/// An instant to begin with.
+const BEGIN: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
+
+/// The length of a message's fact, in bytes.
+const MESSAGE_BYTES: usize = 300;
+
+/// A clock that goes on by a millisecond each time it is read.
+#[derive(Clone, Debug)]
+pub(super) struct Ticking(Timestamp);
+
+impl Default for Ticking {
+    fn default() -> Self {
+        Self(BEGIN)
+    }
+}
+
+impl Clock for Ticking {
+    fn now(&mut self) -> Timestamp {
+        self.0 = self.0.plus_ms(1);
+        self.0
+    }
+}
+
+/// A provider that only remembers which turn is to be executed.
+#[derive(Clone, Debug, Default)]
+pub(super) struct Turns(Rc<RefCell<Option<RunId>>>);
+
+impl Provider for Turns {
+    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
+        *self.0.borrow_mut() = Some(request.run_id.clone());
+        Ok(())
+    }
+
+    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
+        Ok(())
+    }
+
+    fn release(&mut self) -> Result<(), ProviderError> {
+        Ok(())
+    }
+}
+
+/// An agent behind an engine, and what its host says to it.
+pub(super) struct Agent<E> {
+    pub(super) engine: E,
+    turns: Turns,
+    said: u64,
+}
+
+/// The native core over a ledger.
+pub(super) fn native<L: Ledger>(ledger: L) -> Agent<Native<L, Ticking, Turns>> {
+    let turns = Turns::default();
+    Agent::opened(Native::new(ledger, Ticking::default(), turns.clone()), turns)
+}
+
+impl<E: Engine> Agent<E> {
+    /// An agent that its host drives.
+    pub(super) fn opened(mut engine: E, turns: Turns) -> Self {
+        of(engine.open(&Options::new("bench".into()), Mode::Drive));
+        Self { engine, turns, said: 0 }
+    }
+
+    /// A full step: a message is proposed, committed and decided on, its turn is admitted and settled, and the agent rests.
+    pub(super) fn round(&mut self) {
+        self.said += 1;
+        let fact = message(&format!("message-{}", self.said));
+        self.propose(&fact);
+        self.rest();
+        let run = self.turns.0.borrow_mut().take().expect("a message starts a turn");
+        self.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#));
+        self.rest();
+    }
+
+    /// Ends turns for as long as there are any.
+    pub(super) fn settle(&mut self) {
+        loop {
+            self.rest();
+            let Some(run) = self.turns.0.borrow_mut().take() else { return };
+            self.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#));
+        }
+    }
+
+    pub(super) fn propose(&mut self, fact: &str) {
+        of(self.engine.propose(fact));
+    }
+
+    pub(super) fn rest(&mut self) {
+        of(self.engine.run_until_rest());
+    }
+}
+
+/// The fact of a message of the operator.
+pub(super) fn message(id: &str) -> String {
+    let begin = format!(
+        r#"{{"fact":"message_queued","message":{{"id":"{id}","kind":"operator_prompt","origin":{{"kind":"operator"}},"trust":"trusted_operator","body":{{"type":"text","text":""#
+    );
+    let end = r#""}}}"#;
+    let text = "What became of it since we spoke? ".repeat(10);
+    let room = MESSAGE_BYTES - begin.len() - end.len();
+    format!("{begin}{}{end}", &text[..room])
+}
+
+fn of<T>(answer: Result<T, EngineError>) -> T {
+    match answer {
+        Ok(value) => value,
+        Err(why) => panic!("the engine that is measured does not answer: {why}"),
+    }
+}

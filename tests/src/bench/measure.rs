@@ -1,0 +1,34 @@
+//! Measuring on a noisy machine: CPU time of this thread, turn about, and of several turns the least.
+
+use std::time::Duration;
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// What one of these costs, in nanoseconds.
+pub(super) type Cost = f64;
+
+/// The CPU time of this thread so far.
+fn cpu() -> Duration {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    Duration::new(spent.tv_sec.unsigned_abs(), u32::try_from(spent.tv_nsec).unwrap_or_default())
+}
+
+/// Something to measure: does its work once and says how many units of it that were.
+pub(super) type Subject<'a> = Box<dyn FnMut() -> u64 + 'a>;
+
+/// The CPU time of a unit of each subject. The subjects take turns, so that what the machine does meanwhile meets them alike.
+pub(super) fn beside<const N: usize>(turns: u32, mut subjects: [Subject<'_>; N]) -> [Cost; N] {
+    let mut least = [Cost::INFINITY; N];
+    for _ in 0..turns {
+        for (least, subject) in least.iter_mut().zip(&mut subjects) {
+            let before = cpu();
+            let units = subject();
+            *least = least.min(per_unit(cpu() - before, units));
+        }
+    }
+    least
+}
+
+fn per_unit(time: Duration, units: u64) -> Cost {
+    time.as_secs_f64() * 1e9 / units as f64
+}

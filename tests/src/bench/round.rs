@@ -1,0 +1,47 @@
+//! A full step, beside what no implementation can do without: reading and writing the same JSON, and the hashes of the entries.
+
+use serde_json::Value;
+use wakeful::ledger::MemoryLedger;
+
+use super::{Depth, Figure, agent, measure::beside};
+
+/// Rounds that are measured at once.
+const ROUNDS: usize = 100;
+
+/// Figures.
+pub(super) fn figures(depth: Depth) -> Vec<Figure> {
+    let ledger = MemoryLedger::default();
+    let mut agent = agent::native(ledger.clone());
+    (0..ROUNDS).for_each(|_| agent.round());
+    let from = ledger.len();
+    (0..ROUNDS).for_each(|_| agent.round());
+    let entries = ledger.lines_from(from);
+    let facts: Vec<_> = (0..ROUNDS).flat_map(facts).collect();
+    let [full, least] = beside(
+        depth.turns(),
+        [
+            Box::new(|| {
+                (0..ROUNDS).for_each(|_| agent.round());
+                ROUNDS as u64
+            }),
+            Box::new(|| {
+                let mut written = 0;
+                for text in facts.iter().chain(&entries) {
+                    let value: Value = serde_json::from_str(text).expect("what was written is JSON");
+                    written += serde_json::to_string(&value).expect("a value is written").len();
+                }
+                for entry in &entries {
+                    written += usize::from(blake3::hash(entry.as_bytes()).as_bytes()[0]);
+                }
+                std::hint::black_box(written);
+                ROUNDS as u64
+            }),
+        ],
+    );
+    vec![Figure::new("full step", full, "the same JSON, and its BLAKE3", least).within(3.0)]
+}
+
+/// The facts of a round.
+fn facts(round: usize) -> [String; 2] {
+    [agent::message(&format!("message-{round}")), format!(r#"{{"fact":"turn_terminal","run_id":"run_bench_{round}","kind":"completed"}}"#)]
+}
