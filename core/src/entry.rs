@@ -238,7 +238,13 @@ impl Chain {
 
 impl fmt::Display for Chain {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(&self.0.to_hex())
+        let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
+        let mut text = [0; 64];
+        for (digits, byte) in text.chunks_exact_mut(2).zip(self.0.as_bytes()) {
+            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        // INVARIANT: digits are ASCII.
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
     }
 }
 

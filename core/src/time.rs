@@ -170,14 +170,24 @@ impl fmt::Display for Timestamp {
         let (seconds, nanos) = (self.0.div_euclid(1_000_000_000), self.0.rem_euclid(1_000_000_000));
         let (year, month, day) = date(seconds.div_euclid(86_400));
         let second = seconds.rem_euclid(86_400);
-        let (hour, minute, second) = (second / 3_600, second / 60 % 60, second % 60);
-        write!(f, "{year:04}-{month:02}-{day:02}T{hour:02}:{minute:02}:{second:02}")?;
-        match nanos {
-            0 => f.write_str("Z"),
-            n if n % 1_000_000 == 0 => write!(f, ".{:03}Z", n / 1_000_000),
-            n if n % 1_000 == 0 => write!(f, ".{:06}Z", n / 1_000),
-            n => write!(f, ".{n:09}Z"),
+        let mut text = *b"0000-00-00T00:00:00.000000000Z";
+        let numbers = [(4, year), (7, month), (10, day), (13, second / 3_600), (16, second / 60 % 60), (19, second % 60), (29, nanos)];
+        for (end, mut number) in numbers {
+            for digit in text[..end].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
+                // INVARIANT: a remainder of ten is a digit.
+                *digit = b'0' + (number % 10) as u8;
+                number /= 10;
+            }
         }
+        let length = match nanos {
+            0 => 19,
+            nanos if nanos % 1_000_000 == 0 => 23,
+            nanos if nanos % 1_000 == 0 => 26,
+            _ => 29,
+        };
+        text[length] = b'Z';
+        // INVARIANT: it is ASCII.
+        f.write_str(str::from_utf8(&text[..=length]).unwrap_or_default())
     }
 }
 

@@ -27,7 +27,7 @@ pub fn data(relative: &str) -> PathBuf {
 #[must_use]
 pub fn guest(name: &str) -> PathBuf {
     let path = root().join("target/guest").join(name);
-    assert!(path.is_file(), "`{name}` is not built: `cargo xtask test` builds the guests before the tests");
+    assert!(path.exists(), "`{name}` is not built: `cargo xtask test` builds the guests before the tests");
     path
 }
 
@@ -38,7 +38,7 @@ pub fn guest(name: &str) -> PathBuf {
 #[must_use]
 pub fn program(name: &str) -> PathBuf {
     let path = root().join("target/debug").join(format!("{name}{}", std::env::consts::EXE_SUFFIX));
-    assert!(path.is_file(), "`{name}` is not built: `cargo build -p {name}` builds it");
+    assert!(path.exists(), "`{name}` is not built: `cargo build -p {name}` builds it");
     path
 }
 

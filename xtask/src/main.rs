@@ -3,6 +3,7 @@
 //! The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not understood, 3 when a program that
 //! measures is not installed.
 
+mod bench;
 mod browser;
 mod call;
 mod command_line;
@@ -73,6 +74,7 @@ fn main() -> ExitCode {
         Command::Sim(options) => sim::sim(&paths, &options),
         Command::SimAgainst { revision, options } => versions::against(&paths, &revision, &options),
         Command::Model(options) => model::model(&paths, &options),
+        Command::Bench(options) => bench::bench(&paths, &options),
         Command::Fuzz(request) => fuzz::fuzz(&paths, &request),
         Command::World => world::world(&paths),
         Command::Coverage => coverage::coverage(&paths),

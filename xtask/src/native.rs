@@ -20,3 +20,8 @@ pub(crate) fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failur
     let named = names.iter().flat_map(|name| ["--bin", name]);
     Call::cargo(paths, "native-programs", "build").args(SELECTION).args(named).build()
 }
+
+/// Builds one program as it is released.
+pub(crate) fn build_released(paths: &Paths, name: &str) -> Result<(), Failure> {
+    Call::cargo(paths, "native-released", "build").arg("--release").args(SELECTION).args(["--bin", name]).build()
+}

@@ -80,6 +80,11 @@ impl Paths {
         self.target().join("debug").join(program("model"))
     }
 
+    /// A program as it is released.
+    pub(crate) fn released(&self, name: &str) -> PathBuf {
+        self.target().join("release").join(program(name))
+    }
+
     /// The build tools' program.
     pub(crate) fn tools(&self) -> PathBuf {
         self.target().join("tools/debug").join(program("wakeful-tools"))

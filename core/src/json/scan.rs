@@ -98,6 +98,7 @@ struct Scanner<'a> {
 }
 
 impl Scanner<'_> {
+    #[inline(always)]
     fn peek(&self) -> Option<u8> {
         self.text.get(self.at).copied()
     }
@@ -255,6 +256,8 @@ impl Scanner<'_> {
     fn text(&mut self) -> Result<(), Syntax> {
         self.at += 1;
         loop {
+            let rest = &self.text[self.at..];
+            self.at += rest.iter().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).unwrap_or(rest.len());
             match self.peek() {
                 None => return Err(self.at_last("EOF while parsing a string")),
                 Some(b'"') => {
@@ -265,8 +268,7 @@ impl Scanner<'_> {
                     self.at += 1;
                     self.escape()?;
                 }
-                Some(..0x20) => return Err(self.at_last("control character (\\u0000-\\u001F) found while parsing a string")),
-                Some(_) => self.at += 1,
+                Some(_) => return Err(self.at_last("control character (\\u0000-\\u001F) found while parsing a string")),
             }
         }
     }

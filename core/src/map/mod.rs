@@ -173,7 +173,11 @@ impl<K: Ord, V> Map<K, V> {
     /// The member with the greatest key that is not greater than this one.
     #[must_use]
     pub fn at_or_before(&self, key: &K) -> Option<(&K, &V)> {
-        self.iter().take_while(|(held, _)| *held <= key).last()
+        let slot = match self.find(key) {
+            Ok(spot) => self.order.at(spot),
+            Err(spot) => self.order.before(spot)?,
+        };
+        self.slots[slot].as_ref().map(|(key, value)| (key, value))
     }
 
     /// Removes the members of which this does not hold.
@@ -374,7 +378,8 @@ mod tests {
     #[test]
     fn it_is_the_map_of_the_standard_library() {
         let (mut ours, mut theirs) = (Map::new(), BTreeMap::new());
-        for (step, number) in numbers(60_000, 3_000).enumerate() {
+        // Miri is a thousand times slower.
+        for (step, number) in numbers(if cfg!(miri) { 3_000 } else { 60_000 }, 3_000).enumerate() {
             if number % 3 == 0 {
                 let key = number / 2;
                 assert_eq!(ours.remove(&key), theirs.remove(&key));

@@ -41,6 +41,15 @@ impl Order {
         self.chunks[spot.chunk][spot.at] as usize
     }
 
+    /// The slot before a place.
+    pub(super) fn before(&self, spot: Spot) -> Option<usize> {
+        let slot = match spot.at.checked_sub(1) {
+            Some(at) => self.chunks[spot.chunk][at],
+            None => *self.chunks[spot.chunk.checked_sub(1)?].last()?,
+        };
+        Some(slot as usize)
+    }
+
     #[inline(never)]
     pub(super) fn insert(&mut self, spot: Spot, slot: u32) {
         if self.chunks.is_empty() {

@@ -71,26 +71,36 @@ pub(super) struct Agent<E> {
 
 /// The native core over a ledger.
 pub(super) fn native<L: Ledger>(ledger: L) -> Agent<Native<L, Ticking, Turns>> {
+    named("bench", ledger)
+}
+
+/// The same for an agent of this name.
+pub(super) fn named<L: Ledger>(name: &str, ledger: L) -> Agent<Native<L, Ticking, Turns>> {
     let turns = Turns::default();
-    Agent::opened(Native::new(ledger, Ticking::default(), turns.clone()), turns)
+    Agent::opened(name, Native::new(ledger, Ticking::default(), turns.clone()), turns)
 }
 
 impl<E: Engine> Agent<E> {
     /// An agent that its host drives.
-    pub(super) fn opened(mut engine: E, turns: Turns) -> Self {
-        of(engine.open(&Options::new("bench".into()), Mode::Drive));
+    pub(super) fn opened(name: &str, mut engine: E, turns: Turns) -> Self {
+        of(engine.open(&Options::new(name.into()), Mode::Drive));
         Self { engine, turns, said: 0 }
     }
 
     /// A full step: a message is proposed, committed and decided on, its turn is admitted and settled, and the agent rests.
     pub(super) fn round(&mut self) {
-        self.said += 1;
-        let fact = message(&format!("message-{}", self.said));
+        let fact = self.next_message();
         self.propose(&fact);
         self.rest();
         let run = self.turns.0.borrow_mut().take().expect("a message starts a turn");
         self.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#));
         self.rest();
+    }
+
+    /// The fact of another message.
+    pub(super) fn next_message(&mut self) -> String {
+        self.said += 1;
+        message(&format!("message-{}", self.said))
     }
 
     /// Ends turns for as long as there are any.

@@ -1,6 +1,6 @@
 //! Measuring on a noisy machine: CPU time of this thread, turn about, and of several turns the least.
 
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
@@ -16,14 +16,25 @@ fn cpu() -> Duration {
 /// Something to measure: does its work once and says how many units of it that were.
 pub(super) type Subject<'a> = Box<dyn FnMut() -> u64 + 'a>;
 
-/// The CPU time of a unit of each subject. The subjects take turns, so that what the machine does meanwhile meets them alike.
-pub(super) fn beside<const N: usize>(turns: u32, mut subjects: [Subject<'_>; N]) -> [Cost; N] {
+/// The CPU time of a unit of each subject.
+pub(super) fn beside<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) -> [Cost; N] {
+    turn_about(turns, subjects, cpu)
+}
+
+/// The time on the clock of a unit of each subject, for those that wait for disks.
+pub(super) fn elapsed<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) -> [Cost; N] {
+    let started = Instant::now();
+    turn_about(turns, subjects, || started.elapsed())
+}
+
+/// The subjects take turns, so that what the machine does meanwhile meets them alike.
+fn turn_about<const N: usize>(turns: u32, mut subjects: [Subject<'_>; N], spent: impl Fn() -> Duration) -> [Cost; N] {
     let mut least = [Cost::INFINITY; N];
     for _ in 0..turns {
         for (least, subject) in least.iter_mut().zip(&mut subjects) {
-            let before = cpu();
+            let before = spent();
             let units = subject();
-            *least = least.min(per_unit(cpu() - before, units));
+            *least = least.min(per_unit(spent() - before, units));
         }
     }
     least

@@ -1,12 +1,14 @@
 //! What things cost: every figure is a ratio to something that is measured beside it in the same run, since machines differ and are noisy.
 
 mod agent;
+mod durable;
 mod history;
 mod items;
 mod measure;
 mod opening;
 mod round;
 mod sandbox;
+mod script;
 
 use std::fmt::Write as _;
 
@@ -84,12 +86,14 @@ impl Group {
 }
 
 /// All groups, in the order in which they are measured.
-pub const GROUPS: [Group; 5] = [
+pub const GROUPS: [Group; 7] = [
     Group { name: "round", about: "a full step of the native core, beside the same JSON alone", measure: round::figures },
     Group { name: "sandbox", about: "the same steps in wasmtime, and what an instance costs", measure: sandbox::figures },
+    Group { name: "script", about: "the same steps in Node and in Chromium", measure: script::figures },
     Group { name: "history", about: "steps and decisions with a long history", measure: history::figures },
     Group { name: "opening", about: "a long ledger, folded and from a snapshot", measure: opening::figures },
     Group { name: "items", about: "steps with many live work items", measure: items::figures },
+    Group { name: "durable", about: "facts on a disk", measure: durable::figures },
 ];
 
 /// A duration as people read it.

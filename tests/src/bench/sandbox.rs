@@ -50,7 +50,7 @@ fn guest(runtime: &Runtime) -> Guest {
 fn agent_in(plugin: &Lent) -> Agent<impl Engine> {
     let turns = Turns::default();
     let instance = plugin.instance(MemoryLedger::default(), Ticking::default(), turns.clone(), Limits::default());
-    Agent::opened(instance.expect("there is room"), turns)
+    Agent::opened("bench", instance.expect("there is room"), turns)
 }
 
 fn rounds<'a>(agent: &'a mut Agent<impl Engine + 'a>) -> Subject<'a> {

@@ -3,7 +3,12 @@
 // in:  {"id":1,"case":"heartbeat","story":"<text>"}  or  {"id":1,"case":"..","files":{"agent.json":"<text>",...}}
 //      or  {"id":1,"case":"..","acts":["<act>",...]}, what the host of a scenario does
 // out: {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
+//
+// The bench asks what a full step costs, and hears nanoseconds:
+// in:  {"id":1,"measure":{"first":500,"rounds":200,"turns":15}}
+// out: {"id":1,"nanos":250000}
 
+import { measure } from "./measure.mjs";
 import { trace } from "./play.mjs";
 
 /** Answers one line with an initialised guest. */
@@ -12,6 +17,9 @@ export function answer(guest, line) {
   try {
     const job = JSON.parse(line);
     id = job.id ?? null;
+    if (job.measure !== undefined) {
+      return { id, nanos: measure(guest, job.measure) };
+    }
     return { id, trace: trace(guest, readJob(job)) };
   } catch (error) {
     return { id, failure: error instanceof Error ? error.message : String(error) };

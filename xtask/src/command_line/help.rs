@@ -14,6 +14,7 @@ usage: cargo xtask <command>
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
   sim         let families of agents live through virtual days with faults at every import, and ask what was left undone
   model       search the states that the machine can come to, breadth first, and check every batch, ranking and way to rest
+  bench       measure what steps, decisions, openings and engines cost, each beside something measured in the same run
   fuzz        let libFuzzer look for bytes over which the decoder, the readers or the guest break down
   world       write docs/world.md, the interface of the component, from its WIT
   coverage    what the tests execute of the core's decisions, and whether every rule was hit and is named by a test
@@ -164,6 +165,19 @@ window` shows how one is.
 
 exit code: 0 nothing is broken, 1 something is or a build failed, 2 the command line was not understood";
 
+const BENCH: &str = "\
+usage: cargo xtask bench [--quick] [--json FILE] [GROUP...]
+
+Builds the guests, the npm package's module and an optimised native host, and measures: CPU time, and of several turns the least. Every figure
+is a ratio to something that is measured beside it in the same run, since machines differ and are noisy; what stands beside other work on the
+same machine differs by a tenth between runs. docs/performance.md says what the figures are and has a whole run.
+
+  --quick      under three minutes, once everything is built: a tenth of the history, fewer turns
+  --json FILE  write the figures to FILE too
+  GROUP        only these: round, sandbox, script, history, opening, items, durable
+
+exit code: 0 every goal is met, 1 one is missed or a build failed, 2 the command line was not understood";
+
 const FUZZ: &str = "\
 usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
 
@@ -293,6 +307,7 @@ pub(super) fn of(name: &str) -> Option<&'static str> {
         "crash" => Some(CRASH),
         "sim" => Some(SIM),
         "model" => Some(MODEL),
+        "bench" => Some(BENCH),
         "fuzz" => Some(FUZZ),
         "world" => Some(WORLD),
         "coverage" => Some(COVERAGE),

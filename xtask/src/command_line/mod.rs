@@ -38,6 +38,8 @@ pub(crate) enum Command {
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
+    /// Measure what things cost; the options of the other program.
+    Bench(Vec<String>),
     /// Let a fuzzer look for bytes that break something.
     Fuzz(fuzz::Request),
     /// Write the page about the component's interface.
@@ -92,6 +94,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("crash", options) => crash(options),
         ("sim", options) => sim(options),
         ("model", options) => model(options),
+        ("bench", options) => bench(options),
         ("fuzz", options) => fuzz(options),
         ("world", []) => Ok(Command::World),
         ("coverage", []) => Ok(Command::Coverage),
@@ -141,6 +144,15 @@ fn sim(options: &[&str]) -> Result<Command, String> {
     let counted: Vec<_> = without_names.into_iter().filter(|option| *option != "--editions").collect();
     numbers("sim", &[of_families.as_slice(), &["--minutes", "--hours"]].concat(), &counted)?;
     Ok(Command::Sim(all(options)))
+}
+
+/// The options of the other program: one that is a word, one that names a file, and names of groups, which it knows itself.
+fn bench(options: &[&str]) -> Result<Command, String> {
+    let without_names = unnamed(&["--json"], options)?;
+    match without_names.into_iter().find(|option| option.starts_with('-') && *option != "--quick") {
+        Some(option) => Err(format!("`bench` does not take `{option}` here")),
+        None => Ok(Command::Bench(options.iter().map(|option| (*option).to_owned()).collect())),
+    }
 }
 
 /// The options of the other program: numbers, words, and those that name something.
@@ -288,6 +300,10 @@ mod tests {
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("semver --against HEAD"), Ok(Command::Semver { against: Some("HEAD".to_owned()) }));
         assert_eq!(of("seeded unit-tests sim"), Ok(Command::Seeded { methods: vec!["unit tests", "sim"] }));
+        let quick = ["--quick", "--json", "figures.json", "round"].map(str::to_owned).to_vec();
+        assert_eq!(of("bench --quick --json figures.json round"), Ok(Command::Bench(quick)));
+        assert!(of("bench --fast").is_err_and(|why| why.contains("does not take `--fast`")));
+        assert!(of("bench --json").is_err_and(|why| why.contains("`--json` needs a name")));
         assert!(of("seeded luck").is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`")));
         assert_eq!(of("night"), Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() })));
         assert_eq!(of("night --minutes=9 sim miri"), Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] })));
@@ -302,6 +318,7 @@ mod tests {
             "crash",
             "sim",
             "model",
+            "bench",
             "fuzz",
             "world",
             "coverage",

@@ -1,0 +1,73 @@
+//! The npm package's module in Node and in Chromium: a full step there, beside the same step of the native core.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{ChildStdin, ChildStdout, Command, Stdio},
+};
+
+use serde_json::{Value, json};
+use wakeful::ledger::MemoryLedger;
+
+use super::{
+    Depth, Figure, agent,
+    measure::{Cost, beside},
+};
+use crate::paths;
+
+/// Rounds that are measured at once.
+const ROUNDS: u64 = 200;
+/// Rounds before anything is measured, so that the engine has compiled what is called often.
+const FIRST: u64 = 1_000;
+
+/// Figures.
+pub(super) fn figures(depth: Depth) -> Vec<Figure> {
+    let native = native(depth);
+    let [node, chromium] = ["engine.mjs", "chromium.mjs"].map(|engine| nanos(engine, depth));
+    // The machine may have become slower or quicker meanwhile.
+    let native = native.min(self::native(depth));
+    let of = |what: &str, cost| Figure::new(format!("full step in {what}"), cost, "native core", native).within(2.5);
+    vec![of("Node", node), of("Chromium", chromium)]
+}
+
+fn native(depth: Depth) -> Cost {
+    let mut agent = agent::native(MemoryLedger::default());
+    (0..FIRST).for_each(|_| agent.round());
+    let [cost] = beside(
+        depth.turns(),
+        [Box::new(|| {
+            (0..ROUNDS).for_each(|_| agent.round());
+            ROUNDS
+        })],
+    );
+    cost
+}
+
+/// What an engine of the cross-check measures by itself.
+fn nanos(engine: &str, depth: Depth) -> Cost {
+    let mut program = Command::new("node")
+        .arg(paths::tree("wasm/web/js").join(engine))
+        .arg(paths::guest("npm"))
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .unwrap_or_else(|why| panic!("Node does not start: {why}"));
+    let (mut asked, said) = (program.stdin.take().expect("a pipe"), program.stdout.take().expect("a pipe"));
+    let mut said = BufReader::new(said);
+    let ready = line(&mut said);
+    assert!(ready.get("ready").is_some(), "{engine} cannot run: {ready}");
+    ask(&mut asked, &json!({ "id": 1, "measure": { "first": FIRST, "rounds": ROUNDS, "turns": depth.turns() } }));
+    let answer = line(&mut said);
+    drop(asked);
+    program.wait().expect("it ends with its input");
+    answer["nanos"].as_f64().unwrap_or_else(|| panic!("{engine} has measured nothing: {answer}"))
+}
+
+fn ask(to: &mut ChildStdin, what: &Value) {
+    writeln!(to, "{what}").expect("the engine listens");
+}
+
+fn line(from: &mut BufReader<ChildStdout>) -> Value {
+    let mut line = String::new();
+    from.read_line(&mut line).expect("the engine says something");
+    serde_json::from_str(&line).unwrap_or_else(|why| panic!("the engine said `{line}`: {why}"))
+}
