@@ -11,6 +11,7 @@ mod confine;
 mod crosscheck;
 mod driver;
 mod folders;
+mod fuel;
 mod limits;
 mod lying;
 mod openai;

@@ -65,7 +65,7 @@ fn main() -> ExitCode {
     let done = Paths::find().and_then(|paths| match command {
         Command::Run => run::run(&paths),
         Command::Serve { port } => serve::serve(&paths, port),
-        Command::Test => test::test(&paths),
+        Command::Test { bless } => test::test(&paths, bless),
         Command::Npm => npm::npm(&paths),
         Command::Tidy { list } => tidy::tidy(&paths, list),
         Command::Mutants(request) => mutants::mutants(&paths, &request),

@@ -49,12 +49,14 @@ interrupted (Ctrl-C).
 exit code: 0 the server ended, 1 a build failed or the port is in use, 2 the command line was not understood";
 
 const TEST: &str = "\
-usage: cargo xtask test
+usage: cargo xtask test [--bless]
 
 Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, native tests, guests in Node and in headless Chromium,
 and the workbench. A stage that fails does not stop the others, except those that need what it makes. The last line is
 `N passed, N failed, N skipped`, summed from what the test runners counted; a stage without tests counts as one check.
 What each stage printed is kept in target/xtask.
+
+  --bless   keep what the hot paths cost now in fuel (host-native/tests/fuel.txt), instead of comparing with what is kept
 
 environment:
   CI=true               a skipped test is a failure

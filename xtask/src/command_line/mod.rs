@@ -23,7 +23,10 @@ pub(crate) enum Command {
     /// Build everything, then serve the workbench; on this port, or on a free one.
     Serve { port: Option<NonZeroU16> },
     /// Build and test everything.
-    Test,
+    Test {
+        /// Whether the fuel of the hot paths is kept as it is now.
+        bless: bool,
+    },
     /// Build and pack the npm package.
     Npm,
     /// Check what no compiler checks; list statements of the contract beside the findings.
@@ -87,7 +90,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     let words: Vec<&str> = options.iter().map(String::as_str).collect();
     match (name, words.as_slice()) {
         ("run", []) => Ok(Command::Run),
-        ("test", []) => Ok(Command::Test),
+        ("test", []) => Ok(Command::Test { bless: false }),
+        ("test", ["--bless"]) => Ok(Command::Test { bless: true }),
         ("npm", []) => Ok(Command::Npm),
         ("mutants", options) => mutants(options),
         ("crosscheck", options) => crosscheck(options),
@@ -290,7 +294,8 @@ mod tests {
     #[test]
     fn every_command_is_understood_and_has_a_help() {
         assert_eq!(of("run"), Ok(Command::Run));
-        assert_eq!(of("test"), Ok(Command::Test));
+        assert_eq!(of("test"), Ok(Command::Test { bless: false }));
+        assert_eq!(of("test --bless"), Ok(Command::Test { bless: true }));
         assert_eq!(of("npm"), Ok(Command::Npm));
         assert_eq!(of("world"), Ok(Command::World));
         assert_eq!(of("coverage"), Ok(Command::Coverage));

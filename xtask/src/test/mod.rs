@@ -22,8 +22,8 @@ struct Row {
 }
 
 /// Runs all stages; a stage whose needs failed is a failure too, and the others go on.
-pub(crate) fn test(paths: &Paths) -> Result<ExitCode, Failure> {
-    let mut ground = Ground { paths, browser: None };
+pub(crate) fn test(paths: &Paths, bless: bool) -> Result<ExitCode, Failure> {
+    let mut ground = Ground { paths, browser: None, bless };
     let rows = run_all(&STAGES, |stage| run_one(stage, &mut ground));
     let all: Counts = rows.iter().map(|row| row.counts).sum();
     let strict = env::var("CI").is_ok_and(|value| value == "true");

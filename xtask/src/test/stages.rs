@@ -13,6 +13,8 @@ pub(super) struct Ground<'a> {
     pub(super) paths: &'a Paths,
     /// Set by the stage `browser`.
     pub(super) browser: Option<Browser>,
+    /// Whether the fuel of the hot paths is kept as it is now.
+    pub(super) bless: bool,
 }
 
 /// One stage.
@@ -104,7 +106,9 @@ pub(super) const STAGES: [Stage; 28] = [
         does: "core, host, engines and stories",
         needs: &["native", "guests", "seeded guests"],
         work: Work::Tests(|ground| {
-            Ok(with_browser(ground, Call::cargo(ground.paths, "native-tests", "test").args(native::SELECTION).arg("--no-fail-fast")))
+            let call = Call::cargo(ground.paths, "native-tests", "test").args(native::SELECTION).arg("--no-fail-fast");
+            let call = if ground.bless { call.env("WAKEFUL_BLESS", "1") } else { call };
+            Ok(with_browser(ground, call))
         }),
     },
     Stage {
