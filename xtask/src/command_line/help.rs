@@ -230,9 +230,10 @@ each is kept in target/mutants/results.txt.
 
   --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
   --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
-  --resume        keep the results of an earlier run, also of one that was interrupted, and try what was not tried
+  --resume        keep the results of an earlier run, also of one that was interrupted, and try what was not tried; after a change of the
+                  core's source, every mutant is another one, and this begins anew
   --retry         keep them, and try again what survived or did not end; for new tests
-  --most N        try no more than N of them
+  --most N        try no more than N of them, from everywhere
   --list          print the names of the mutants that would be tried, and try none
 
 It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it survived; unviable: it does not compile)

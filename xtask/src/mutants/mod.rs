@@ -28,7 +28,7 @@ pub(crate) struct Request {
     /// Every how manieth mutant, and beginning where.
     pub(crate) shard: Shard,
     pub(crate) which: Which,
-    /// No more than so many are tried, the first of those that would be.
+    /// About so many are tried and no more, evenly spread over those that would be.
     pub(crate) most: Option<usize>,
     /// Only print the names of the mutants that would be tried.
     pub(crate) only_list: bool,
@@ -92,10 +92,12 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     let mut results = match request.which {
         Which::All if request.only_list => Results::default(),
         Which::All => place.begin(paths)?,
-        Which::Untried | Which::Survivors => place.resume(paths)?,
+        Which::Untried => place.resume(paths)?.map_or_else(|| place.begin(paths), Ok)?,
+        Which::Survivors => place
+            .resume(paths)?
+            .ok_or_else(|| Failure::new("no mutant of the core as it is now was tried yet; start with `cargo xtask mutants`"))?,
     };
-    let mut to_try = to_try(&asked, &results, request.which);
-    to_try.truncate(request.most.unwrap_or(usize::MAX));
+    let to_try = spread(to_try(&asked, &results, request.which), request.most);
     if request.only_list {
         to_try.iter().for_each(|name| anstream::println!("{name}"));
         return Ok(ExitCode::SUCCESS);
@@ -150,6 +152,13 @@ fn to_try(asked: &[String], results: &Results, which: Which) -> Vec<String> {
         Which::Survivors => matches!(results.outcomes.get(*name), Some(Outcome::Missed | Outcome::Timeout)),
     };
     asked.iter().filter(wanted).cloned().collect()
+}
+
+/// No more than `most` of them, from everywhere: the first ones alone would say nothing about the others.
+fn spread(names: Vec<String>, most: Option<usize>) -> Vec<String> {
+    let Some(most) = most else { return names };
+    let each = names.len().div_ceil(most.max(1)).max(1);
+    names.into_iter().step_by(each).take(most).collect()
 }
 
 /// Tries these mutants, in the copy, and leaves what became of them where [`Place::take_over`] reads it.
@@ -296,6 +305,16 @@ mod tests {
         assert_eq!(to_try(&asked, &results(), Which::All), asked);
         assert_eq!(to_try(&asked, &results(), Which::Untried), ["e"]);
         assert_eq!(to_try(&asked, &results(), Which::Survivors), ["b", "c"]);
+    }
+
+    #[test]
+    fn a_part_of_them_comes_from_everywhere() {
+        let all = names(&["a", "b", "c", "d", "e"]);
+        assert_eq!(spread(all.clone(), Some(2)), ["a", "d"]);
+        assert_eq!(spread(all.clone(), Some(3)), ["a", "c", "e"]);
+        assert!(spread(all.clone(), Some(0)).is_empty());
+        assert_eq!(spread(all.clone(), Some(5)), all);
+        assert_eq!(spread(all.clone(), None), all);
     }
 
     #[test]

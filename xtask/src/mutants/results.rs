@@ -95,21 +95,17 @@ impl Place {
         Ok(results)
     }
 
-    /// Goes on with what was tried, also by a run that was interrupted.
-    ///
-    /// # Errors
-    /// Where nothing was, or where the core's source has changed since.
-    pub(super) fn resume(&self, paths: &Paths) -> Result<Results, Failure> {
-        let text =
-            fs::read_to_string(self.file()).map_err(|_| Failure::new("there is nothing to resume; start with `cargo xtask mutants`"))?;
+    /// What was tried, also by a run that was interrupted; nothing where no mutant of the core's source, as it is now, was.
+    pub(super) fn resume(&self, paths: &Paths) -> Result<Option<Results>, Failure> {
+        let Ok(text) = fs::read_to_string(self.file()) else { return Ok(None) };
         let mut results = Results::of(&text).map_err(|line| {
             Failure::new(format!("line {line} of {} is no result; start anew with `cargo xtask mutants`", self.file().display()))
         })?;
         if results.stamp != stamp_of_core(paths)? {
-            return Err(Failure::new("the core's source has changed since these mutants were made; start anew with `cargo xtask mutants`"));
+            return Ok(None);
         }
         self.take_over(&mut results)?;
-        Ok(results)
+        Ok(Some(results))
     }
 
     /// Tells cargo-mutants which mutants it must not try: with `--iterate` it passes over those that it finds written here. Its filters by

@@ -165,7 +165,7 @@ pub(crate) const METHODS: [Method; 21] = [
         name: "miri",
         does: "the core's tests interpreted, on machines with other words and another order of bytes: undefined behaviour and leaks below the core",
         rooms: &[],
-        command: Some(Command { line: |_| "miri".to_owned(), share: 0, tells: "miri: " }),
+        command: Some(Command { line: |_| "miri".to_owned(), share: 0, tells: " tests on " }),
         fails: &[],
     },
     Method {
@@ -180,7 +180,7 @@ pub(crate) const METHODS: [Method; 21] = [
         does: "the core changed in small ways, one at a time: some test must notice",
         rooms: &[],
         command: Some(Command {
-            line: |minutes| format!("mutants --in plane,machine --resume --most {minutes}"),
+            line: |minutes| format!("mutants --in ladder,derive,plane,machine --resume --most {minutes}"),
             share: 15,
             tells: "mutants: ",
         }),
