@@ -21,6 +21,22 @@ use crate::ledger::SqliteLedger;
 /// How many entries are read at once.
 const PAGE: u32 = 512;
 
+/// The checks look at the whole state. So that a long ledger takes no more than its length, the batches that are checked stand further apart
+/// the more is before them: a batch is checked where the entries since the last one are a thousandth of all before.
+const SPREAD: u64 = 1_000;
+
+/// How many of the newest entries are checked batch by batch, however long the ledger is.
+const NEWEST: u64 = 100;
+
+/// Which batches are checked.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Thoroughness {
+    /// All of the first thousand entries and of the newest ones, and between them ever fewer: the time is that of the length.
+    Spread,
+    /// Each: the time is that of the square of the length.
+    Each,
+}
+
 /// What was found in a ledger.
 #[derive(Clone, Debug, Serialize)]
 pub struct Examination {
@@ -30,6 +46,8 @@ pub struct Examination {
     pub head: Head,
     /// In how many batches it was appended.
     pub batches: u64,
+    /// How many of them were checked against what must hold. The chain is verified over all.
+    pub checked: u64,
     /// Why it cannot be read on from there (contract 3.4); none where it is whole.
     pub damage: Option<String>,
     /// What its newest snapshot is worth.
@@ -108,15 +126,27 @@ impl Examination {
     }
 }
 
-/// Reads a ledger from its first entry on, verifies and folds it, and checks each of its batches. Tells of each entry that is done: the
-/// checks look at the whole state after each batch, so a long ledger takes minutes.
+/// Reads a ledger from its first entry on, verifies and folds it, and checks its batches. Tells of each entry that is done.
 ///
 /// # Errors
 /// Where the file cannot be read; what is wrong with what was read is in the examination.
-pub fn examine(agent_id: &AgentId, ledger: &mut SqliteLedger, mut done: impl FnMut(Seq)) -> Result<Examination, LedgerError> {
+pub fn examine(
+    agent_id: &AgentId,
+    ledger: &mut SqliteLedger,
+    thoroughness: Thoroughness,
+    mut done: impl FnMut(Seq),
+) -> Result<Examination, LedgerError> {
     let kept = ledger.load_snapshot().map(|text| text.map(|text| Snapshot::open(&text)));
-    let mut fold =
-        Fold { machine: Machine::new(Options::new(agent_id.clone())), batch: None, batches: 0, breaches: Vec::new(), recorded: Vec::new() };
+    let mut fold = Fold {
+        machine: Machine::new(Options::new(agent_id.clone())),
+        due: Due { thoroughness, newest: ledger.head()?.seq.0.saturating_sub(NEWEST), last: 0 },
+        first: None,
+        batch: None,
+        batches: 0,
+        checked: 0,
+        breaches: Vec::new(),
+        recorded: Vec::new(),
+    };
     let mut at_snapshot = None;
     let damage = loop {
         let page = ledger.read_with_batches(fold.machine.head().seq, PAGE)?;
@@ -135,6 +165,7 @@ pub fn examine(agent_id: &AgentId, ledger: &mut SqliteLedger, mut done: impl FnM
         });
         if let Err(why) = read {
             // A batch that is there by half was never a state of the agent.
+            fold.first = None;
             fold.batch = None;
             break Some(why.to_string());
         }
@@ -145,6 +176,7 @@ pub fn examine(agent_id: &AgentId, ledger: &mut SqliteLedger, mut done: impl FnM
         agent_id: agent_id.clone(),
         head: state.head,
         batches: fold.batches,
+        checked: fold.checked,
         snapshot: snapshot_found(kept, at_snapshot, damage.is_some()),
         damage,
         obligations: obligation::all(state),
@@ -187,10 +219,35 @@ fn subject(state: &State, diagnostic: &Diagnostic) -> Option<Seq> {
 /// A ledger as far as it is read.
 struct Fold {
     machine: Machine,
+    due: Due,
+    /// The first entry of the batch that is being read.
+    first: Option<Seq>,
+    /// That batch, where it is to be checked.
     batch: Option<Batch>,
     batches: u64,
+    checked: u64,
     breaches: Vec<Broken>,
     recorded: Vec<Recorded>,
+}
+
+/// When a batch is due to be checked.
+struct Due {
+    thoroughness: Thoroughness,
+    /// From this entry on each is.
+    newest: u64,
+    /// The first entry of the batch that was checked last.
+    last: u64,
+}
+
+impl Due {
+    fn is(&mut self, first: Seq) -> bool {
+        let Seq(first) = first;
+        let is_due = self.thoroughness == Thoroughness::Each || first > self.newest || first - self.last >= first / SPREAD;
+        if is_due {
+            self.last = first;
+        }
+        is_due
+    }
 }
 
 /// A batch, and the state that it met.
@@ -203,9 +260,10 @@ struct Batch {
 impl Fold {
     fn load(&mut self, bytes: &EntryBytes, first: Seq) -> Result<(), OpenError> {
         let entry = bytes.open(&self.machine.head())?;
-        if self.batch.as_ref().is_none_or(|batch| batch.first != first) {
+        if self.first != Some(first) {
             self.end_batch();
-            self.batch = Some(Batch { first, before: self.machine.state().clone(), entries: Vec::new() });
+            self.first = Some(first);
+            self.batch = self.due.is(first).then(|| Batch { first, before: self.machine.state().clone(), entries: Vec::new() });
         }
         self.machine.load(bytes)?;
         self.recorded.extend(recorded(&entry));
@@ -215,10 +273,11 @@ impl Fold {
         Ok(())
     }
 
-    /// Checks the batch that was read, if one was.
+    /// Ends the batch that was read, if one was, and checks it where that is due.
     fn end_batch(&mut self) {
+        self.batches += u64::from(self.first.take().is_some());
         let Some(batch) = self.batch.take() else { return };
-        self.batches += 1;
+        self.checked += 1;
         let broken = check::breaches(&batch.before, &batch.entries, self.machine.state());
         self.breaches.extend(broken.into_iter().map(|breach| Broken {
             id: breach.id,
@@ -235,4 +294,22 @@ fn recorded(entry: &Entry) -> Option<Recorded> {
     }
     let message = event.data.as_ref()?.field("message")?.read().ok()?;
     Some(Recorded { seq: entry.seq, at: entry.at, message })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_batches_that_are_checked_stand_further_apart_the_more_is_before_them() {
+        let checked = |thoroughness, from: u64, to: u64| {
+            let mut due = Due { thoroughness, newest: 1_000_000 - NEWEST, last: 0 };
+            (1..=1_000_000).filter(|first| due.is(Seq(*first)) && (from..to).contains(first)).count()
+        };
+        assert_eq!(checked(Thoroughness::Spread, 1, 2_000), 1_999);
+        assert_eq!(checked(Thoroughness::Spread, 500_000, 500_500), 1);
+        assert_eq!(checked(Thoroughness::Spread, 999_901, 1_000_001), 100);
+        assert!((6_000..9_000).contains(&checked(Thoroughness::Spread, 1, 1_000_001)));
+        assert_eq!(checked(Thoroughness::Each, 1, 1_000_001), 1_000_000);
+    }
 }

@@ -127,6 +127,16 @@ fn where_no_fuel_is_counted_a_guest_does_the_same_and_its_time_ends_it() {
 }
 
 #[test]
+fn where_there_are_no_addresses_for_whole_memories_accesses_are_checked_and_a_guest_does_the_same() {
+    // Whole memories for so many are more than a processor can address.
+    let runtime = Runtime::new(Pool { instances: 100_000, memory_bytes: 16 << 20, ..Pool::default() }).expect("a runtime");
+    let mut agent = instance(&runtime.load(&guest("wakeful.component.wasm")).expect("the guest"), Limits::default());
+    let mut roomy = instance(&product(), Limits::default());
+    assert_eq!(lives(&mut agent, 1).expect("it lives"), lives(&mut roomy, 1).expect("it lives"));
+    assert_eq!(agent.fuel(), roomy.fuel());
+}
+
+#[test]
 fn an_instance_too_many_is_refused_until_one_is_dropped() {
     let runtime = Runtime::new(Pool { instances: 2, ..Pool::default() }).expect("a runtime");
     let plugin = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the guest")).expect("it fits");

@@ -17,7 +17,8 @@ pub(crate) fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failu
     stage("npm module", "the web module as the npm package has it", || guests::build_package(paths))?;
     let browser = stage("browser", "finding a browser and its driver", || browser::find(paths))?;
     stage("workbench packages", "npm ci, for the driver of the browser", || packages::install(paths, &paths.web_demo()))?;
-    stage("release", "core, host and the bench, optimised", || native::build_released(paths, "bench"))?;
+    let programs = || ["bench", "wakeful"].iter().try_for_each(|program| native::build_released(paths, program));
+    stage("release", "core, host and the bench, optimised", programs)?;
     // A file that is named is one from where the developer stands.
     let here = env::current_dir().unwrap_or_else(|_| paths.root().to_owned());
     let call = Call::new(paths, "bench", paths.released("bench")).folder(here).env("CHROME", &browser.chrome);

@@ -5,6 +5,7 @@
 
 mod fields;
 mod part;
+mod plain;
 mod readable;
 mod reader;
 mod scan;

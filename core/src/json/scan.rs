@@ -6,6 +6,8 @@
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::ops::Range;
 
+use super::plain::plain;
+
 /// What is wrong with a text, and at which byte of it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Syntax {
@@ -256,8 +258,7 @@ impl Scanner<'_> {
     fn text(&mut self) -> Result<(), Syntax> {
         self.at += 1;
         loop {
-            let rest = &self.text[self.at..];
-            self.at += rest.iter().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\')).unwrap_or(rest.len());
+            self.at += plain(&self.text[self.at..]);
             match self.peek() {
                 None => return Err(self.at_last("EOF while parsing a string")),
                 Some(b'"') => {

@@ -14,6 +14,8 @@ use serde::{
     },
 };
 
+use super::plain::plain;
+
 /// The name under which free JSON is written.
 pub(super) const RAW_JSON: &str = "RawJson";
 
@@ -107,9 +109,11 @@ impl Text {
 
     fn escaped(&mut self, text: &str) {
         let mut rest = text;
-        while let Some(at) = rest.bytes().position(|byte| byte < 0x20 || byte == b'"' || byte == b'\\') {
+        loop {
+            let at = plain(rest.as_bytes());
             self.text.push_str(&rest[..at]);
-            match rest.as_bytes()[at] {
+            let Some(special) = rest.as_bytes().get(at) else { return };
+            match *special {
                 b'\x08' => self.text.push_str("\\b"),
                 b'\x0c' => self.text.push_str("\\f"),
                 b'\n' => self.text.push_str("\\n"),
@@ -123,7 +127,6 @@ impl Text {
             }
             rest = &rest[at + 1..];
         }
-        self.text.push_str(rest);
     }
 
     fn new_line(&mut self) {

@@ -1,6 +1,6 @@
 //! A ledger in memory: for tests, replays and cross-checks.
 
-use std::{cell::RefCell, rc::Rc};
+use std::{cell::RefCell, mem, rc::Rc};
 
 use wakeful_core::{
     entry::{EntryBytes, Head},
@@ -11,44 +11,65 @@ use wakeful_core::{
 /// A ledger in memory. Clones share the entries.
 #[derive(Clone, Debug, Default)]
 pub struct MemoryLedger {
-    entries: Rc<RefCell<Vec<EntryBytes>>>,
+    lines: Rc<RefCell<Lines>>,
+}
+
+/// Stored lines, in one text: so many texts of their own would lie scattered between what comes and goes.
+#[derive(Debug, Default)]
+struct Lines {
+    text: String,
+    /// Where each ends.
+    ends: Vec<usize>,
+}
+
+impl Lines {
+    fn push(&mut self, line: &str) {
+        self.text.push_str(line);
+        self.ends.push(self.text.len());
+    }
+
+    /// The lines from position `from` on, counted from 0.
+    fn from(&self, from: usize) -> impl Iterator<Item = &str> {
+        let begin = from.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end);
+        let ends = self.ends.get(from..).unwrap_or_default();
+        ends.iter().scan(begin, |begin, end| Some(&self.text[mem::replace(begin, *end)..*end]))
+    }
 }
 
 impl MemoryLedger {
     /// The stored lines from position `from` on, counted from 0.
     #[must_use]
     pub fn lines_from(&self, from: usize) -> Vec<String> {
-        let entries = self.entries.borrow();
-        entries.iter().skip(from).map(|entry| entry.as_str().to_owned()).collect()
+        self.lines.borrow().from(from).map(str::to_owned).collect()
     }
 
     /// How many entries there are.
     #[must_use]
     pub fn len(&self) -> usize {
-        self.entries.borrow().len()
+        self.lines.borrow().ends.len()
     }
 
     /// Whether there is no entry.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.entries.borrow().is_empty()
+        self.len() == 0
     }
 }
 
 impl Ledger for MemoryLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
-        let mut entries = self.entries.borrow_mut();
         // One process holds this ledger, so the position alone tells whether another writer was first.
-        let found = Seq(entries.len() as u64);
+        let found = Seq(self.len() as u64);
         if found != expected.seq {
             return Err(LedgerError::Conflict { found });
         }
-        entries.extend_from_slice(batch);
+        let mut lines = self.lines.borrow_mut();
+        batch.iter().for_each(|entry| lines.push(entry.as_str()));
         Ok(())
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         let skip = usize::try_from(after.0).unwrap_or(usize::MAX);
-        Ok(self.entries.borrow().iter().skip(skip).take(limit as usize).cloned().collect())
+        Ok(self.lines.borrow().from(skip).take(limit as usize).map(|line| EntryBytes::from_stored(line.to_owned())).collect())
     }
 }

@@ -15,6 +15,10 @@ pub(super) const TICK_MS: u64 = 10;
 /// Core modules that a component may consist of: the one that was written, and those that pass calls on.
 const MODULES: u32 = 4;
 
+/// What a guest can address, in bytes. Where so much address space is reserved for each, no access needs a check of its own; where the
+/// machine has not got it, [`Pool::memory_bytes`] is reserved, and each access is checked.
+const WHOLE_MEMORY: u64 = 1 << 32;
+
 /// What wasmtime makes of a guest before it runs.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Compiler {
@@ -67,16 +71,24 @@ impl Runtime {
     /// # Errors
     /// Where this machine cannot, as where it has no address space for such a pool, or where the compiler does not know its processor.
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
+        let with = |reserved| Self::engine_with(compiler, pool, reserved);
+        let engine =
+            with(WHOLE_MEMORY.max(pool.memory_bytes as u64)).or_else(|_| with(pool.memory_bytes as u64)).map_err(GuestError::of_setup)?;
+        tick(&engine);
+        Ok(Self { engine, compiler, pool })
+    }
+
+    /// wasmtime with so many bytes of address space for each instance.
+    fn engine_with(compiler: Compiler, pool: Pool, reserved: u64) -> wasmtime::Result<Engine> {
         let mut allocation = PoolingAllocationConfig::new();
         let modules = pool.instances.saturating_mul(MODULES);
         allocation.total_component_instances(pool.instances).total_core_instances(modules).total_tables(modules);
         allocation.total_memories(pool.instances).max_memories_per_component(1).max_memory_size(pool.memory_bytes);
         let mut config = Config::new();
         config.consume_fuel(pool.counts_fuel).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
-        config.memory_reservation(pool.memory_bytes as u64).allocation_strategy(allocation);
-        let engine = compiler.configure(&mut config).and_then(|()| Engine::new(&config)).map_err(GuestError::of_setup)?;
-        tick(&engine);
-        Ok(Self { engine, compiler, pool })
+        config.memory_reservation(reserved).allocation_strategy(allocation);
+        compiler.configure(&mut config)?;
+        Engine::new(&config)
     }
 
     /// Compiles the guest in a file.

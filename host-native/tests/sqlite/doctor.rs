@@ -45,9 +45,23 @@ fn a_sound_ledger_is_well_and_says_what_is_owed() {
     ] {
         assert!(lines.contains(&line), "`{line}` in\n{}", ran.out);
     }
+    assert_eq!(wakeful(["doctor", &arg(&path), "--thorough"]).out, ran.out);
     let found = json(&path);
+    assert_eq!(found["checked"], found["batches"]);
     assert_eq!((&found["damage"], &found["snapshot"]["snapshot"]), (&Value::Null, &"none".into()));
     assert_eq!((&found["obligations"][0]["seq"], &found["breaches"]), (&37.into(), &Value::Array(Vec::new())));
+    drop(file);
+}
+
+#[test]
+fn of_a_long_ledger_ever_fewer_batches_are_checked_and_it_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 1_600);
+    let ran = doctor(&path);
+    let (before, after) = ("all 25 invariants held after each of ", " of the batches; --thorough checks all");
+    let checked = ran.out.split_once(before).and_then(|(_, rest)| rest.split_once(after)).map(|(number, _)| number.parse());
+    assert!(ran.code == 0 && matches!(checked, Some(Ok(1_000..1_600))), "{}", ran.out);
     drop(file);
 }
 

@@ -1,10 +1,12 @@
 //! What things cost: every figure is a ratio to something that is measured beside it in the same run, since machines differ and are noisy.
 
 mod agent;
+mod commands;
 mod durable;
 mod history;
 mod items;
 mod measure;
+mod memory;
 mod opening;
 mod round;
 mod sandbox;
@@ -34,16 +36,43 @@ impl Depth {
     }
 }
 
+/// What is counted.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Unit {
+    /// Time, in nanoseconds.
+    Nanoseconds,
+    /// Memory, in bytes.
+    Bytes,
+    /// How many.
+    Number,
+}
+
+impl Unit {
+    /// So much of it as people read it.
+    fn tell(self, amount: Cost) -> String {
+        let steps: &[(&str, f64)] = match self {
+            Self::Nanoseconds => &[(" ns", 1.0), (" µs", 1e3), (" ms", 1e6), (" s", 1e9)],
+            Self::Bytes => &[(" B", 1.0), (" kB", 1e3), (" MB", 1e6), (" GB", 1e9)],
+            Self::Number => &[("", 1.0)],
+        };
+        let (name, size) = steps.iter().rfind(|(_, size)| amount >= *size).unwrap_or(&steps[0]);
+        format!("{:.1}{name}", amount / size)
+    }
+}
+
 /// One figure.
 #[derive(Clone, Debug, Serialize)]
 pub struct Figure {
     /// What is measured.
     pub name: String,
-    /// What one costs, in nanoseconds.
+    /// What is counted.
+    pub unit: Unit,
+    /// What one costs.
     pub cost: Cost,
     /// What it is compared with.
     pub compared_with: String,
-    /// What one of those costs, in nanoseconds.
+    /// What one of those costs.
     pub base: Cost,
     /// How many times as much it costs.
     pub ratio: f64,
@@ -54,7 +83,15 @@ pub struct Figure {
 
 impl Figure {
     fn new(name: impl Into<String>, cost: Cost, compared_with: impl Into<String>, base: Cost) -> Self {
-        Self { name: name.into(), cost, compared_with: compared_with.into(), base, ratio: cost / base, goal: None }
+        Self { name: name.into(), unit: Unit::Nanoseconds, cost, compared_with: compared_with.into(), base, ratio: cost / base, goal: None }
+    }
+
+    fn in_bytes(self) -> Self {
+        Self { unit: Unit::Bytes, ..self }
+    }
+
+    fn in_numbers(self) -> Self {
+        Self { unit: Unit::Number, ..self }
     }
 
     fn within(self, goal: f64) -> Self {
@@ -86,26 +123,17 @@ impl Group {
 }
 
 /// All groups, in the order in which they are measured.
-pub const GROUPS: [Group; 7] = [
+pub const GROUPS: [Group; 9] = [
     Group { name: "round", about: "a full step of the native core, beside the same JSON alone", measure: round::figures },
     Group { name: "sandbox", about: "the same steps in wasmtime, and what an instance costs", measure: sandbox::figures },
+    Group { name: "memory", about: "a thousand agents in one process", measure: memory::figures },
     Group { name: "script", about: "the same steps in Node and in Chromium", measure: script::figures },
     Group { name: "history", about: "steps and decisions with a long history", measure: history::figures },
     Group { name: "opening", about: "a long ledger, folded and from a snapshot", measure: opening::figures },
     Group { name: "items", about: "steps with many live work items", measure: items::figures },
+    Group { name: "commands", about: "the program's commands on a long ledger", measure: commands::figures },
     Group { name: "durable", about: "facts on a disk", measure: durable::figures },
 ];
-
-/// A duration as people read it.
-fn time(nanos: Cost) -> String {
-    let (unit, nanos_of_unit) = match nanos {
-        nanos if nanos < 1e3 => ("ns", 1.0),
-        nanos if nanos < 1e6 => ("µs", 1e3),
-        nanos if nanos < 1e9 => ("ms", 1e6),
-        _ => ("s", 1e9),
-    };
-    format!("{:.1} {unit}", nanos / nanos_of_unit)
-}
 
 /// The figures as a table, to be read.
 #[must_use]
@@ -114,7 +142,7 @@ pub fn table(figures: &[Figure]) -> String {
     rows.extend(figures.iter().map(|figure| {
         let goal = figure.goal.map_or(String::new(), |goal| format!("{goal}{}", if figure.holds() == Some(true) { "" } else { " MISSED" }));
         let ratio = if figure.ratio < 0.1 { format!("{:.4}", figure.ratio) } else { format!("{:.2}", figure.ratio) };
-        [figure.name.clone(), time(figure.cost), figure.compared_with.clone(), time(figure.base), ratio, goal]
+        [figure.name.clone(), figure.unit.tell(figure.cost), figure.compared_with.clone(), figure.unit.tell(figure.base), ratio, goal]
     }));
     let widths: [usize; 6] = std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
     rows.iter().fold(String::new(), |mut table, row| {

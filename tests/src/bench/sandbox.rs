@@ -22,7 +22,7 @@ const FIRST: u64 = 200;
 /// Instances that are measured at once.
 const INSTANCES: u64 = 50;
 
-type Lent = Plugin<MemoryLedger, Ticking, Turns>;
+pub(super) type Lent = Plugin<MemoryLedger, Ticking, Turns>;
 
 /// Figures.
 pub(super) fn figures(depth: Depth) -> Vec<Figure> {
@@ -38,7 +38,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     ]
 }
 
-fn plugin(counts_fuel: bool) -> Lent {
+pub(super) fn plugin(counts_fuel: bool) -> Lent {
     let runtime = Runtime::new(Pool { counts_fuel, ..Pool::default() }).expect("wasmtime starts");
     Plugin::new(&guest(&runtime)).expect("the guest fits")
 }
@@ -47,7 +47,7 @@ fn guest(runtime: &Runtime) -> Guest {
     runtime.load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")
 }
 
-fn agent_in(plugin: &Lent) -> Agent<impl Engine> {
+pub(super) fn agent_in(plugin: &Lent) -> Agent<impl Engine> {
     let turns = Turns::default();
     let instance = plugin.instance(MemoryLedger::default(), Ticking::default(), turns.clone(), Limits::default());
     Agent::opened("bench", instance.expect("there is room"), turns)

@@ -5,6 +5,7 @@ use std::{
     process::{ChildStdin, ChildStdout, Command, Stdio},
 };
 
+use serde::Deserialize;
 use serde_json::{Value, json};
 use wakeful::ledger::MemoryLedger;
 
@@ -22,11 +23,14 @@ const FIRST: u64 = 1_000;
 /// Figures.
 pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let native = native(depth);
-    let [node, chromium] = ["engine.mjs", "chromium.mjs"].map(|engine| nanos(engine, depth));
+    let [node, chromium] = ["engine.mjs", "chromium.mjs"].map(|engine| measured(engine, depth));
     // The machine may have become slower or quicker meanwhile.
     let native = native.min(self::native(depth));
-    let of = |what: &str, cost| Figure::new(format!("full step in {what}"), cost, "native core", native).within(2.5);
-    vec![of("Node", node), of("Chromium", chromium)]
+    let full = |what: &str, cost: &Measured| Figure::new(format!("full step in {what}"), cost.round, "native core", native).within(2.5);
+    let cold = |what: &str, cost: &Measured| {
+        Figure::new(format!("cold decision after 1000 entries in {what}"), cost.cold, "`JSON.parse` of the same text", cost.parsed)
+    };
+    vec![full("Node", &node), full("Chromium", &chromium), cold("Node", &node), cold("Chromium", &chromium)]
 }
 
 fn native(depth: Depth) -> Cost {
@@ -42,8 +46,15 @@ fn native(depth: Depth) -> Cost {
     cost
 }
 
-/// What an engine of the cross-check measures by itself.
-fn nanos(engine: &str, depth: Depth) -> Cost {
+/// What an engine of the cross-check measures by itself, in nanoseconds.
+#[derive(Deserialize)]
+struct Measured {
+    round: Cost,
+    cold: Cost,
+    parsed: Cost,
+}
+
+fn measured(engine: &str, depth: Depth) -> Measured {
     let mut program = Command::new("node")
         .arg(paths::tree("wasm/web/js").join(engine))
         .arg(paths::guest("npm"))
@@ -59,7 +70,7 @@ fn nanos(engine: &str, depth: Depth) -> Cost {
     let answer = line(&mut said);
     drop(asked);
     program.wait().expect("it ends with its input");
-    answer["nanos"].as_f64().unwrap_or_else(|| panic!("{engine} has measured nothing: {answer}"))
+    Measured::deserialize(&answer["nanos"]).unwrap_or_else(|why| panic!("{engine} has measured nothing ({why}): {answer}"))
 }
 
 fn ask(to: &mut ChildStdin, what: &Value) {

@@ -13,3 +13,8 @@ mod bindings {
     use super::agent::Component;
     export!(Component);
 }
+
+/// The memory of the guest, which has one thread.
+#[cfg(target_family = "wasm")]
+#[global_allocator]
+static MEMORY: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();

@@ -4,9 +4,9 @@
 //      or  {"id":1,"case":"..","acts":["<act>",...]}, what the host of a scenario does
 // out: {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
 //
-// The bench asks what a full step costs, and hears nanoseconds:
+// The bench asks what things cost, and hears nanoseconds:
 // in:  {"id":1,"measure":{"first":500,"rounds":200,"turns":15}}
-// out: {"id":1,"nanos":250000}
+// out: {"id":1,"nanos":{"round":250000,"cold":..,"parsed":..}}
 
 import { measure } from "./measure.mjs";
 import { trace } from "./play.mjs";

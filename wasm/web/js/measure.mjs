@@ -1,18 +1,20 @@
-// What a full step costs where the web guest runs: in Node, in a page. The same facts, clock and ledger as those of the native bench.
+// What things cost where the web guest runs: in Node, in a page. The same facts, clock and ledger as those of the native bench.
 
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
 /** The length of a message's fact. */
 const MESSAGE_BYTES = 300;
+/** The entries of the ledger that is opened cold. */
+const COLD_ENTRIES = 1_000;
+/** How often it is opened in a turn. */
+const COLD_TIMES = 5;
 
-/** An agent, and what its host says to it. */
-function agent(guest) {
-  let now = 1_780_000_000_000_000_000n;
+/** The host of an agent over `ledger`, and what its host says to it in a round. */
+function agent(guest, ledger) {
   let run;
   let said = 0;
   const provider = { startTurn: (request) => { run = request.run_id; }, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
-  const clock = { now: () => (now += 1_000_000n) };
-  const scheduler = guest.Scheduler.drive({ agent_id: "bench" }, { ledger: new MemoryLedger(), clock, provider });
+  const scheduler = guest.Scheduler.drive({ agent_id: "bench" }, { ledger, clock: clock(), provider });
   return function round() {
     said += 1;
     scheduler.proposeText(message(`message-${said}`));
@@ -22,21 +24,45 @@ function agent(guest) {
   };
 }
 
+function clock() {
+  let now = 1_780_000_000_000_000_000n;
+  return { now: () => (now += 1_000_000n) };
+}
+
 function message(id) {
   const begin = `{"fact":"message_queued","message":{"id":"${id}","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"`;
   const end = `"}}}`;
   return begin + "What became of it since we spoke? ".repeat(10).slice(0, MESSAGE_BYTES - begin.length - end.length) + end;
 }
 
-/** Nanoseconds of a round: of several turns the least. */
+/** Opens the first entries of a ledger, whose chain is verified on the way, and asks for a decision. */
+function decideCold(guest, ledger) {
+  const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
+  const scheduler = guest.Scheduler.observe({ agent_id: "bench" }, { ledger, clock: clock(), provider });
+  scheduler.explainText("run_loop_idle");
+  scheduler.free();
+}
+
+/**
+ * Nanoseconds of a round, of a cold decision after a thousand entries, and of what JSON alone takes with their text: of several turns the
+ * least of each.
+ */
 export function measure(guest, { first, rounds, turns }) {
-  const round = agent(guest);
+  const ledger = new MemoryLedger();
+  const round = agent(guest, ledger);
   for (let done = 0; done < first; done += 1) round();
-  let least = Infinity;
-  for (let turn = 0; turn < turns; turn += 1) {
+  const cold = new MemoryLedger();
+  cold.lines = ledger.lines.slice(0, COLD_ENTRIES);
+  const least = { round: Infinity, cold: Infinity, parsed: Infinity };
+  const time = (name, times, work) => {
     const before = performance.now();
-    for (let done = 0; done < rounds; done += 1) round();
-    least = Math.min(least, ((performance.now() - before) * 1e6) / rounds);
+    for (let done = 0; done < times; done += 1) work();
+    least[name] = Math.min(least[name], ((performance.now() - before) * 1e6) / times);
+  };
+  for (let turn = 0; turn < turns; turn += 1) {
+    time("round", rounds, round);
+    time("cold", COLD_TIMES, () => decideCold(guest, cold));
+    time("parsed", COLD_TIMES, () => cold.lines.forEach((line) => JSON.parse(line)));
   }
   return least;
 }

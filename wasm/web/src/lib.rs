@@ -31,3 +31,8 @@ use wasm_bindgen::prelude::wasm_bindgen;
 pub fn start() {
     std::panic::set_hook(Box::new(|defect| wasm_bindgen::throw_str(&defect.to_string())));
 }
+
+/// The memory of the guest, which has one thread.
+#[cfg(target_family = "wasm")]
+#[global_allocator]
+static MEMORY: talc::wasm::WasmDynamicTalc = talc::wasm::new_wasm_dynamic_allocator();

@@ -163,7 +163,15 @@ fn spread(names: Vec<String>, most: Option<usize>) -> Vec<String> {
 
 /// Tries these mutants, in the copy, and leaves what became of them where [`Place::take_over`] reads it.
 fn try_them(call: Call, to_try: &[String], left_out: &[String]) -> Result<(), Failure> {
-    let mut call = call.args(["--no-config", "--iterate", "--in-place", "--no-shuffle", "--cap-lints=false", "--minimum-test-timeout=30"]);
+    let mut call = call.args([
+        "--no-config",
+        "--iterate",
+        "--in-place",
+        "--no-shuffle",
+        "--cap-lints=false",
+        "--minimum-test-timeout=30",
+        "--timeout-multiplier=2",
+    ]);
     // For each call of cargo, and not for its tests only: the build that goes before would make every target, and the tests without a
     // mutant would be those of the core's package alone.
     let of_cargo = native::SELECTION.chunks(2).map(<[&str]>::concat).chain(["--lib".to_owned(), "--test=all".to_owned()]);

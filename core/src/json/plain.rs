@@ -1,0 +1,55 @@
+//! What stands in a string of JSON as it is, and what does not: quotes, backslashes and control characters.
+
+/// A byte in each place of a word.
+const ONES: u64 = u64::MAX / 0xFF;
+/// The highest bit of each byte.
+const HIGH: u64 = ONES << 7;
+
+/// How many bytes of `text`, from the first on, stand in a string as they are. Eight are looked at together: most of what is read and
+/// written stands in strings.
+pub(super) fn plain(text: &[u8]) -> usize {
+    let (words, rest) = text.as_chunks::<8>();
+    for (index, word) in words.iter().enumerate() {
+        let special = special(u64::from_le_bytes(*word));
+        if special != 0 {
+            return index * 8 + special.trailing_zeros() as usize / 8;
+        }
+    }
+    let plain = rest.iter().position(|byte| matches!(byte, ..0x20 | b'"' | b'\\'));
+    text.len() - rest.len() + plain.unwrap_or(rest.len())
+}
+
+/// The highest bit of the first byte of the word that is no plain one; bits of bytes after it may be there too.
+fn special(word: u64) -> u64 {
+    let less_than = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
+    let is = |byte: u8| less_than(word ^ (ONES * u64::from(byte)), 1);
+    (less_than(word, 0x20) | is(b'"') | is(b'\\')) & HIGH
+}
+
+#[cfg(test)]
+mod tests {
+    use alloc::vec;
+
+    use super::*;
+
+    #[test]
+    fn every_byte_is_found_in_every_place_and_whatever_stands_beside_it() {
+        let is_plain = |byte: u8| byte >= 0x20 && byte != b'"' && byte != b'\\';
+        for byte in 0..=0xFF {
+            for beside in [b' ', b'!', b'#', b'[', b']', 0x7F, 0x80, 0xFF] {
+                for at in 0..19 {
+                    let mut text = vec![beside; 19];
+                    text[at] = byte;
+                    assert_eq!(plain(&text), if is_plain(byte) { 19 } else { at }, "{byte:#x} at {at} beside {beside:#x}");
+                }
+            }
+        }
+    }
+
+    #[test]
+    fn the_first_of_several_is_found() {
+        assert_eq!(plain(b"0123\"\\\n\"01234567"), 4);
+        assert_eq!(plain(b"01234567\x1f\"345678"), 8);
+        assert_eq!(plain(b""), 0);
+    }
+}

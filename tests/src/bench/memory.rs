@@ -1,0 +1,64 @@
+//! Memory: what a thousand agents that live in one process keep of it, natively and in the sandbox.
+
+use std::fs;
+
+use wakeful::{engine::Engine, ledger::MemoryLedger};
+
+use super::{
+    Depth, Figure,
+    agent::{self, Agent},
+    measure::Cost,
+    sandbox::{agent_in, plugin},
+};
+
+/// How many agents there are.
+const AGENTS: usize = 1_000;
+/// What each has behind it, in rounds.
+const ROUNDS: usize = 3;
+
+/// Figures; none where the machine does not tell what a process keeps.
+pub(super) fn figures(_: Depth) -> Vec<Figure> {
+    let guests = plugin(true);
+    // What all of them share is there before the first is counted.
+    lives(&mut agent_in(&guests));
+    let each = [each(|| agent_in(&guests)), each(|| agent::native(MemoryLedger::default()))];
+    let [Some(sandboxed), Some(native)] = each else { return Vec::new() };
+    vec![
+        Figure::new(format!("memory of one of {AGENTS} sandboxed agents"), sandboxed.bytes, "native core", native.bytes).in_bytes(),
+        Figure::new("mappings of one of them", sandboxed.mappings, "native core", native.mappings.max(1.0)).in_numbers(),
+    ]
+}
+
+/// What a process has.
+#[derive(Clone, Copy)]
+struct Kept {
+    bytes: Cost,
+    mappings: Cost,
+}
+
+/// What one of many agents adds to what the process has.
+fn each<E: Engine>(agent: impl Fn() -> Agent<E>) -> Option<Kept> {
+    let before = kept()?;
+    let agents: Vec<_> = (0..AGENTS)
+        .map(|_| {
+            let mut agent = agent();
+            lives(&mut agent);
+            agent
+        })
+        .collect();
+    let after = kept()?;
+    let share = |before: Cost, after: Cost| (after - before) / agents.len() as Cost;
+    Some(Kept { bytes: share(before.bytes, after.bytes), mappings: share(before.mappings, after.mappings) })
+}
+
+fn lives(agent: &mut Agent<impl Engine>) {
+    (0..ROUNDS).for_each(|_| agent.round());
+}
+
+/// What this process has now, where the machine tells.
+fn kept() -> Option<Kept> {
+    let status = fs::read_to_string("/proc/self/status").ok()?;
+    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"))?;
+    let mappings = fs::read_to_string("/proc/self/maps").ok()?.lines().count();
+    Some(Kept { bytes: resident.parse::<Cost>().ok()? * 1024.0, mappings: mappings as Cost })
+}
