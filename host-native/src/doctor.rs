@@ -22,8 +22,8 @@ use crate::ledger::SqliteLedger;
 const PAGE: u32 = 512;
 
 /// The checks look at the whole state. So that a long ledger takes no more than its length, the batches that are checked stand further apart
-/// the more is before them: a batch is checked where the entries since the last one are a thousandth of all before.
-const SPREAD: u64 = 1_000;
+/// the more is before them: a batch is checked where the entries since the last one are a 250th of all before.
+const SPREAD: u64 = 250;
 
 /// How many of the newest entries are checked batch by batch, however long the ledger is.
 const NEWEST: u64 = 100;
@@ -31,7 +31,7 @@ const NEWEST: u64 = 100;
 /// Which batches are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// All of the first thousand entries and of the newest ones, and between them ever fewer: the time is that of the length.
+    /// All of the first hundreds of entries and of the newest ones, and between them ever fewer: the time is that of the length.
     Spread,
     /// Each: the time is that of the square of the length.
     Each,
@@ -306,10 +306,10 @@ mod tests {
             let mut due = Due { thoroughness, newest: 1_000_000 - NEWEST, last: 0 };
             (1..=1_000_000).filter(|first| due.is(Seq(*first)) && (from..to).contains(first)).count()
         };
-        assert_eq!(checked(Thoroughness::Spread, 1, 2_000), 1_999);
-        assert_eq!(checked(Thoroughness::Spread, 500_000, 500_500), 1);
+        assert_eq!(checked(Thoroughness::Spread, 1, 500), 499);
+        assert_eq!(checked(Thoroughness::Spread, 500_000, 504_000), 2);
         assert_eq!(checked(Thoroughness::Spread, 999_901, 1_000_001), 100);
-        assert!((6_000..9_000).contains(&checked(Thoroughness::Spread, 1, 1_000_001)));
+        assert!((2_000..3_000).contains(&checked(Thoroughness::Spread, 1, 1_000_001)));
         assert_eq!(checked(Thoroughness::Each, 1, 1_000_001), 1_000_000);
     }
 }

@@ -17,6 +17,7 @@ pub(crate) fn bench(paths: &Paths, options: &[String]) -> Result<ExitCode, Failu
     stage("npm module", "the web module as the npm package has it", || guests::build_package(paths))?;
     let browser = stage("browser", "finding a browser and its driver", || browser::find(paths))?;
     stage("workbench packages", "npm ci, for the driver of the browser", || packages::install(paths, &paths.web_demo()))?;
+    stage("peers", "npm ci, for what decisions are compared with", || packages::install(paths, &paths.at("tests/peers")))?;
     let programs = || ["bench", "wakeful"].iter().try_for_each(|program| native::build_released(paths, program));
     stage("release", "core, host and the bench, optimised", programs)?;
     // A file that is named is one from where the developer stands.

@@ -78,7 +78,7 @@ impl RawJson {
     /// # Errors
     /// See [`read`]; the place is relative to this text.
     pub fn read<T: Readable>(&self) -> Result<T, JsonError> {
-        read(self.as_str())
+        reader::read_scanned(self.as_str(), T::read)
     }
 }
 
@@ -250,6 +250,11 @@ pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
 /// Reads a value of a type that is read in several ways.
 pub(crate) fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     reader::read(text, how)
+}
+
+/// The same where the text is known to be JSON.
+pub(crate) fn read_scanned_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+    reader::read_scanned(text, how)
 }
 
 /// Writes the canonical text of a typed value: fields in the order of their type, no white space.

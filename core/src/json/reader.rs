@@ -32,6 +32,13 @@ pub(super) fn read<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonErr
     reader.done().map(|()| value)
 }
 
+/// The same with a text of which it is known that it is JSON, with nothing around it: it was scanned, or written here.
+pub(super) fn read_scanned<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+    let reader = Reader { whole: text, fault: Cell::new(None) };
+    let value = how(&reader.scanned(0..text.len()));
+    reader.done().map(|()| value)
+}
+
 /// The value of a key, where a text is an object that has it.
 pub(super) fn member(text: &str, name: &str) -> Option<RawJson> {
     let reader = Reader { whole: text, fault: Cell::new(None) };
@@ -64,14 +71,19 @@ impl<'a> Reader<'a> {
     /// The whole text as a value.
     #[inline(never)]
     fn root(&'a self) -> Value<'a> {
-        let blank = Value { reader: self, raw: "", at: 0, form: Form::Blank, step: Step::Root, parent: None };
         match scan::value(self.whole) {
-            Ok(place) => Value { raw: &self.whole[place.clone()], at: place.start, form: Form::Json, ..blank },
+            Ok(place) => self.scanned(place),
             Err(Syntax { message, at }) => {
                 self.fault.set(Some(Box::new(Fault { message: message.to_string(), path: String::new(), at, shows: 0 })));
-                blank
+                Value { form: Form::Blank, ..self.scanned(0..0) }
             }
         }
+    }
+
+    /// A part of the text as a value, of which it is known that it is one.
+    fn scanned(&'a self, place: Range<usize>) -> Value<'a> {
+        let at = place.start;
+        Value { reader: self, raw: &self.whole[place], at, form: Form::Json, step: Step::Root, parent: None }
     }
 
     #[inline(never)]

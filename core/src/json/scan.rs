@@ -60,7 +60,11 @@ pub(super) fn members(raw: &str) -> Vec<Member> {
 /// What a string says, of which it is known that it is JSON; with quotes. What cannot be said is half a surrogate pair.
 pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
     let content = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
-    let Some(escape) = content.find('\\') else { return Ok(Cow::Borrowed(content)) };
+    // In a string that is JSON, only a backslash is not plain.
+    let escape = plain(content.as_bytes());
+    if escape == content.len() {
+        return Ok(Cow::Borrowed(content));
+    }
     let mut scanner = Scanner { text: raw.as_bytes(), at: escape + 1 };
     let mut said = String::from(&content[..escape]);
     while scanner.at + 1 < raw.len() {
@@ -77,9 +81,9 @@ pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
         };
         said.push(escaped);
         let rest = &raw[scanner.at..raw.len() - 1];
-        let plain = rest.find('\\').unwrap_or(rest.len());
-        said.push_str(&rest[..plain]);
-        scanner.at += plain;
+        let length = plain(rest.as_bytes());
+        said.push_str(&rest[..length]);
+        scanner.at += length;
     }
     Ok(Cow::Owned(said))
 }
@@ -136,13 +140,34 @@ impl Scanner<'_> {
         Scanner { text: self.text, at: self.text.len().min(self.at + 1) }.at_last(message)
     }
 
-    /// The next value, of which it is known that it is one.
+    /// The next value, of which it is known that it is one: as far as its brackets or its quotes, or to what ends a number or a word.
     fn part(&mut self) -> Range<usize> {
         self.next_token();
         let start = self.at;
-        // INVARIANT: the text was scanned whole before.
-        if self.value().is_err() {
-            self.at = self.text.len();
+        let mut depth = 0_usize;
+        while let Some(byte) = self.peek() {
+            match byte {
+                // INVARIANT: the text was scanned whole before.
+                b'"' if self.text().is_err() => self.at = self.text.len(),
+                b'"' => {}
+                b'[' | b'{' => {
+                    self.at += 1;
+                    depth += 1;
+                    continue;
+                }
+                b']' | b'}' if depth > 0 => {
+                    self.at += 1;
+                    depth -= 1;
+                }
+                b',' | b']' | b'}' | b' ' | b'\n' | b'\t' | b'\r' if depth == 0 => break,
+                _ => {
+                    self.at += 1;
+                    continue;
+                }
+            }
+            if depth == 0 {
+                break;
+            }
         }
         start..self.at
     }

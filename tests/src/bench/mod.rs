@@ -8,6 +8,7 @@ mod items;
 mod measure;
 mod memory;
 mod opening;
+mod peers;
 mod round;
 mod sandbox;
 mod script;
@@ -123,11 +124,12 @@ impl Group {
 }
 
 /// All groups, in the order in which they are measured.
-pub const GROUPS: [Group; 9] = [
+pub const GROUPS: [Group; 10] = [
     Group { name: "round", about: "a full step of the native core, beside the same JSON alone", measure: round::figures },
     Group { name: "sandbox", about: "the same steps in wasmtime, and what an instance costs", measure: sandbox::figures },
     Group { name: "memory", about: "a thousand agents in one process", measure: memory::figures },
     Group { name: "script", about: "the same steps in Node and in Chromium", measure: script::figures },
+    Group { name: "peers", about: "a decision in Node, beside those of other libraries", measure: peers::figures },
     Group { name: "history", about: "steps and decisions with a long history", measure: history::figures },
     Group { name: "opening", about: "a long ledger, folded and from a snapshot", measure: opening::figures },
     Group { name: "items", about: "steps with many live work items", measure: items::figures },

@@ -176,7 +176,7 @@ same machine differs by a tenth between runs. docs/performance.md says what the 
 
   --quick      under three minutes, once everything is built: a tenth of the history, fewer turns
   --json FILE  write the figures to FILE too
-  GROUP        only these: round, sandbox, memory, script, history, opening, items, commands, durable
+  GROUP        only these: round, sandbox, memory, script, peers, history, opening, items, commands, durable
 
 exit code: 0 every goal is met, 1 one is missed or a build failed, 2 the command line was not understood";
 
