@@ -21,8 +21,9 @@ pub(super) fn figures(_: Depth) -> Vec<Figure> {
     let guests = plugin(true);
     // What all of them share is there before the first is counted.
     lives(&mut agent_in(&guests));
-    let each = [each(|| agent_in(&guests)), each(|| agent::native(MemoryLedger::default()))];
-    let [Some(sandboxed), Some(native)] = each else { return Vec::new() };
+    // The native ones first: what others give back, they would take.
+    let each = [each(|| agent::native(MemoryLedger::default())), each(|| agent_in(&guests))];
+    let [Some(native), Some(sandboxed)] = each else { return Vec::new() };
     vec![
         Figure::new(format!("memory of one of {AGENTS} sandboxed agents"), sandboxed.bytes, "native core", native.bytes).in_bytes(),
         Figure::new("mappings of one of them", sandboxed.mappings, "native core", native.mappings.max(1.0)).in_numbers(),
