@@ -223,10 +223,10 @@ const MUTANTS: &str = "\
 usage: cargo xtask mutants [--in ROOM,...] [--shard K/N] [--resume | --retry] [--most N] [--list]
 
 Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test
-notices. Judges are the unit tests of the core and the host, and the tests of wakeful-tests that need no guest; a guest that was built
-before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in target/mutants/target: the first
-run builds the dependencies there, then a mutant takes most of a minute, one after the other, and no other build has to wait. What became of
-each is kept in target/mutants/results.txt.
+notices. Judges are the unit tests of the core and the tests of wakeful-tests that need no guest, until one fails (cargo-nextest runs them);
+a guest that was built before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in
+target/mutants/target: the first run builds the dependencies there, then a mutant takes a quarter of a minute, one after the other, and no
+other build has to wait. What became of each is kept in target/mutants/results.txt.
 
   --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
   --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
@@ -241,7 +241,7 @@ and the share of those that compile and were noticed, by a test that failed or d
 xtask/src/mutants/survivors.txt, each with its reason; they count as missed. A line there that does not survive any more is reported.
 
 exit code: 0 at least 95 % were noticed, 1 fewer were or the tests fail without a mutant, 2 the command line was not understood,
-3 cargo-mutants is not installed";
+3 cargo-mutants or cargo-nextest is not installed";
 
 const MIRI: &str = "\
 usage: cargo xtask miri

@@ -3,6 +3,7 @@
 //! cargo-mutants makes the mutants and tries them; here stands which ones, where, and by which tests they are judged: the unit tests of
 //! the core and the tests of wakeful-tests that need no guest. A guest that was built before the mutant would notice any
 //! difference, and would so hide what no test states. In the copy no recordings lie beside the tree, so what needs them does what it can.
+//! cargo-nextest runs the judges as nextest.toml says: until the first fails, the slow ones last.
 
 mod results;
 mod survivors;
@@ -58,6 +59,12 @@ pub(crate) const ROOMS: [&str; 4] = ["ladder", "derive", "plane", "machine"];
 /// Of the mutants that compile, so many of a hundred must be noticed.
 const FLOOR_PER_CENT: u64 = 95;
 
+/// The packages whose tests are the judges.
+const JUDGES: [&str; 2] = ["--package=wakeful-core", "--package=wakeful-tests"];
+
+/// How they are run, from the root.
+const JUDGING: &str = "xtask/src/mutants/nextest.toml";
+
 /// What cargo-mutants says when a mutant survived, and when the tests of one did not end.
 const TELLS_OF_MUTANTS: [i32; 3] = [0, 2, 3];
 
@@ -81,6 +88,9 @@ impl Shard {
 pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
     if Call::cargo(paths, "mutants-version", "mutants").arg("--version").answer().is_err() {
         return Ok(missing("cargo-mutants", "`cargo install --locked cargo-mutants`"));
+    }
+    if Call::cargo(paths, "nextest-version", "nextest").arg("--version").answer().is_err() {
+        return Ok(missing("cargo-nextest", "`cargo install --locked cargo-nextest`"));
     }
     let accepted =
         survivors::accepted().map_err(|line| Failure::new(format!("line {line} of {} has no reason; give it one", survivors::LIST)))?;
@@ -169,13 +179,14 @@ fn try_them(call: Call, to_try: &[String], left_out: &[String]) -> Result<(), Fa
         "--in-place",
         "--no-shuffle",
         "--cap-lints=false",
-        "--minimum-test-timeout=30",
-        "--timeout-multiplier=2",
+        "--test-tool=nextest",
+        // The judges' own configuration ends a test that does not end; this is for what they could not.
+        "--minimum-test-timeout=1800",
     ]);
     // For each call of cargo, and not for its tests only: the build that goes before would make every target, and the tests without a
     // mutant would be those of the core's package alone.
-    let of_cargo = native::SELECTION.chunks(2).map(<[&str]>::concat).chain(["--lib".to_owned(), "--test=all".to_owned()]);
-    for word in of_cargo {
+    let config = format!("--config-file={JUDGING}");
+    for word in JUDGES.iter().copied().chain(["--lib", "--test=all", &config]) {
         call = call.arg(format!("--cargo-arg={word}"));
     }
     for package in native::SELECTION.iter().filter(|word| **word != "-p") {
@@ -183,7 +194,7 @@ fn try_them(call: Call, to_try: &[String], left_out: &[String]) -> Result<(), Fa
         call = call.arg(format!("--cargo-arg=--config=profile.dev.package.{package}.debug=false"));
     }
     anstream::println!(
-        "{}: the unit tests of wakeful and wakeful-core, and wakeful-tests without the {} tests that need a guest; {} mutants",
+        "{}: the unit tests of wakeful-core, and wakeful-tests without the {} tests that need a guest; {} mutants",
         bold("judged by"),
         left_out.len(),
         to_try.len(),
