@@ -199,13 +199,18 @@ fn try_them(call: Call, to_try: &[String], left_out: &[String]) -> Result<(), Fa
         left_out.len(),
         to_try.len(),
     );
-    let status = call.args(["--", "--"]).args(self_contained::leaving_out(left_out)).pass_through()?;
+    let status = call.arg(format!("--cargo-test-arg=--filterset={}", others_than(left_out))).pass_through()?;
     if status.code().is_some_and(|code| TELLS_OF_MUTANTS.contains(&code)) {
         return Ok(());
     }
     Err(Failure::new(format!(
         "cargo-mutants gave up ({status}); where the tests fail without a mutant, repair them first. --resume goes on"
     )))
+}
+
+/// All tests but these, as cargo-nextest is asked.
+fn others_than(left_out: &[String]) -> String {
+    left_out.iter().fold("all()".to_owned(), |text, test| text + " - test(=" + test + ")")
 }
 
 /// Compares the survivors that are asked for with the list. A line of the list is stale where `all` has no mutant of it, or only such as
@@ -302,6 +307,11 @@ mod tests {
         assert_eq!(noticed(&all, &results()), Some((2, 3)));
         assert!(!are_enough(noticed(&all, &results())) && are_enough(noticed(&all[..1], &results())) && are_enough(None));
         assert!(are_enough(Some((95, 100))) && !are_enough(Some((94, 100))));
+    }
+
+    #[test]
+    fn judges_that_need_a_guest_are_left_out_by_their_whole_names() {
+        assert_eq!(others_than(&names(&["a::b", "c"])), "all() - test(=a::b) - test(=c)");
     }
 
     #[test]
