@@ -99,6 +99,51 @@ fn trace_prints_one_trace_per_case() {
 }
 
 #[test]
+fn the_generated_pages_are_what_the_program_says() {
+    for (page, args) in [("docs/cli.md", ["man", "--markdown"]), ("docs/rules.md", ["rules", "--markdown"])] {
+        let ran = wakeful(args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{page}");
+        let committed = fs::read_to_string(source(page)).expect("the page");
+        assert!(ran.out == committed, "{page} is behind: run `wakeful {} > {page}`", args.join(" "));
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = wakeful(["man", "--output", &arg(&folder.path().join("man1"))]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let mut pages: Vec<String> = fs::read_dir(folder.path().join("man1"))
+        .expect("pages")
+        .map(|file| file.expect("a page").file_name().to_string_lossy().into_owned())
+        .collect();
+    pages.sort();
+    assert!(ran.out.starts_with(&format!("{} pages in ", pages.len())), "{}", ran.out);
+    for page in ["wakeful.1", "wakeful-run.1", "wakeful-doctor.1", "wakeful-man.1"] {
+        assert!(pages.iter().any(|name| name == page), "{page}: {pages:?}");
+    }
+    let page = wakeful(["man", "doctor"]);
+    assert!(page.out.contains(".TH wakeful-doctor 1") && page.out.contains("Exit codes"), "{}", page.out);
+    let wrong = wakeful(["man", "sleep"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("`sleep` is no command of wakeful"), "{}", wrong.err);
+}
+
+#[test]
+fn rules_are_printed_by_edition_for_people_and_programs() {
+    let ran = wakeful(["rules"]);
+    assert!(ran.out.starts_with("Edition 2026-05-27, the default\n") && ran.out.contains("\nEdition 2026-05-08\n"), "{}", ran.out);
+    let json = wakeful(["rules", "--edition", "2026-05-08", "--json"]);
+    let editions: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!(editions.len(), 1);
+    assert_eq!(editions[0]["edition"], "2026-05-08");
+    assert_eq!(editions[0]["rules"][0]["needs"], serde_json::json!(["stopped"]));
+    let wrong = wakeful(["rules", "--edition", "2020"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("there are 2026-05-27 and 2026-05-08"), "{}", wrong.err);
+}
+
+#[test]
 fn completions_and_help_are_there() {
     for shell in ["bash", "zsh", "fish"] {
         assert!(wakeful(["completions", shell]).out.contains("crosscheck"), "{shell}");

@@ -12,9 +12,11 @@ mod export;
 mod import;
 mod ledger;
 mod log;
+mod man;
 #[cfg(target_os = "linux")]
 mod policy;
 mod replay;
+mod rules;
 mod run;
 mod send;
 mod status;
@@ -82,6 +84,8 @@ enum Command {
     /// Print what the commands of agents may do, or check a file that says it
     #[cfg(target_os = "linux")]
     Policy(policy::PolicyArgs),
+    /// Print the rules that decide, in the order of each edition
+    Rules(rules::Rules),
     /// Print the JSON Schema of every payload
     Schema,
     /// Print a completion script for a shell
@@ -89,6 +93,8 @@ enum Command {
         /// The shell
         shell: clap_complete::Shell,
     },
+    /// Print the manual, or write its pages
+    Man(man::ManArgs),
 }
 
 /// What is played.
@@ -205,6 +211,9 @@ enum CliError {
     /// The terminal cannot be used.
     #[error("the terminal cannot be used: {0}")]
     Terminal(String),
+    /// A page about something that is no command.
+    #[error("`{0}` is no command of wakeful; `wakeful help` lists them")]
+    NoCommand(String),
     /// There was nothing to judge.
     #[error("the files hold no vector")]
     NoVectors,
@@ -299,6 +308,8 @@ pub fn main() -> ExitCode {
         Command::Trace(command) => command.run(),
         #[cfg(target_os = "linux")]
         Command::Policy(command) => command.run(),
+        Command::Rules(command) => command.run(),
+        Command::Man(command) => command.run(),
         Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
             say::text(format_args!("{text}"));
             Verdict::Well
