@@ -16,3 +16,4 @@ mod restart;
 mod satisfied;
 mod stopped;
 mod tasks;
+mod told;

@@ -1,0 +1,125 @@
+//! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8, 5.24, 6.2, 9.1).
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    derive::{autonomy::keeps_coming, closure::Facts},
+    entry::Record,
+    plane::{queue::MessageKind, turn::TurnTerminalKind, waiting::TimerRecord},
+};
+
+use super::driven::{Driven, NOW, end, item, of_item, prompt, prompt_with, task_message, timer};
+
+const MINUTE: u64 = 60_000;
+
+/// The newest message of this kind, as it is kept.
+fn newest(driven: &Driven, kind: &str) -> Value {
+    let messages = driven.records.iter().rev().filter_map(|record| match record {
+        Record::Message(message) => serde_json::to_value(message).ok(),
+        _ => None,
+    });
+    messages.into_iter().find(|message| message["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"))
+}
+
+/// The newest diagnostic of this kind.
+fn diagnostic(driven: &Driven, kind: &str) -> Value {
+    let events = driven.records.iter().rev().filter_map(|record| match record {
+        Record::Event(event) => serde_json::to_value(event.data.as_ref()?).ok(),
+        _ => None,
+    });
+    events.into_iter().find(|data| data["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"))
+}
+
+/// An agent whose turn about `m` has begun, with the focus on `w`.
+fn about_an_item() -> Driven {
+    let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), prompt("m")]);
+    driven.run();
+    assert!(driven.state().turns.run.is_some());
+    driven
+}
+
+#[test]
+fn a_fired_timer_says_which_it_was_and_who_brought_it() {
+    let mut driven = Driven::told(&[timer("t", MINUTE)]);
+    driven.now = NOW.plus_ms(MINUTE);
+    driven.run();
+    let tick = newest(&driven, "timer_tick");
+    assert_eq!(tick["origin"], json!({"kind": "timer", "timer_id": "t"}));
+    assert_eq!(tick["delivery_surface"], "timer_scheduler");
+}
+
+#[test]
+fn a_retry_says_that_the_core_asks_and_for_which_message() {
+    let mut driven = about_an_item();
+    driven.tell(&[end("provider_failed_needs_recovery")]);
+    driven.now = NOW.plus_ms(10_000);
+    driven.run();
+    let retry = newest(&driven, "internal_followup");
+    assert_eq!(retry["origin"], json!({"kind": "system", "subsystem": "turn_retry"}));
+    assert_eq!((&retry["causation_id"], &retry["work_item_id"]), (&json!("m"), &json!("w")));
+    assert_eq!(retry["metadata"]["turn_retry"]["attempt"], 1);
+}
+
+#[test]
+fn diagnostics_name_the_item_that_they_are_about() {
+    let mut silent = about_an_item();
+    silent.now = NOW.plus_ms(30 * MINUTE);
+    silent.run();
+    assert_eq!(diagnostic(&silent, "stalled_run")["work_item_id"], "w");
+
+    let mut worn = Driven::told(&[
+        json!({"fact": "policy_set", "policy": {"replay_budget": 1}}),
+        item("w"),
+        of_item("work_item_picked", "w"),
+        prompt_with("m", json!({"work_item_id": "w"})),
+    ]);
+    worn.run();
+    worn.restart();
+    worn.run();
+    assert_eq!(diagnostic(&worn, "replay_budget")["work_item_id"], "w");
+
+    let mut bad = task_message("r", "task_result", "x", "completed");
+    bad["message"]["metadata"] = json!({});
+    bad["message"]["work_item_id"] = json!("w");
+    let mut malformed = Driven::told(&[item("w"), bad]);
+    malformed.run();
+    assert_eq!(diagnostic(&malformed, "malformed_message")["work_item_id"], "w");
+}
+
+/// contract 6.2: only a completed turn clears the error, and none makes one.
+#[test]
+fn how_a_turn_settles_clears_an_error_or_leaves_it_as_it_was() {
+    for kind in TurnTerminalKind::ALL {
+        for runtime_error in [false, true] {
+            let mut facts = Facts::of(Driven::new().state());
+            facts.runtime_error = runtime_error;
+            let settled = facts.settled(*kind);
+            assert_eq!(settled.runtime_error, runtime_error && *kind != TurnTerminalKind::Completed, "{kind:?}");
+            assert_eq!((settled.terminal, settled.run_open), (Some(*kind), false));
+        }
+    }
+}
+
+/// contract 9.5: what the agent arranged for itself once does not reach it while it is parked; what keeps coming does.
+#[test]
+fn a_parked_agent_is_reached_by_what_keeps_coming() {
+    let once = timer("t", MINUTE);
+    let every = json!({"fact": "timer_created", "timer_id": "t", "duration_ms": MINUTE, "interval_ms": MINUTE});
+    for (timer, reaches) in [(once, false), (every, true)] {
+        let mut driven = Driven::told(&[json!({"fact": "policy_set", "policy": {"autonomous_turns": 1}}), timer, item("w"), item("v")]);
+        driven.run_to_rest();
+        assert_eq!(driven.diagnostics("parked"), 1);
+        driven.now = NOW.plus_ms(MINUTE);
+        driven.run();
+        let told = driven.records.iter().any(|record| matches!(record, Record::Message(message) if message.kind == MessageKind::TimerTick));
+        assert_eq!(told, reaches);
+    }
+}
+
+#[test]
+fn a_timer_keeps_coming_where_it_repeats_and_has_an_interval() {
+    let driven = Driven::told(&[timer("t", MINUTE)]);
+    let timer = &driven.state().waiting.timers[&"t".into()].record;
+    for (repeat, interval_ms, keeps) in [(true, Some(1), true), (true, None, false), (false, Some(1), false), (false, None, false)] {
+        assert_eq!(keeps_coming(&TimerRecord { repeat, interval_ms, ..timer.clone() }), keeps, "{repeat} {interval_ms:?}");
+    }
+}
