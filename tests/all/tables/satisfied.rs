@@ -194,3 +194,41 @@ fn an_intent_of_an_item_needs_the_item() {
     driven.tell(&[intent("i4", "work_item", Some("w"), "e"), intent("i5", "agent", Some("done"), "e")]);
     assert_eq!(driven.state().waiting.intents.len(), 2);
 }
+
+/// contract 5.16: something external that names an intent ends that intent, whatever trigger brought it.
+#[test]
+fn an_event_that_names_an_intent_ends_that_intent() {
+    for (named, stays) in [("i", 1), ("j", 2)] {
+        let facts = [intent("i", "agent", None, "e"), intent("other", "agent", None, "f")];
+        let mut driven = Driven::told(&facts);
+        let mut event = webhook("m", "it happened");
+        event["message"]["metadata"] = json!({"waiting_intent_id": named});
+        driven.tell(&[event]);
+        let decision = driven.step().expect("a decision");
+        assert_eq!(satisfied(&decision).len(), 2 - stays, "{named}");
+    }
+}
+
+/// contract 5.15: an event without content ends nothing, also where it names what waits.
+#[test]
+fn a_delivery_without_content_ends_nothing() {
+    for (text, stays) in [("it happened", 0), (" \n", 1)] {
+        let mut driven = Driven::told(&[external("c", None, &["e"])]);
+        driven.tell(&[callback("m", "e", text)]);
+        driven.run();
+        assert_eq!(standing(&driven).len(), stays, "{text:?}");
+    }
+}
+
+/// contract 6.3: a decision says that a wait was met by the kind of its reason only where nothing was named.
+#[test]
+fn what_was_met_by_its_id_is_not_said_to_be_met_by_its_reason() {
+    let by_reason = |decision: &Decision| decision.because.iter().any(|because| because.code == ReasonCode::MatchedByReasonClass);
+    for (event, nameless) in [(callback("m", "e", "it happened"), false), (webhook("m", "it happened"), true)] {
+        let mut driven = Driven::told(&[external("c", None, if nameless { &[] } else { &["e"] })]);
+        driven.run();
+        driven.tell(&[event]);
+        let decision = driven.step().expect("a turn");
+        assert_eq!((by_reason(&decision), decision.model_reentry), (nameless, true), "{decision:?}");
+    }
+}
