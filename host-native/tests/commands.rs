@@ -130,6 +130,25 @@ fn the_manual_has_a_page_for_each_command() {
 }
 
 #[test]
+fn diff_tells_where_another_edition_decides_otherwise() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, story) = (arg(&folder.path().join("agent.sqlite")), arg(&source("tests/fixtures/stories/heartbeat.json")));
+    let ran = wakeful(["run", "--ledger", &ledger, "--story", &story, "--virtual", "--until-rest"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let same = wakeful(["diff", &ledger, "--edition", "2026-05-27"]);
+    assert_eq!(same.code, 0, "{}", same.err);
+    assert!(same.out.starts_with("no difference: after each of "), "{}", same.out);
+
+    let other = wakeful(["diff", &ledger, "--edition", "2026-05-08"]);
+    let json = wakeful(["diff", &ledger, "--edition", "2026-05-08", "--json"]);
+    assert_eq!((other.code, json.code), (1, 1), "{}{}", other.out, other.err);
+    let found: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    assert!(found.iter().all(|one| one["decides"] != one["would_decide"] && one["from"].as_u64() <= one["to"].as_u64()), "{found:?}");
+    let differ: u64 = found.iter().map(|one| one["to"].as_u64().expect("an entry") - one["from"].as_u64().expect("an entry") + 1).sum();
+    assert!(other.out.contains(&format!("after {differ} of ")) && other.out.contains("by 2026-05-08"), "{}", other.out);
+}
+
+#[test]
 fn rules_are_printed_by_edition_for_people_and_programs() {
     let ran = wakeful(["rules"]);
     assert!(ran.out.starts_with("Edition 2026-05-27, the default\n") && ran.out.contains("\nEdition 2026-05-08\n"), "{}", ran.out);

@@ -8,6 +8,7 @@ mod crash;
 mod failing;
 mod failure_classes;
 mod fixtures;
+mod golden;
 mod instants;
 mod invariants;
 mod json_text;

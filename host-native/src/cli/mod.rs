@@ -5,6 +5,7 @@ mod say;
 
 mod conformance;
 mod crosscheck;
+mod diff;
 mod doctor;
 mod engines;
 mod explain;
@@ -67,6 +68,8 @@ enum Command {
     Log(log::Log),
     /// Verify a ledger, check what must hold at each of its batches, and list what is owed and what looks wrong
     Doctor(doctor::Doctor),
+    /// Compare what a ledger decides with what another edition of the rules would decide
+    Diff(diff::Diff),
     /// Play cases with several engines and name the first difference
     Crosscheck(crosscheck::Crosscheck),
     /// Judge our own functions by vectors of the reference runtime
@@ -299,6 +302,7 @@ pub fn main() -> ExitCode {
         Command::Status(command) => command.run(),
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Diff(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),
         Command::Run(command) => command.run(),

@@ -45,7 +45,8 @@ impl From<&Rule> for Line {
     }
 }
 
-fn edition(name: &str) -> Result<Edition, String> {
+/// The edition of this name.
+pub(super) fn edition(name: &str) -> Result<Edition, String> {
     let names: Vec<String> = Edition::ALL.iter().map(Edition::to_string).collect();
     let found = Edition::ALL.iter().copied().find(|edition| edition.to_string() == name);
     found.ok_or_else(|| format!("there is no such edition; there are {}", names.join(" and ")))
