@@ -22,6 +22,7 @@ mod native;
 mod needed;
 mod night;
 mod npm;
+mod package;
 mod packages;
 mod paths;
 mod proof;
@@ -67,6 +68,7 @@ fn main() -> ExitCode {
         Command::Serve { port } => serve::serve(&paths, port),
         Command::Test { bless } => test::test(&paths, bless),
         Command::Npm => npm::npm(&paths),
+        Command::Package { installs } => package::package(&paths, installs),
         Command::Tidy { list } => tidy::tidy(&paths, list),
         Command::Mutants(request) => mutants::mutants(&paths, &request),
         Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),

@@ -91,7 +91,8 @@ impl Paths {
     }
 }
 
-fn program(name: &str) -> String {
+/// The file name of a program on this system.
+pub(crate) fn program(name: &str) -> String {
     format!("{name}{}", env::consts::EXE_SUFFIX)
 }
 

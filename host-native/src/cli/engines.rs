@@ -96,7 +96,7 @@ impl FromStr for Asked {
 /// Where the guest is.
 #[derive(Args)]
 pub(super) struct GuestArg {
-    /// The guest component [default: $WAKEFUL_GUEST, the build folder, or the embedded one]
+    /// The guest component [default: $WAKEFUL_GUEST, the embedded one, or that of the build folder]
     #[arg(long, value_name = "FILE")]
     guest: Option<PathBuf>,
 }

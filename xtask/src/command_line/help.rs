@@ -9,6 +9,7 @@ usage: cargo xtask <command>
   serve       build everything and serve the workbench on a local port
   test        every check and every test, with a table of times and counts
   npm         build and pack the npm package, and say what it weighs
+  package     pack the crates as a registry gives them out, install the program from them, and use it
   tidy        what no compiler checks: file openings, lengths, names, dependencies, citations
   crosscheck  compare all engines, also Chromium and Python, over all cases and over random stories
   crash       let processes die after each append of scenarios and random stories, and for real, and compare what comes of it
@@ -73,6 +74,18 @@ target/npm/package. Prints the sizes of the module, of what carries values into 
 projects consume it.
 
 exit code: 0 it is packed, 1 a build failed, 2 the command line was not understood";
+
+const PACKAGE: &str = "\
+usage: cargo xtask package [--no-install]
+
+Packs wakeful-core-derive, wakeful-core and wakeful into target/package/package, each as a registry gives it out; the host carries the built
+guest and its worlds. Looks into each, then installs the program from the unpacked crates into a folder outside of the tree, and has it explain a
+story natively and in its sandbox. They are packed in target/package/tree, a copy in which the host's folder has its guest: a release is
+published from there (CONTRIBUTING.md). `cargo xtask test` packs them too.
+
+  --no-install   pack and look into them only; compiling the installed program takes four minutes on two cores
+
+exit code: 0 they are packed and work, 1 something is missing or failed, 2 the command line was not understood";
 
 const TIDY: &str = "\
 usage: cargo xtask tidy [--statements | --uncited]
@@ -305,6 +318,7 @@ pub(super) fn of(name: &str) -> Option<&'static str> {
         "serve" => Some(SERVE),
         "test" => Some(TEST),
         "npm" => Some(NPM),
+        "package" => Some(PACKAGE),
         "tidy" => Some(TIDY),
         "crosscheck" => Some(CROSSCHECK),
         "crash" => Some(CRASH),

@@ -29,6 +29,8 @@ pub(crate) enum Command {
     },
     /// Build and pack the npm package.
     Npm,
+    /// Pack the crates, and install the program from them.
+    Package { installs: bool },
     /// Check what no compiler checks; list statements of the contract beside the findings.
     Tidy { list: Listing },
     /// Let processes die, with the options of the program that does it.
@@ -93,6 +95,8 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("test", []) => Ok(Command::Test { bless: false }),
         ("test", ["--bless"]) => Ok(Command::Test { bless: true }),
         ("npm", []) => Ok(Command::Npm),
+        ("package", []) => Ok(Command::Package { installs: true }),
+        ("package", ["--no-install"]) => Ok(Command::Package { installs: false }),
         ("mutants", options) => mutants(options),
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
@@ -297,6 +301,8 @@ mod tests {
         assert_eq!(of("test"), Ok(Command::Test { bless: false }));
         assert_eq!(of("test --bless"), Ok(Command::Test { bless: true }));
         assert_eq!(of("npm"), Ok(Command::Npm));
+        assert_eq!(of("package"), Ok(Command::Package { installs: true }));
+        assert_eq!(of("package --no-install"), Ok(Command::Package { installs: false }));
         assert_eq!(of("world"), Ok(Command::World));
         assert_eq!(of("coverage"), Ok(Command::Coverage));
         assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
@@ -318,6 +324,7 @@ mod tests {
             "serve",
             "test",
             "npm",
+            "package",
             "tidy",
             "crosscheck",
             "crash",

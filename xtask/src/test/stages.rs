@@ -3,7 +3,7 @@
 use crate::{
     browser::{self, Browser},
     call::{Call, Failure},
-    crash, crosscheck, guests, js_tests, native, npm, packages,
+    crash, crosscheck, guests, js_tests, native, npm, package, packages,
     paths::Paths,
     python, set_up, tidy, tools, web_demo,
 };
@@ -38,7 +38,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 28] = [
+pub(super) const STAGES: [Stage; 29] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -116,6 +116,12 @@ pub(super) const STAGES: [Stage; 28] = [
         does: "processes die, a twentieth of `cargo xtask crash`",
         needs: &["native"],
         work: Work::Check(|ground| crash::share(ground.paths)),
+    },
+    Stage {
+        name: "crates",
+        does: "packed, and looked into",
+        needs: &["guests"],
+        work: Work::Check(|ground| package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))),
     },
     Stage {
         name: "wasm tests, Node",

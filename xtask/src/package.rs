@@ -1,0 +1,171 @@
+//! `cargo xtask package`: the crates as a registry gives them out, and a program installed from them, tried where no source tree is.
+//!
+//! A crate is only what lies in its own folder. The published host carries its guest and the worlds that it was compiled against, so the crates
+//! are packed in a copy of the tree (target/package/tree) in which these lie in the folder of the host; the copy is what is published from.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    process::{self, ExitCode},
+};
+
+use crate::{
+    call::{Call, Failure},
+    copy, guests,
+    paths::{Paths, program},
+    set_up,
+    stage::{bold, stage},
+    tools,
+};
+
+/// A published crate.
+struct Crate {
+    name: &'static str,
+    /// Its folder in the tree.
+    folder: &'static str,
+    /// What users of the packed crate need to find in it, beside its sources.
+    holds: &'static [&'static str],
+}
+
+/// The published crates; each depends on those before it.
+const CRATES: [Crate; 3] = [
+    Crate { name: "wakeful-core-derive", folder: "core/derive", holds: &["LICENSE", "README.md"] },
+    Crate { name: "wakeful-core", folder: "core", holds: &["LICENSE", "README.md"] },
+    Crate {
+        name: "wakeful",
+        folder: "host-native",
+        holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit", "wit/oracle/oracle.wit"],
+    },
+];
+
+/// Where the packed host has its guest.
+const GUEST: &str = "guest/wakeful.component.wasm";
+
+/// What the host's files say in the tree, and what they say in the package.
+const MOVED: [[&str; 3]; 3] = [
+    ["src/sandbox/mod.rs", "\"../wasm/wit/", "\"wit/"],
+    ["src/conformance/oracle.rs", "\"../wasm/wit/", "\"wit/"],
+    ["Cargo.toml", "\nembed-guest = []\n", "\ndefault = [\"embed-guest\"]\nembed-guest = []\n"],
+];
+
+/// Packs the crates; then installs the program from them, unless that is not asked for, and uses it.
+pub(crate) fn package(paths: &Paths, installs: bool) -> Result<ExitCode, Failure> {
+    stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
+    stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
+    stage("guests", "building the component", || guests::build(paths))?;
+    anstream::print!("{}", stage("pack", "packing the crates", || pack(paths))?);
+    if installs {
+        stage("install", "installing the program from the packed crates", || install(paths))?;
+        anstream::print!("{}", stage("try", "using it where no source tree is", || try_it(paths))?);
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+/// Packs the crates and looks into them; gives a line for each.
+pub(crate) fn pack(paths: &Paths) -> Result<String, Failure> {
+    let tree = Paths::of(copy::update(paths, "package/tree")?);
+    gather(paths, &tree)?;
+    let named = CRATES.iter().flat_map(|packed| ["-p", packed.name]);
+    let target = paths.at("target/package");
+    Call::cargo(paths, "package", "package")
+        .folder(tree.root())
+        .env("CARGO_TARGET_DIR", &target)
+        .args(["--no-verify", "--allow-dirty", "--quiet"])
+        .args(named)
+        .build()?;
+    CRATES.iter().map(|packed| look_into(paths, packed)).collect()
+}
+
+/// Puts into the folder of each crate what the package has and the tree has elsewhere.
+fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
+    for packed in &CRATES {
+        put(&paths.at("LICENSE"), &tree.at(packed.folder).join("LICENSE"))?;
+    }
+    let host = tree.at("host-native");
+    put(&paths.at("target").join(GUEST), &host.join(GUEST))?;
+    for path in ["0.1.0", "oracle"] {
+        let folder = paths.at("wasm/wit").join(path);
+        let files = fs::read_dir(&folder).map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
+        for file in files.filter_map(Result::ok) {
+            put(&file.path(), &host.join("wit").join(path).join(file.file_name()))?;
+        }
+    }
+    for [file, from, to] in MOVED {
+        let file = host.join(file);
+        let unread = |why| Failure::new(format!("cannot change {}: {why}", file.display()));
+        let text = fs::read_to_string(&file).map_err(unread)?;
+        if text.matches(from).count() != 1 {
+            return Err(Failure::new(format!("{} does not have {from:?} once; mend MOVED in xtask/src/package.rs", file.display())));
+        }
+        fs::write(&file, text.replace(from, to)).map_err(unread)?;
+    }
+    Ok(())
+}
+
+fn put(from: &Path, to: &Path) -> Result<(), Failure> {
+    to.parent()
+        .map_or(Ok(()), fs::create_dir_all)
+        .and_then(|()| fs::copy(from, to).map(drop))
+        .map_err(|why| Failure::new(format!("cannot copy {} to {}: {why}", from.display(), to.display())))
+}
+
+/// Unpacks a crate as a registry's user has it, and asks whether all is there.
+fn look_into(paths: &Paths, packed: &Crate) -> Result<String, Failure> {
+    let file = paths.at("target/package/package").join(format!("{}-{}.crate", packed.name, env!("CARGO_PKG_VERSION")));
+    let folder = unpacked(paths, packed);
+    let _ = fs::remove_dir_all(&folder);
+    let above = paths.at("target/package/unpacked");
+    fs::create_dir_all(&above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
+    Call::new(paths, "unpack", "tar").arg("-xzf").arg(&file).arg("-C").arg(&above).build()?;
+    if let Some(lost) = packed.holds.iter().find(|path| !folder.join(path).is_file()) {
+        return Err(Failure::new(format!("{} has no {lost}", file.display())));
+    }
+    if folder.join("tests").exists() {
+        return Err(Failure::new(format!("{} has tests, which need the tree; exclude them in its Cargo.toml", file.display())));
+    }
+    let weight = fs::metadata(&file).map_or(0, |data| data.len());
+    Ok(format!("{} {}, {} kB\n", packed.name, env!("CARGO_PKG_VERSION"), weight / 1000))
+}
+
+fn unpacked(paths: &Paths, packed: &Crate) -> PathBuf {
+    paths.at("target/package/unpacked").join(format!("{}-{}", packed.name, env!("CARGO_PKG_VERSION")))
+}
+
+/// A folder that is not below the tree, so that nothing of the tree is found by looking upwards.
+fn elsewhere() -> PathBuf {
+    env::temp_dir().join(format!("wakeful-package-{}", process::id()))
+}
+
+fn install(paths: &Paths) -> Result<(), Failure> {
+    let [derive, core, host] = &CRATES;
+    // The registry does not have them yet: the packed ones stand for it.
+    let patch = |packed: &Crate| format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed));
+    Call::cargo(paths, "install", "install")
+        .folder(env::temp_dir())
+        .arg("--path")
+        .arg(unpacked(paths, host))
+        .args(["--debug", "--root"])
+        .arg(elsewhere())
+        .args(["--config", &patch(derive), "--config", &patch(core)])
+        .env("CARGO_TARGET_DIR", paths.at("target/package/installed"))
+        .build()
+}
+
+/// Uses the installed program in a folder of its own: its version, and a story in the sandbox by the guest that it carries.
+fn try_it(paths: &Paths) -> Result<String, Failure> {
+    let folder = elsewhere();
+    let story = folder.join("heartbeat.json");
+    put(&paths.at("tests/fixtures/stories/heartbeat.json"), &story)?;
+    let wakeful = |log: &str| Call::new(paths, log, folder.join("bin").join(program("wakeful"))).folder(&folder);
+    let version = wakeful("installed-version").arg("--version").answer()?;
+    let ran = |engine: &str| {
+        let call = wakeful("installed-explain").env("WAKEFUL_GUEST", "").arg("explain").arg(&story);
+        call.args(["--engine", engine, "--json"]).answer()
+    };
+    let (native, sandboxed) = (ran("native")?, ran("wasmtime")?);
+    if native != sandboxed {
+        return Err(Failure::new("the installed program explains otherwise in its sandbox than without"));
+    }
+    fs::remove_dir_all(&folder).map_err(|why| Failure::new(format!("cannot remove {}: {why}", folder.display())))?;
+    Ok(format!("{}: {} explains a story the same, natively and by the guest that it carries\n", bold("package"), version.trim()))
+}
