@@ -6,6 +6,7 @@ mod closure;
 mod continuation;
 mod coverage;
 mod dead_ends;
+mod decided;
 mod driven;
 mod keys;
 mod progress;
