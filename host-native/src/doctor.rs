@@ -1,5 +1,7 @@
 //! The doctor: reads a whole ledger and says what is wrong with it. It repairs nothing and appends nothing.
 
+use std::path::PathBuf;
+
 use serde::Serialize;
 use wakeful_core::{
     check,
@@ -7,7 +9,7 @@ use wakeful_core::{
         diagnostic::{self, Diagnostic},
         obligation::{self, Obligation},
     },
-    entry::{Entry, EntryBytes, EventKind, Head, Record},
+    entry::{Entry, EntryBytes, EntryError, EventKind, Head, Record},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
     machine::{Machine, OpenError, Options},
@@ -16,7 +18,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use crate::ledger::SqliteLedger;
+use crate::ledger::{Anchor, SqliteLedger};
 
 /// How many entries are read at once.
 const PAGE: u32 = 512;
@@ -50,6 +52,8 @@ pub struct Examination {
     pub checked: u64,
     /// Why it cannot be read on from there (contract 3.4); none where it is whole.
     pub damage: Option<String>,
+    /// Whether its beginning was moved out, and is there.
+    pub archive: ArchiveFound,
     /// What its newest snapshot is worth.
     pub snapshot: SnapshotFound,
     /// What a batch broke of what must hold (contract 14).
@@ -62,6 +66,28 @@ pub struct Examination {
     pub recorded: Vec<Recorded>,
 }
 
+/// Where the beginning of the ledger is.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+#[serde(tag = "archive", rename_all = "snake_case")]
+pub enum ArchiveFound {
+    /// In the ledger itself.
+    None,
+    /// In another file, from which it was read.
+    Read {
+        /// The newest entry there.
+        seq: Seq,
+        /// The file.
+        path: PathBuf,
+    },
+    /// In another file, which is not there: all that is said is about the rest, from its snapshot on.
+    Missing {
+        /// The newest entry there.
+        seq: Seq,
+        /// The file.
+        path: PathBuf,
+    },
+}
+
 /// What the newest snapshot is worth (contract 3.5).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[serde(tag = "snapshot", rename_all = "snake_case")]
@@ -70,6 +96,11 @@ pub enum SnapshotFound {
     None,
     /// It says what the log says.
     Good {
+        /// Where it stands.
+        seq: Seq,
+    },
+    /// The rest of the ledger begins with it; what it says was compared with the log when the entries before it were moved out.
+    Begins {
         /// Where it stands.
         seq: Seq,
     },
@@ -126,10 +157,11 @@ impl Examination {
     }
 }
 
-/// Reads a ledger from its first entry on, verifies and folds it, and checks its batches. Tells of each entry that is done.
+/// Reads a ledger from its first entry on, verifies and folds it, and checks its batches. Tells of each entry that is done. What was moved out is
+/// read where it is; where that is not there, the rest is examined from its snapshot on.
 ///
 /// # Errors
-/// Where the file cannot be read; what is wrong with what was read is in the examination.
+/// Where the file cannot be read, or nothing says what the entries that are not there add up to; what is wrong with what was read is in the examination.
 pub fn examine(
     agent_id: &AgentId,
     ledger: &mut SqliteLedger,
@@ -137,8 +169,9 @@ pub fn examine(
     mut done: impl FnMut(Seq),
 ) -> Result<Examination, LedgerError> {
     let kept = ledger.load_snapshot().map(|text| text.map(|text| Snapshot::open(&text)));
+    let (machine, archive, mut damage) = begin(agent_id, ledger, &kept)?;
     let mut fold = Fold {
-        machine: Machine::new(Options::new(agent_id.clone())),
+        machine,
         due: Due { thoroughness, newest: ledger.head()?.seq.0.saturating_sub(NEWEST), last: 0 },
         first: None,
         batch: None,
@@ -148,10 +181,10 @@ pub fn examine(
         recorded: Vec::new(),
     };
     let mut at_snapshot = None;
-    let damage = loop {
+    while damage.is_none() {
         let page = ledger.read_with_batches(fold.machine.head().seq, PAGE)?;
         if page.is_empty() {
-            break None;
+            break;
         }
         let read = page.iter().try_for_each(|(bytes, batch)| {
             fold.load(bytes, *batch)?;
@@ -167,9 +200,9 @@ pub fn examine(
             // A batch that is there by half was never a state of the agent.
             fold.first = None;
             fold.batch = None;
-            break Some(why.to_string());
+            damage = Some(why.to_string());
         }
-    };
+    }
     fold.end_batch();
     let state = fold.machine.state();
     Ok(Examination {
@@ -177,13 +210,55 @@ pub fn examine(
         head: state.head,
         batches: fold.batches,
         checked: fold.checked,
-        snapshot: snapshot_found(kept, at_snapshot, damage.is_some()),
+        snapshot: match &archive {
+            ArchiveFound::Missing { .. } if damage.is_none() => begins_with(&kept),
+            _ => snapshot_found(kept, at_snapshot, damage.is_some()),
+        },
+        archive,
         damage,
         obligations: obligation::all(state),
         diagnostics: diagnostic::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
         breaches: fold.breaches,
         recorded: fold.recorded,
     })
+}
+
+/// The machine with which a ledger is folded: before its first entry, or, where the beginning is not there, at its snapshot; then also what is wrong
+/// between the two.
+fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(Machine, ArchiveFound, Option<String>), LedgerError> {
+    let options = Options::new(agent_id.clone());
+    let Some(anchor) = ledger.anchor()? else { return Ok((Machine::new(options), ArchiveFound::None, None)) };
+    let Anchor { head, archive: path } = anchor.clone();
+    let Err(missing) = ledger.archive(&anchor) else {
+        return Ok((Machine::new(options), ArchiveFound::Read { seq: head.seq, path }, None));
+    };
+    let Ok(Some(Ok(state))) = kept else { return Err(missing) };
+    let damage = match reaches(ledger, head, state.head)? {
+        Ok(true) => None,
+        Ok(false) => Some(format!("entry {} is not the one at which the snapshot stands", state.head.seq)),
+        Err(why) => Some(why.to_string()),
+    };
+    Ok((Machine::standing(options, state.clone()), ArchiveFound::Missing { seq: head.seq, path }, damage))
+}
+
+/// Whether the chain leads from one head to another.
+fn reaches(ledger: &mut SqliteLedger, from: Head, to: Head) -> Result<Result<bool, EntryError>, LedgerError> {
+    let mut at = from;
+    while at.seq < to.seq {
+        let Some((bytes, _)) = ledger.read_with_batches(at.seq, 1)?.pop() else { return Ok(Ok(false)) };
+        match bytes.open(&at) {
+            Ok(entry) => at = entry.head(),
+            Err(why) => return Ok(Err(why)),
+        }
+    }
+    Ok(Ok(at == to))
+}
+
+fn begins_with(kept: &Kept) -> SnapshotFound {
+    match kept {
+        Ok(Some(Ok(state))) => SnapshotFound::Begins { seq: state.head.seq },
+        _ => SnapshotFound::None,
+    }
 }
 
 /// What a stored snapshot opened as, if there is one.

@@ -12,6 +12,7 @@
 
 #[cfg(target_os = "linux")]
 pub mod agent;
+pub mod archive;
 pub mod case;
 pub mod cli;
 pub mod clock;

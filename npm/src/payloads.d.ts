@@ -2939,6 +2939,10 @@ export interface AgentSummary {
    * What of the ledger does not count (contract 3.3, 3.6).
    */
   set_aside: SetAside;
+  /**
+   * What stays of what is over (contract 3.3).
+   */
+  tombstones: Tombstones;
 }
 /**
  * What an agent can be asked to do.
@@ -3039,6 +3043,36 @@ export interface SetAside {
    * Queue entries without message.
    */
   queue_entries_without_message: number;
+}
+/**
+ * How many ids stay after what they named is over, so that a terminal status absorbs (contract 3.3). An id costs about as many bytes as it has,
+ * and a few words; no decision reads it.
+ */
+export interface Tombstones {
+  /**
+   * Of messages that are settled.
+   */
+  messages: number;
+  /**
+   * Of tasks that have ended.
+   */
+  tasks: number;
+  /**
+   * Of work items that are completed.
+   */
+  work_items: number;
+  /**
+   * Of intents that were cancelled.
+   */
+  waiting_intents: number;
+  /**
+   * Of conditions that have ended.
+   */
+  wait_conditions: number;
+  /**
+   * Of timers that have ended.
+   */
+  timers: number;
 }
 /**
  * An agent's line in a list.

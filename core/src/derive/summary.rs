@@ -55,6 +55,8 @@ pub struct AgentSummary {
     pub checkpoint: Option<Seq>,
     /// What of the ledger does not count (contract 3.3, 3.6).
     pub set_aside: SetAside,
+    /// What stays of what is over (contract 3.3).
+    pub tombstones: Tombstones,
 }
 
 /// What an agent can be asked to do.
@@ -119,6 +121,25 @@ pub struct SetAside {
     pub refused_records: u64,
     /// Queue entries without message.
     pub queue_entries_without_message: usize,
+}
+
+/// How many ids stay after what they named is over, so that a terminal status absorbs (contract 3.3). An id costs about as many bytes as it has,
+/// and a few words; no decision reads it.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Tombstones {
+    /// Of messages that are settled.
+    pub messages: usize,
+    /// Of tasks that have ended.
+    pub tasks: usize,
+    /// Of work items that are completed.
+    pub work_items: usize,
+    /// Of intents that were cancelled.
+    pub waiting_intents: usize,
+    /// Of conditions that have ended.
+    pub wait_conditions: usize,
+    /// Of timers that have ended.
+    pub timers: usize,
 }
 
 /// An agent's line in a list.
@@ -196,6 +217,14 @@ impl AgentSummary {
                 carried_records: state.carried_records,
                 refused_records: refused,
                 queue_entries_without_message: state.queue.orphans(),
+            },
+            tombstones: Tombstones {
+                messages: state.queue.tombstones(),
+                tasks: state.tasks.ended.len(),
+                work_items: state.work.ended.len(),
+                waiting_intents: state.waiting.ended_intents.len(),
+                wait_conditions: state.waiting.ended_conditions.len(),
+                timers: state.waiting.ended_timers.len(),
             },
         }
     }

@@ -10,7 +10,7 @@ use super::{
     status::counted,
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
-use crate::doctor::{self, Examination, Recorded, SnapshotFound, Thoroughness};
+use crate::doctor::{self, ArchiveFound, Examination, Recorded, SnapshotFound, Thoroughness};
 
 /// How many recorded diagnostics are listed; `wakeful log --diagnostics` has them all.
 const LISTED: usize = 10;
@@ -52,7 +52,11 @@ impl Doctor {
 fn print(found: &Examination) {
     let entries_of = counted(usize::try_from(found.head.seq.0).unwrap_or(usize::MAX), "entry");
     let batches = counted(usize::try_from(found.batches).unwrap_or(usize::MAX), "batch");
-    say!("{}  {entries_of} in {batches}", painted(STRONG, found.agent_id.as_str()));
+    let whole = match found.archive {
+        ArchiveFound::Missing { .. } => format!("{entries_of}, {batches} after the snapshot"),
+        _ => format!("{entries_of} in {batches}"),
+    };
+    say!("{}  {whole}", painted(STRONG, found.agent_id.as_str()));
     match &found.damage {
         None => line("chain", &painted(GOOD, &format!("holds, head {}", found.head))),
         Some(why) => {
@@ -60,7 +64,16 @@ fn print(found: &Examination) {
             line("", &painted(FAINT, &format!("what follows is about the ledger up to entry {}", found.head.seq)));
         }
     }
+    match &found.archive {
+        ArchiveFound::None => {}
+        ArchiveFound::Read { seq, path } => line("archive", &painted(GOOD, &format!("has entries 1 to {seq}, in `{}`", path.display()))),
+        ArchiveFound::Missing { seq, path } => {
+            line("archive", &format!("entries 1 to {seq} were moved to `{}`, which is not there", path.display()));
+            line("", &painted(FAINT, "the chain is verified after them, all else from the snapshot on"));
+        }
+    }
     match &found.snapshot {
+        SnapshotFound::Begins { seq } => line("snapshot", &format!("at entry {seq}, with which the rest begins")),
         SnapshotFound::None => line("snapshot", "none"),
         SnapshotFound::Good { seq } => line("snapshot", &painted(GOOD, &format!("at entry {seq}, says what the log says"))),
         SnapshotFound::OtherVersion { why } => line("snapshot", why),

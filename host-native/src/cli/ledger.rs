@@ -27,6 +27,16 @@ impl LedgerArg {
         to_read(&self.ledger, self.agent.as_deref())
     }
 
+    /// The same for writing. Nothing is made where there is nothing.
+    pub(super) fn open_to_write(&self) -> Result<(AgentId, SqliteLedger), CliError> {
+        to_write(&self.ledger, self.agent.as_deref())
+    }
+
+    /// The file.
+    pub(super) fn path(&self) -> &Path {
+        &self.ledger
+    }
+
     /// The error of a ledger of this file that cannot be read.
     pub(super) fn unreadable(&self, agent: &AgentId, why: impl Into<SchedulerError>) -> CliError {
         CliError::Unreadable { path: self.ledger.clone(), agent: agent.clone(), why: Box::new(why.into()) }

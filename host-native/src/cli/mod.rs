@@ -3,6 +3,7 @@
 #[macro_use]
 mod say;
 
+mod archive;
 mod conformance;
 mod crosscheck;
 mod diff;
@@ -68,6 +69,8 @@ enum Command {
     Log(log::Log),
     /// Verify a ledger, check what must hold at each of its batches, and list what is owed and what looks wrong
     Doctor(doctor::Doctor),
+    /// Move the beginning of a ledger into another file
+    Archive(archive::Archive),
     /// Compare what a ledger decides with what another edition of the rules would decide
     Diff(diff::Diff),
     /// Play cases with several engines and name the first difference
@@ -256,6 +259,16 @@ enum CliError {
         /// Why.
         why: Box<SchedulerError>,
     },
+    /// The beginning of a ledger cannot be moved out.
+    #[error("`{}`, agent `{agent}`: {why}", path.display())]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// Why.
+        why: Box<archive::Refusal>,
+    },
     /// Entries were asked for that are not there yet.
     #[error("the ledger ends at entry {end}: there is nothing after entry {asked}")]
     PastTheEnd {
@@ -302,6 +315,7 @@ pub fn main() -> ExitCode {
         Command::Status(command) => command.run(),
         Command::Log(command) => command.run(),
         Command::Doctor(command) => command.run(),
+        Command::Archive(command) => command.run(),
         Command::Diff(command) => command.run(),
         Command::Crosscheck(command) => command.run(),
         Command::Conformance(command) => command.run(),

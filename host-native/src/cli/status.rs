@@ -4,7 +4,7 @@ use std::path::Path;
 
 use clap::Args;
 use wakeful_core::{
-    derive::summary::{AgentSummary, SetAside},
+    derive::summary::{AgentSummary, SetAside, Tombstones},
     explain::Explanation,
     host::Clock,
     id::AgentId,
@@ -20,7 +20,7 @@ use super::{
     ledger::{LedgerArg, to_read},
     style::{BAD, FAINT, STRONG, painted},
 };
-use crate::clock::SystemClock;
+use crate::{clock::SystemClock, ledger::Anchor};
 
 #[derive(Args)]
 pub(super) struct Status {
@@ -42,7 +42,8 @@ impl Status {
             return Ok(Verdict::Well);
         }
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
-        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening)));
+        let anchor = ledger.anchor().map_err(|why| self.ledger.unreadable(&agent, why))?;
+        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, anchor.as_ref())));
         Ok(Verdict::Well)
     }
 }
@@ -54,10 +55,11 @@ pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError
     let (machine, opening) =
         opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
     let now = SystemClock.now().max(machine.state().at);
-    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening))
+    // Who is in conversation with the agent asks where it stands, not where its past lies.
+    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening, None))
 }
 
-fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) -> String {
+fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, anchor: Option<&Anchor>) -> String {
     let mut out = String::new();
     add!(out, "{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
     add!(out, "{}\n", explanation.sentence);
@@ -87,6 +89,12 @@ fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening) 
     for aside in aside(&summary.set_aside) {
         line(&mut out, "aside", &aside);
     }
+    if let Some(kept) = kept(&summary.tombstones) {
+        line(&mut out, "kept", &painted(FAINT, &kept));
+    }
+    if let Some(Anchor { head, archive }) = anchor {
+        line(&mut out, "archive", &painted(FAINT, &format!("entries 1 to {} are in `{}`", head.seq, archive.display())));
+    }
     line(&mut out, "head", &explanation.head.to_string());
     line(&mut out, "opened", &painted(FAINT, &opened(opening)));
     out
@@ -114,6 +122,20 @@ fn aside(aside: &SetAside) -> Vec<String> {
     ];
     let told = counts.into_iter().filter(|(count, _)| *count > 0);
     told.map(|(count, what)| format!("{} {what}", counted(usize::try_from(count).unwrap_or(usize::MAX), "record"))).collect()
+}
+
+/// What stays of what is over; nothing where nothing does.
+fn kept(of: &Tombstones) -> Option<String> {
+    let counts = [
+        (of.messages, "message"),
+        (of.tasks, "task"),
+        (of.work_items, "work item"),
+        (of.waiting_intents, "intent"),
+        (of.wait_conditions, "condition"),
+        (of.timers, "timer"),
+    ];
+    let told: Vec<String> = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+    (!told.is_empty()).then(|| format!("ids of what is over: {}", told.join(", ")))
 }
 
 /// How a ledger was opened, in words.

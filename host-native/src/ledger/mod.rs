@@ -4,4 +4,4 @@ mod memory;
 mod sqlite;
 
 pub use memory::MemoryLedger;
-pub use sqlite::{SqliteError, SqliteFile, SqliteLedger};
+pub use sqlite::{Anchor, ArchiveError, SqliteError, SqliteFile, SqliteLedger};

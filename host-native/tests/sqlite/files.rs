@@ -31,7 +31,7 @@ fn a_new_file_is_marked_and_in_wal_mode() {
     assert_eq!(file.path(), path);
     assert_eq!(file.agents().expect("the agents"), []);
     assert_eq!(value::<String>(&path, "journal_mode"), "wal");
-    assert_eq!((value::<i32>(&path, "application_id"), value::<i32>(&path, "user_version")), (0x576b_666c, 1));
+    assert_eq!((value::<i32>(&path, "application_id"), value::<i32>(&path, "user_version")), (0x576b_666c, 2));
 }
 
 #[test]
@@ -75,7 +75,7 @@ fn a_newer_schema_is_refused_by_number() {
     let path = folder.path().join("ledger.sqlite");
     drop(file_with(&path, 1));
     Connection::open(&path).and_then(|file| file.pragma_update(None, "user_version", 7)).expect("it is made newer");
-    let said = "`FILE` has schema version 7, this program reads up to 1: use a newer one";
+    let said = "`FILE` has schema version 7, this program reads up to 2: use a newer one";
     assert_eq!(refused(&path, SqliteFile::open(&path)), said);
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
 }

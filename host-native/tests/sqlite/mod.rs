@@ -1,6 +1,7 @@
 //! The durable ledger, with real files and real processes.
 
 mod agent;
+mod archive;
 mod child;
 mod commands;
 mod denied;

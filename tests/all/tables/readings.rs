@@ -10,7 +10,9 @@ use wakeful_core::{
     ladder::Boundary,
 };
 
-use super::driven::{Driven, NOW, abort, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, prompt_with, task, timer};
+use super::driven::{
+    Driven, NOW, abort, condition, end, fact, hint, intent, item, needs_input, of_item, of_task, prompt, prompt_with, task, timer,
+};
 
 /// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the instant.
 #[test]
@@ -122,6 +124,11 @@ fn an_agent_in_short() {
         json!({"foreign_records": 0, "carried_records": 0, "refused_records": 0, "queue_entries_without_message": 0})
     );
 
+    assert_eq!(
+        at("/tombstones"),
+        json!({"messages": 1, "tasks": 0, "work_items": 0, "waiting_intents": 0, "wait_conditions": 0, "timers": 0})
+    );
+
     let listed = |driven: &Driven| serde_json::to_value(AgentListEntry::of(driven.state())).expect("JSON");
     let entry = listed(&driven);
     for field in ["agent_id", "status", "scheduling_posture", "lifecycle", "pending", "current_run_id"] {
@@ -131,6 +138,27 @@ fn an_agent_in_short() {
     driven.tell(&[fact("stop_requested")]);
     let stopped = json!({"resume_required": true, "accepts_external_messages": false, "wake_requires_resume": true});
     assert_eq!(listed(&driven)["lifecycle"], stopped);
+}
+
+#[test]
+fn the_summary_counts_what_stays_of_what_is_over() {
+    let driven = Driven::told(&[
+        item("v"),
+        item("w"),
+        of_item("work_item_completed", "w"),
+        task("t", None, false),
+        of_task("task_completed", "t"),
+        intent("i", "agent", None, "e"),
+        json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"}),
+        condition("c", "operator", None, json!({"kind": "operator_input"})),
+        json!({"fact": "wait_condition_cancelled", "wait_condition_id": "c"}),
+        timer("u", 1000),
+        json!({"fact": "timer_cancelled", "timer_id": "u"}),
+    ]);
+    let told = serde_json::to_value(driven.machine().summary().tombstones).expect("JSON");
+    // The mirror of the intent is a condition too.
+    let expected = json!({"messages": 0, "tasks": 1, "work_items": 1, "waiting_intents": 1, "wait_conditions": 2, "timers": 1});
+    assert_eq!(told, expected);
 }
 
 /// What the agent would be said to do at a boundary, once it has been told these facts; `run` lets it step until there is nothing to do.

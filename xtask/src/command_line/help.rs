@@ -239,14 +239,15 @@ Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-
 notices. Judges are the unit tests of the core and the tests of wakeful-tests that need no guest, until one fails (cargo-nextest runs them);
 a guest that was built before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in
 target/mutants/target: the first run builds the dependencies there, then a mutant takes a quarter of a minute, one after the other, and no
-other build has to wait. What became of each is kept in target/mutants/results.txt.
+other build has to wait. What became of each is kept in target/mutants/results.txt, and of files whose mutants were all tried in
+xtask/src/mutants/settled.txt, which belongs into a commit: such a file is tried again when its text is another one.
 
   --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
   --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
-  --resume        keep the results of an earlier run, also of one that was interrupted, and try what was not tried; after a change of the
-                  core's source, every mutant is another one, and this begins anew
+  --resume        keep the results of earlier runs, also of one that was interrupted, and try what was not tried; after a change of the
+                  core's source only what is settled is kept
   --retry         keep them, and try again what survived or did not end; for new tests
-  --most N        try no more than N of them, from everywhere
+  --most N        try no more than N of them
   --list          print the names of the mutants that would be tried, and try none
 
 It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it survived; unviable: it does not compile)

@@ -6,6 +6,7 @@
 //! cargo-nextest runs the judges as nextest.toml says: until the first fails, the slow ones last.
 
 mod results;
+mod settled;
 mod survivors;
 
 use std::{fmt::Write, fs, num::NonZeroUsize, path::Path, process::ExitCode};
@@ -19,6 +20,7 @@ use crate::{
     stage::{bold, green, red, stage},
 };
 use results::{Outcome, Place, Results};
+use settled::Settled;
 use survivors::{Accepted, Compared, Key};
 
 /// What is asked for.
@@ -29,7 +31,7 @@ pub(crate) struct Request {
     /// Every how manieth mutant, and beginning where.
     pub(crate) shard: Shard,
     pub(crate) which: Which,
-    /// About so many are tried and no more, evenly spread over those that would be.
+    /// So many are tried and no more: the first, since a file counts as tried only when all of its mutants were.
     pub(crate) most: Option<usize>,
     /// Only print the names of the mutants that would be tried.
     pub(crate) only_list: bool,
@@ -99,15 +101,17 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     let copy = copy::update(paths, "mutants/tree")?;
     let all = list(paths, &copy, &request.rooms)?;
     let asked = request.shard.take(&all);
+    let mut settled = Settled::of(paths)?;
     let mut results = match request.which {
         Which::All if request.only_list => Results::default(),
         Which::All => place.begin(paths)?,
-        Which::Untried => place.resume(paths)?.map_or_else(|| place.begin(paths), Ok)?,
-        Which::Survivors => place
-            .resume(paths)?
-            .ok_or_else(|| Failure::new("no mutant of the core as it is now was tried yet; start with `cargo xtask mutants`"))?,
+        Which::Untried | Which::Survivors => place.resume(paths)?.map_or_else(|| place.begin(paths), Ok)?,
     };
-    let to_try = spread(to_try(&asked, &results, request.which), request.most);
+    if request.which != Which::All {
+        results.outcomes.extend(all.iter().filter(|name| settled.survived(name)).map(|name| (name.clone(), Outcome::Missed)));
+    }
+    let mut to_try = to_try(&asked, &results, &settled, request.which);
+    to_try.truncate(request.most.unwrap_or(usize::MAX));
     if request.only_list {
         to_try.iter().for_each(|name| anstream::println!("{name}"));
         return Ok(ExitCode::SUCCESS);
@@ -121,10 +125,13 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
         place.take_over(&mut results)?;
         tried?;
     }
+    settled.take_in(&all, &results, |file| settled::stamp_of(paths, file));
+    settled.write(paths)?;
     let text_of = |file: &str| fs::read_to_string(paths.at(file)).unwrap_or_default();
-    let compared = compare(&all, &asked, &results, &accepted, &request.rooms, text_of);
-    anstream::print!("{}", report(&asked, &results, &compared));
-    let enough = are_enough(noticed(&asked, &results));
+    let found = Found { results: &results, settled: &settled };
+    let compared = compare(&all, &asked, &found, &accepted, &request.rooms, text_of);
+    anstream::print!("{}", report(&asked, &found, &compared));
+    let enough = are_enough(noticed(&asked, &found));
     if !enough {
         anstream::println!("{}: fewer than {FLOOR_PER_CENT} % of the mutants were noticed; test what survived", red("mutants"));
     }
@@ -155,20 +162,13 @@ fn in_rooms(call: Call, rooms: &[&str]) -> Call {
     })
 }
 
-fn to_try(asked: &[String], results: &Results, which: Which) -> Vec<String> {
+fn to_try(asked: &[String], results: &Results, settled: &Settled, which: Which) -> Vec<String> {
     let wanted = |name: &&String| match which {
         Which::All => true,
-        Which::Untried => !results.outcomes.contains_key(*name),
+        Which::Untried => !results.outcomes.contains_key(*name) && !settled.has(name),
         Which::Survivors => matches!(results.outcomes.get(*name), Some(Outcome::Missed | Outcome::Timeout)),
     };
     asked.iter().filter(wanted).cloned().collect()
-}
-
-/// No more than `most` of them, from everywhere: the first ones alone would say nothing about the others.
-fn spread(names: Vec<String>, most: Option<usize>) -> Vec<String> {
-    let Some(most) = most else { return names };
-    let each = names.len().div_ceil(most.max(1)).max(1);
-    names.into_iter().step_by(each).take(most).collect()
 }
 
 /// Tries these mutants, in the copy, and leaves what became of them where [`Place::take_over`] reads it.
@@ -186,7 +186,7 @@ fn try_them(call: Call, to_try: &[String], left_out: &[String]) -> Result<(), Fa
     // For each call of cargo, and not for its tests only: the build that goes before would make every target, and the tests without a
     // mutant would be those of the core's package alone.
     let config = format!("--config-file={JUDGING}");
-    for word in JUDGES.iter().copied().chain(["--lib", "--test=all", &config]) {
+    for word in JUDGES.iter().copied().chain(["--no-default-features", "--lib", "--test=all", &config]) {
         call = call.arg(format!("--cargo-arg={word}"));
     }
     for package in native::SELECTION.iter().filter(|word| **word != "-p") {
@@ -213,20 +213,37 @@ fn others_than(left_out: &[String]) -> String {
     left_out.iter().fold("all()".to_owned(), |text, test| text + " - test(=" + test + ")")
 }
 
+/// What became of mutants: of one by one in this tree, of whole files in settled.txt.
+struct Found<'a> {
+    results: &'a Results,
+    settled: &'a Settled,
+}
+
+impl Found<'_> {
+    fn count(&self, mutants: &[String], outcome: Outcome) -> u64 {
+        let open: Vec<String> = mutants.iter().filter(|name| !self.settled.has(name)).cloned().collect();
+        self.results.count(&open, outcome) + self.settled.count(mutants, outcome)
+    }
+
+    fn is_tried(&self, mutant: &str) -> bool {
+        self.settled.has(mutant) || self.results.outcomes.contains_key(mutant)
+    }
+}
+
 /// Compares the survivors that are asked for with the list. A line of the list is stale where `all` has no mutant of it, or only such as
 /// were tried and noticed.
 fn compare(
     all: &[String],
     asked: &[String],
-    results: &Results,
+    found: &Found,
     accepted: &[Accepted],
     rooms: &[&str],
     text_of: impl Fn(&str) -> String,
 ) -> Compared {
     let key = |name: &String| Key::of(name, &text_of);
-    let survived: Vec<(String, Key)> = results.having(asked, Outcome::Missed).map(|name| (name.clone(), key(name))).collect();
-    let may_survive = |name: &&String| match results.outcomes.get(*name) {
-        None => true,
+    let survived: Vec<(String, Key)> = found.results.having(asked, Outcome::Missed).map(|name| (name.clone(), key(name))).collect();
+    let may_survive = |name: &&String| match found.results.outcomes.get(*name) {
+        None => !found.settled.has(name),
         Some(outcome) => *outcome == Outcome::Missed && !asked.contains(name),
     };
     let others = all.iter().filter(may_survive).map(key).collect();
@@ -238,9 +255,9 @@ fn compare(
 }
 
 /// How many mutants were noticed, and how many compiled; nothing where none did. A mutant whose tests do not end was noticed.
-fn noticed(asked: &[String], results: &Results) -> Option<(u64, u64)> {
-    let noticed = results.count(asked, Outcome::Caught) + results.count(asked, Outcome::Timeout);
-    let viable = noticed + results.count(asked, Outcome::Missed);
+fn noticed(asked: &[String], found: &Found) -> Option<(u64, u64)> {
+    let noticed = found.count(asked, Outcome::Caught) + found.count(asked, Outcome::Timeout);
+    let viable = noticed + found.count(asked, Outcome::Missed);
     (viable > 0).then_some((noticed, viable))
 }
 
@@ -249,7 +266,7 @@ fn are_enough(noticed: Option<(u64, u64)>) -> bool {
     noticed.is_none_or(|(noticed, viable)| noticed * 100 >= viable * FLOOR_PER_CENT)
 }
 
-fn report(asked: &[String], results: &Results, compared: &Compared) -> String {
+fn report(asked: &[String], found: &Found, compared: &Compared) -> String {
     let mut text = String::new();
     for (name, reason) in &compared.accepted {
         // Writing to a string does not fail.
@@ -258,7 +275,7 @@ fn report(asked: &[String], results: &Results, compared: &Compared) -> String {
     for line in &compared.stale {
         let _ = writeln!(text, "{}: {line}: it does not survive any more; take it off {}", bold("listed"), survivors::LIST);
     }
-    for name in results.having(asked, Outcome::Timeout) {
+    for name in found.results.having(asked, Outcome::Timeout) {
         let _ = writeln!(text, "{}: {name}", bold("did not end"));
     }
     for (name, _) in &compared.unlisted {
@@ -270,11 +287,10 @@ fn report(asked: &[String], results: &Results, compared: &Compared) -> String {
     for (_, line) in &compared.unlisted {
         let _ = writeln!(text, "  {line} -- ");
     }
-    let counts: Vec<String> =
-        Outcome::ALL.iter().map(|outcome| format!("{} {}", results.count(asked, *outcome), outcome.as_str())).collect();
-    let tried = asked.iter().filter(|name| results.outcomes.contains_key(*name)).count();
+    let counts: Vec<String> = Outcome::ALL.iter().map(|outcome| format!("{} {}", found.count(asked, *outcome), outcome.as_str())).collect();
+    let tried = asked.iter().filter(|name| found.is_tried(name)).count();
     let _ = writeln!(text, "{}: {tried} of {} tried: {}", bold("mutants"), asked.len(), counts.join(", "));
-    match noticed(asked, results) {
+    match noticed(asked, found) {
         None => text.push_str("no mutant that compiles was tried\n"),
         Some((noticed, viable)) => {
             let per_mille = noticed * 1000 / viable;
@@ -304,8 +320,10 @@ mod tests {
     #[test]
     fn too_few_that_were_noticed_are_a_failure() {
         let all = names(&["a", "b", "c", "d"]);
-        assert_eq!(noticed(&all, &results()), Some((2, 3)));
-        assert!(!are_enough(noticed(&all, &results())) && are_enough(noticed(&all[..1], &results())) && are_enough(None));
+        let (results, settled) = (results(), Settled::default());
+        let found = Found { results: &results, settled: &settled };
+        assert_eq!(noticed(&all, &found), Some((2, 3)));
+        assert!(!are_enough(noticed(&all, &found)) && are_enough(noticed(&all[..1], &found)) && are_enough(None));
         assert!(are_enough(Some((95, 100))) && !are_enough(Some((94, 100))));
     }
 
@@ -329,34 +347,47 @@ mod tests {
     #[test]
     fn what_is_tried_depends_on_what_was() {
         let asked = names(&["a", "b", "c", "d", "e"]);
-        assert_eq!(to_try(&asked, &results(), Which::All), asked);
-        assert_eq!(to_try(&asked, &results(), Which::Untried), ["e"]);
-        assert_eq!(to_try(&asked, &results(), Which::Survivors), ["b", "c"]);
-    }
-
-    #[test]
-    fn a_part_of_them_comes_from_everywhere() {
-        let all = names(&["a", "b", "c", "d", "e"]);
-        assert_eq!(spread(all.clone(), Some(2)), ["a", "d"]);
-        assert_eq!(spread(all.clone(), Some(3)), ["a", "c", "e"]);
-        assert!(spread(all.clone(), Some(0)).is_empty());
-        assert_eq!(spread(all.clone(), Some(5)), all);
-        assert_eq!(spread(all.clone(), None), all);
+        assert_eq!(to_try(&asked, &results(), &Settled::default(), Which::All), asked);
+        assert_eq!(to_try(&asked, &results(), &Settled::default(), Which::Untried), ["e"]);
+        assert_eq!(to_try(&asked, &results(), &Settled::default(), Which::Survivors), ["b", "c"]);
     }
 
     #[test]
     fn the_share_is_of_those_that_compile() {
-        assert_eq!(noticed(&names(&["a", "b", "c", "d"]), &results()), Some((2, 3)));
-        assert_eq!(noticed(&names(&["d", "e"]), &results()), None);
+        let (results, settled) = (results(), Settled::default());
+        let found = Found { results: &results, settled: &settled };
+        assert_eq!(noticed(&names(&["a", "b", "c", "d"]), &found), Some((2, 3)));
+        assert_eq!(noticed(&names(&["d", "e"]), &found), None);
     }
 
     #[test]
     fn the_report_names_survivors_and_counts() {
         let asked = names(&["a", "b", "c", "d", "e"]);
-        let compared = compare(&asked, &asked, &results(), &[], &["ladder"], |_| String::new());
-        let text = anstream::adapter::strip_str(&report(&asked, &results(), &compared)).to_string();
+        let (results, settled) = (results(), Settled::default());
+        let found = Found { results: &results, settled: &settled };
+        let compared = compare(&asked, &asked, &found, &[], &["ladder"], |_| String::new());
+        let text = anstream::adapter::strip_str(&report(&asked, &found, &compared)).to_string();
         assert!(text.contains("did not end: c\nsurvived: b\n"), "{text}");
         assert!(text.contains("mutants: 4 of 5 tried: 1 caught, 1 timeout, 1 missed, 1 unviable\n"), "{text}");
         assert!(text.ends_with("mutants: 66.6 % of those that compile were noticed; --resume tries the rest\n"), "{text}");
+    }
+
+    #[test]
+    fn files_that_are_settled_are_counted_and_not_tried_again() {
+        let asked = names(&["core/src/ladder/a.rs:1:1: f", "core/src/ladder/a.rs:2:2: g", "core/src/ladder/b.rs:1:1: h"]);
+        let mut results = Results::default();
+        results.outcomes.extend(asked[..2].iter().cloned().zip([Outcome::Caught, Outcome::Missed]));
+        let mut settled = Settled::default();
+        settled.take_in(&asked, &results, |_| Some("00".to_owned()));
+        // As in a tree that has the list and no results of its own.
+        let mut fresh = Results::default();
+        fresh.outcomes.insert(asked[1].clone(), Outcome::Missed);
+        assert_eq!(to_try(&asked, &fresh, &settled, Which::Untried), asked[2..]);
+        assert_eq!(to_try(&asked, &fresh, &settled, Which::Survivors), asked[1..2]);
+        let found = Found { results: &fresh, settled: &settled };
+        assert_eq!(noticed(&asked, &found), Some((1, 2)));
+        let compared = compare(&asked, &asked, &found, &[], &["ladder"], |_| String::new());
+        assert_eq!(compared.unlisted.len(), 1);
+        assert!(report(&asked, &found, &compared).contains("2 of 3 tried: 1 caught, 0 timeout, 1 missed, 0 unviable"));
     }
 }

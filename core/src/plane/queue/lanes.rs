@@ -132,6 +132,12 @@ impl Queue {
         self.slots.values().filter(|slot| slot.status.is_some() && slot.message.is_none()).count()
     }
 
+    /// How many ids of settled messages are kept (contract 3.3).
+    #[must_use]
+    pub fn tombstones(&self) -> usize {
+        self.ended.len()
+    }
+
     fn first_of(&self, lane: Priority) -> Option<&MessageId> {
         self.ready.get(&lane)?.values().next()
     }

@@ -39,16 +39,6 @@ pub enum SqliteError {
         /// The newest that is read.
         supported: u32,
     },
-    /// An older program made it, and it was opened for reading only.
-    #[error("`{}` has schema version {found}, not {supported}: open it once for writing, which migrates it", path.display())]
-    Older {
-        /// The file.
-        path: PathBuf,
-        /// Its version.
-        found: u32,
-        /// The one that is read.
-        supported: u32,
-    },
     /// It may be read only.
     #[error("`{}` is read-only: give this user the right to write to it and to its folder, or only observe it", .0.display())]
     ReadOnly(PathBuf),

@@ -12,15 +12,17 @@ use super::{SqliteError, SqliteFile, snapshots};
 /// The ledger of one agent in a [`SqliteFile`].
 #[derive(Clone, Debug)]
 pub struct SqliteLedger {
-    file: SqliteFile,
-    agent_id: AgentId,
+    pub(super) file: SqliteFile,
+    pub(super) agent_id: AgentId,
     /// The agent's number in the file, once it has entries.
-    agent: Option<i64>,
+    pub(super) agent: Option<i64>,
+    /// The beginning, where it was moved out and was read.
+    pub(super) archive: Option<Box<Self>>,
 }
 
 impl SqliteLedger {
     pub(super) fn new(file: SqliteFile, agent_id: AgentId) -> Self {
-        Self { file, agent_id, agent: None }
+        Self { file, agent_id, agent: None, archive: None }
     }
 
     /// The newest entry; [`Head::START`] where there is none.
@@ -31,17 +33,23 @@ impl SqliteLedger {
         self.with("read", |connection, agent| agent.map_or(Ok(Head::START), |agent| head(connection, agent)))
     }
 
-    /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins that it was appended in (contract 1.1).
+    /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins that it was appended in (contract 1.1). What was
+    /// moved out is read where it is.
     ///
     /// # Errors
-    /// Where the file cannot be read.
+    /// Where the file cannot be read, or the one to which the entries were moved.
     pub fn read_with_batches(&mut self, after: Seq, limit: u32) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
-        let Ok(after) = i64::try_from(after.0) else { return Ok(Vec::new()) };
-        self.with("read", |connection, agent| agent.map_or_else(|| Ok(Vec::new()), |agent| page(connection, agent, after, limit)))
+        let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
+        let read = |connection: &Connection, agent: Option<i64>| agent.map_or(Ok(None), |agent| page(connection, agent, from, limit));
+        let Some(here) = self.with("read", read)? else { return Ok(Vec::new()) };
+        if here.first == after.next() {
+            return Ok(here.entries);
+        }
+        Ok(self.read_moved_out(after, limit)?.unwrap_or(here.entries))
     }
 
     /// Reads with the agent's number, which is looked up until it is there.
-    fn with<T>(
+    pub(super) fn with<T>(
         &mut self,
         doing: &'static str,
         read: impl FnOnce(&Connection, Option<i64>) -> rusqlite::Result<T>,
@@ -102,6 +110,13 @@ fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> 
     batch.iter().map(row).collect()
 }
 
+/// Entries that are there, each with the position at which its batch begins.
+pub(super) struct Page {
+    /// Where the first of them stands.
+    first: Seq,
+    pub(super) entries: Vec<(EntryBytes, Seq)>,
+}
+
 enum Appended {
     /// Stored, by the agent of this number; none where there is nothing of it yet.
     By(Option<i64>),
@@ -132,33 +147,37 @@ fn append(connection: &mut Connection, agent_id: &AgentId, expected: &Head, rows
     Ok(Appended::By(Some(agent)))
 }
 
-fn enrol(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<i64> {
+pub(super) fn enrol(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<i64> {
     connection.prepare_cached("INSERT INTO agents (agent_id) VALUES (?1)")?.insert([agent_id.as_str()])
 }
 
-fn number(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<Option<i64>> {
+pub(super) fn number(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<Option<i64>> {
     let mut statement = connection.prepare_cached("SELECT agent FROM agents WHERE agent_id = ?1")?;
     statement.query_row([agent_id.as_str()], |row| row.get(0)).optional()
 }
 
-fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head> {
+pub(super) fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head> {
     let mut statement = connection.prepare_cached("SELECT seq, chain FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1")?;
     let found = statement.query_row([agent], |row| Ok(Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) }));
     Ok(found.optional()?.unwrap_or(Head::START))
 }
 
-fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite::Result<Vec<(EntryBytes, Seq)>> {
-    let mut statement =
-        connection.prepare_cached("SELECT canonical, chain, batch FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
+pub(super) fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite::Result<Option<Page>> {
+    let mut statement = connection
+        .prepare_cached("SELECT canonical, chain, batch, seq FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
+    let mut first = None;
     let rows = statement.query_map(params![agent, after, limit], |row| {
         let canonical = row.get_ref(0)?.as_str()?;
+        let stands_at = seq(row.get(3)?);
+        first.get_or_insert(stands_at);
         Ok((EntryBytes::join(canonical.to_owned(), &Chain::from_bytes(row.get(1)?)), seq(row.get(2)?)))
     })?;
-    rows.collect()
+    let entries = rows.collect::<rusqlite::Result<_>>()?;
+    Ok(first.map(|first| Page { first, entries }))
 }
 
 /// INVARIANT: the table checks that positions are above 0.
-fn seq(stored: i64) -> Seq {
+pub(super) fn seq(stored: i64) -> Seq {
     Seq(stored.unsigned_abs())
 }
 

@@ -3,6 +3,7 @@
 //! One process drives an agent, others may read the file meanwhile. Two writers of one agent are both let through, one after the other; the
 //! one that comes second with an old head is told so.
 
+mod archive;
 mod error;
 mod ledger;
 mod schema;
@@ -21,7 +22,11 @@ use std::{
 use rusqlite::{Connection, OpenFlags};
 use wakeful_core::id::AgentId;
 
-pub use self::{error::SqliteError, ledger::SqliteLedger};
+pub use self::{
+    archive::{Anchor, ArchiveError},
+    error::SqliteError,
+    ledger::SqliteLedger,
+};
 
 /// How long a call waits for another process before it fails.
 const BUSY_TIMEOUT: Duration = Duration::from_secs(30);
@@ -64,13 +69,13 @@ impl SqliteFile {
     /// Opens a file as an observer: reads what is committed, also while another process writes, and changes nothing.
     ///
     /// # Errors
-    /// Where there is no such file, it cannot be read, or it has another schema than this program's.
+    /// Where there is no such file, it cannot be read, or it is newer than this program.
     pub fn open_read_only(path: &Path) -> Result<Self, SqliteError> {
         if !path.exists() {
             return Err(SqliteError::NoSuchFile(path.to_owned()));
         }
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
-        schema::require_newest(path, &connection)?;
+        schema::require_some(path, &connection)?;
         Ok(Self::of(path, connection))
     }
 

@@ -12,8 +12,9 @@ const APPLICATION_ID: i32 = 0x576b_666c;
 /// The steps of the schema: the first makes version 1 out of an empty file, the next one would make version 2 out of version 1.
 ///
 /// An entry is kept as its canonical text and its chain (contract 3.4), with the position at which its batch begins. The key of `entries` keeps an agent's entries together, finds
-/// its head and its pages; no other index is needed.
-const STEPS: &[&str] = &["
+/// its head and its pages; no other index is needed. An anchor says where the entries up to it are, and what the rest continues.
+const STEPS: &[&str] = &[
+    "
     CREATE TABLE agents (
         agent INTEGER PRIMARY KEY,
         agent_id TEXT NOT NULL UNIQUE
@@ -32,7 +33,16 @@ const STEPS: &[&str] = &["
         text TEXT NOT NULL,
         PRIMARY KEY (agent, seq)
     ) STRICT;
-"];
+",
+    "
+    CREATE TABLE anchors (
+        agent INTEGER PRIMARY KEY,
+        seq INTEGER NOT NULL CHECK (seq > 0),
+        chain BLOB NOT NULL CHECK (length(chain) = 32),
+        archive TEXT NOT NULL
+    ) STRICT;
+",
+];
 
 /// What a file says about itself.
 enum Found {
@@ -54,11 +64,10 @@ pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), SqliteEr
     version(path, connection).map(|_| ())
 }
 
-/// Refuses a file that cannot be read as it is: an observer migrates nothing.
-pub(super) fn require_newest(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
+/// Refuses a file that has nothing to read. An observer migrates nothing, and reads each version as it is.
+pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
     match version(path, connection)? {
         0 => Err(SqliteError::Empty(path.to_owned())),
-        found if found < newest() => Err(SqliteError::Older { path: path.to_owned(), found, supported: newest() }),
         _ => Ok(()),
     }
 }

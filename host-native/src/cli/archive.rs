@@ -1,0 +1,133 @@
+//! `wakeful archive`: moves the beginning of a ledger into another file.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use clap::Args;
+use serde::Serialize;
+use wakeful_core::{id::AgentId, json};
+
+use super::{
+    CliError, Verdict,
+    ledger::LedgerArg,
+    status::counted,
+    style::{self, FAINT, GOOD, STRONG, painted},
+};
+pub(super) use crate::archive::Refusal;
+use crate::{
+    archive::{self, Archived},
+    ledger::{SqliteFile, SqliteLedger},
+};
+
+#[derive(Args)]
+#[command(
+    after_help = "What is moved stays a ledger: `status`, `log` and `doctor` read it. The rest names the file and continues its chain, and whoever asks for the \
+                  past of the agent reads on over there. An agent that lives meanwhile does not notice.\n\n\
+                  Keep the archive where it is named: this version opens the rest without it, from the snapshot; the next one folds the log again, and \
+                  needs all of it.\n\n\
+                  --json prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, archive, bytes_before, bytes_after.\n\n\
+                  Exit codes: 0 moved, or nothing was left to move; 2 it cannot be moved, and the ledger is as it was.\n\n\
+                  Examples:\n  wakeful archive agent.sqlite --before-snapshot\n  wakeful archive agent.sqlite --before-now --to 2026.sqlite"
+)]
+pub(super) struct Archive {
+    #[command(flatten)]
+    ledger: LedgerArg,
+    #[command(flatten)]
+    what: What,
+    /// The file that gets it; made where there is none [default: the one that has what was moved before, else NAME.archive.sqlite beside NAME.sqlite]
+    #[arg(long, value_name = "FILE")]
+    to: Option<PathBuf>,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+#[derive(Args)]
+#[group(required = true, multiple = false)]
+struct What {
+    /// Move what is before the newest snapshot, which hosts store each time the log has doubled
+    #[arg(long)]
+    before_snapshot: bool,
+    /// Store a snapshot now, and move what is before it
+    #[arg(long)]
+    before_now: bool,
+}
+
+/// What was moved, and what became of the file.
+#[derive(Serialize)]
+struct Done<'a> {
+    #[serde(flatten)]
+    archived: Archived,
+    archive: &'a Path,
+    bytes_before: u64,
+    bytes_after: u64,
+}
+
+impl Archive {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let path = self.ledger.path();
+        let (agent, mut ledger) = self.ledger.open_to_write()?;
+        let failed = |why: Refusal| CliError::Archive { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) };
+        let bytes_before = size(path);
+        let end = ledger.head().map_err(|why| failed(why.into()))?.seq.0;
+        let archive = self.archive_of(path, &mut ledger).map_err(failed)?;
+        if self.what.before_now {
+            archive::store_snapshot(&agent, &mut ledger).map_err(failed)?;
+        }
+        let to = SqliteFile::open(&archive)?;
+        let bar = style::progress(end);
+        let archived = archive::archive(&agent, &mut ledger, &to, |seq| bar.set_position(seq.0));
+        bar.finish_and_clear();
+        drop(to);
+        let archived = archived.map_err(|why| self.undone(&archive, why, &agent))?;
+        let shrunk = archived.moved == 0 || SqliteFile::open(path)?.shrink()?;
+        let done = Done { archived, archive: &archive, bytes_before, bytes_after: size(path) };
+        if self.json {
+            say!("{}", json::write(&done));
+        } else {
+            print(&done, shrunk);
+        }
+        Ok(Verdict::Well)
+    }
+
+    fn archive_of(&self, path: &Path, ledger: &mut SqliteLedger) -> Result<PathBuf, Refusal> {
+        if let Some(to) = &self.to {
+            return Ok(to.clone());
+        }
+        Ok(ledger.anchor()?.map_or_else(|| path.with_extension("archive.sqlite"), |anchor| anchor.archive))
+    }
+
+    /// The error; a file that was made for nothing goes again.
+    fn undone(&self, archive: &Path, why: Refusal, agent: &AgentId) -> CliError {
+        let is_empty = SqliteFile::open(archive).and_then(|file| file.agents()).is_ok_and(|agents| agents.is_empty());
+        if is_empty {
+            // Where it stays, it is an empty file of ledgers, and does no harm.
+            let _ = fs::remove_file(archive);
+        }
+        CliError::Archive { path: self.ledger.path().to_owned(), agent: agent.clone(), why: Box::new(why) }
+    }
+}
+
+fn size(path: &Path) -> u64 {
+    fs::metadata(path).map_or(0, |data| data.len())
+}
+
+fn print(done: &Done<'_>, shrunk: bool) {
+    let Archived { agent_id, moved, anchor, snapshot, left } = &done.archived;
+    let of = |count: u64| counted(usize::try_from(count).unwrap_or(usize::MAX), "entry");
+    let agent = painted(STRONG, agent_id.as_str());
+    let Some(anchor) = anchor.filter(|_| *moved > 0) else {
+        say!("{agent}  nothing to move: the snapshot at entry {snapshot} stands in the first batch of {}", of(*left));
+        return;
+    };
+    say!("{agent}  {} to `{}`, which ends at {anchor}", painted(GOOD, &format!("{} moved", of(*moved))), done.archive.display());
+    say!("{} stay, from the batch of the snapshot at entry {snapshot} on", of(*left));
+    let megabytes = |bytes: u64| format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10);
+    if shrunk {
+        say!("{}", painted(FAINT, &format!("the file had {} and has {}", megabytes(done.bytes_before), megabytes(done.bytes_after))));
+    } else {
+        say!("{}", painted(FAINT, "another process holds the file, so it keeps its size; what was freed is used again"));
+    }
+}

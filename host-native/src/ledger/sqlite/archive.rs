@@ -1,0 +1,258 @@
+//! The beginning of a ledger in another file: what was moved out, where the rest begins, and reading on over the border (contract 3.4, 3.5).
+//!
+//! The anchor is the head of what was moved: the first entry of the rest continues its chain. The file that it names is a file of ledgers
+//! like any other, in which the ledger ends there.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use wakeful_core::{
+    entry::{Chain, EntryBytes, EntryError, Head},
+    host::LedgerError,
+    id::{AgentId, Seq},
+};
+
+use super::{
+    SqliteError, SqliteFile,
+    ledger::{SqliteLedger, enrol, head, number, page, seq},
+};
+
+/// How many entries are moved in one transaction.
+const PAGE: u32 = 1024;
+
+/// Where the beginning of a ledger is, and what the rest continues.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Anchor {
+    /// The newest entry that was moved out.
+    pub head: Head,
+    /// The file of ledgers that has the entries up to it.
+    pub archive: PathBuf,
+}
+
+/// Why the beginning of a ledger was not moved. Whatever was copied, the ledger is as it was.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ArchiveError {
+    /// The ledger cannot be read.
+    #[error(transparent)]
+    Ledger(#[from] LedgerError),
+    /// A file cannot be used.
+    #[error(transparent)]
+    File(#[from] SqliteError),
+    /// The ledger is damaged.
+    #[error("the ledger is damaged: {0}")]
+    Damaged(#[from] EntryError),
+    /// The archive has something else of this agent.
+    #[error("`{}` has another history of agent `{agent}`: name a file that has none", path.display())]
+    OtherHistory {
+        /// The archive.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+    },
+    /// What was moved earlier is elsewhere.
+    #[error("the entries up to {} are in `{}` already: name that file, in which the next ones continue them", anchor.head.seq, anchor.archive.display())]
+    Elsewhere {
+        /// Where it is.
+        anchor: Anchor,
+    },
+    /// The archive would be the ledger itself.
+    #[error("`{}` is the ledger itself: name another file", .0.display())]
+    Itself(PathBuf),
+    /// The ledger is another one than it was a moment ago.
+    #[error("entry {0} is not what it was a moment ago: somebody else archives this ledger; try again")]
+    Changed(Seq),
+}
+
+impl SqliteLedger {
+    /// Where the beginning of this ledger is, where it was moved out.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
+        let stored = self.with("read", |connection, agent| agent.map_or(Ok(None), |agent| stored(connection, agent)))?;
+        let folder = self.file.path().parent().map_or_else(PathBuf::new, Path::to_path_buf);
+        Ok(stored.map(|(head, archive)| Anchor { head, archive: folder.join(archive) }))
+    }
+
+    /// The ledger in the file that the anchor names.
+    ///
+    /// # Errors
+    /// Where that file is not there, or has not all that was moved.
+    pub fn archive(&mut self, anchor: &Anchor) -> Result<&mut Self, LedgerError> {
+        if self.archive.is_none() {
+            let missing = |why: String| LedgerError::Failed {
+                message: format!(
+                    "the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there",
+                    anchor.head.seq,
+                    anchor.archive.display()
+                ),
+            };
+            let file = SqliteFile::open_read_only(&anchor.archive).map_err(|why| missing(why.to_string()))?;
+            let mut archive = file.ledger(&self.agent_id);
+            // What was moved may be followed by a copy of more, where a move did not come to its end.
+            if archive.head()?.seq < anchor.head.seq {
+                return Err(missing("it has not all of them".to_owned()));
+            }
+            self.archive = Some(Box::new(archive));
+        }
+        // INVARIANT: it was opened.
+        self.archive.as_deref_mut().ok_or_else(|| LedgerError::Failed { message: "the archive is not open".to_owned() })
+    }
+
+    /// Reads what was moved out, where that is asked for: nothing of it is here.
+    pub(super) fn read_moved_out(&mut self, after: Seq, limit: u32) -> Result<Option<Vec<(EntryBytes, Seq)>>, LedgerError> {
+        let Some(anchor) = self.anchor()?.filter(|anchor| after < anchor.head.seq) else { return Ok(None) };
+        self.archive(&anchor)?.read_with_batches(after, limit).map(Some)
+    }
+
+    /// Moves the entries up to `to`, at which a batch ends, into the archive; gives how many. First they are copied, then they are taken out in one
+    /// transaction with the anchor: a process that dies between has copied, and the next one goes on from there.
+    ///
+    /// # Errors
+    /// Where a file cannot be used, the ledger is damaged, or the archive has something else of this agent.
+    pub fn move_out(&mut self, to: Head, archive: &SqliteFile, mut done: impl FnMut(Seq)) -> Result<u64, ArchiveError> {
+        let [own, other] = [self.file.path(), archive.path()].map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
+        if own == other {
+            return Err(ArchiveError::Itself(archive.path().to_owned()));
+        }
+        let anchor = self.anchor()?;
+        if let Some(anchor) = anchor.clone().filter(|anchor| fs::canonicalize(&anchor.archive).is_ok_and(|path| path != other)) {
+            return Err(ArchiveError::Elsewhere { anchor });
+        }
+        let begins = anchor.map_or(Head::START, |anchor| anchor.head);
+        self.copy(begins, to, archive, &mut done)?;
+        let name = if own.parent() == other.parent() { other.file_name().map_or_else(|| other.clone(), PathBuf::from) } else { other };
+        self.cut(begins, to, &name)?;
+        Ok(to.seq.0 - begins.seq.0)
+    }
+
+    fn copy(&mut self, begins: Head, to: Head, archive: &SqliteFile, done: &mut impl FnMut(Seq)) -> Result<(), ArchiveError> {
+        let other = || ArchiveError::OtherHistory { path: archive.path().to_owned(), agent: self.agent_id.clone() };
+        let mut there = archive.ledger(&self.agent_id).head()?;
+        if there.seq < begins.seq {
+            return Err(other());
+        }
+        let mut at = begins;
+        while at.seq < to.seq {
+            let limit = u32::try_from(to.seq.0 - at.seq.0).unwrap_or(PAGE).min(PAGE);
+            let entries = self.read_with_batches(at.seq, limit)?;
+            let mut rows = Vec::with_capacity(entries.len());
+            for (bytes, batch) in &entries {
+                at = bytes.open(&at)?.head();
+                if at.seq == there.seq && at.chain != there.chain {
+                    return Err(ArchiveError::OtherHistory { path: archive.path().to_owned(), agent: self.agent_id.clone() });
+                }
+                // What an earlier try has copied stands there already.
+                rows.extend(bytes.split().filter(|_| at.seq > there.seq).map(|(canonical, chain)| (at.seq, *batch, chain, canonical)));
+            }
+            if entries.is_empty() {
+                return Err(ArchiveError::Changed(to.seq));
+            }
+            let failed = |why| SqliteError::of(archive.path(), "append to", &why);
+            if !rows.is_empty() && !append(&mut archive.connection(), &self.agent_id, &there, &rows).map_err(failed)? {
+                return Err(ArchiveError::Changed(there.seq));
+            }
+            if at.seq > there.seq {
+                there = at;
+            }
+            done(at.seq);
+        }
+        if at == to { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
+    }
+
+    /// Takes out what was copied.
+    fn cut(&mut self, begins: Head, to: Head, archive: &Path) -> Result<(), ArchiveError> {
+        let Some(agent) = self.agent else { return Err(ArchiveError::Changed(to.seq)) };
+        let failed = |why| SqliteError::of(self.file.path(), "archive", &why);
+        let done = cut(&mut self.file.connection(), agent, begins, to, &archive.to_string_lossy()).map_err(failed)?;
+        self.archive = None;
+        if done { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
+    }
+}
+
+impl SqliteFile {
+    /// Gives back to the disk what is not used any more; no where another process holds the file.
+    ///
+    /// # Errors
+    /// Where the file cannot be written.
+    pub fn shrink(&self) -> Result<bool, SqliteError> {
+        let connection = self.connection();
+        let done = connection.execute_batch("VACUUM").and_then(|()| {
+            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).map(|is_busy| is_busy == 0)
+        });
+        done.or_else(|why| match SqliteError::of(&self.path, "shrink", &why) {
+            SqliteError::Busy(_) => Ok(false),
+            why => Err(why),
+        })
+    }
+}
+
+fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head, PathBuf)>> {
+    // A file of the first version has no anchors; who only reads migrates nothing.
+    if !connection.table_exists(None, "anchors")? {
+        return Ok(None);
+    }
+    let mut statement = connection.prepare_cached("SELECT seq, chain, archive FROM anchors WHERE agent = ?1")?;
+    let anchor = |row: &rusqlite::Row<'_>| {
+        let head = Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) };
+        Ok((head, PathBuf::from(row.get::<_, String>(2)?)))
+    };
+    statement.query_row([agent], anchor).optional()
+}
+
+/// An entry with the position at which its batch begins.
+type Row = (Seq, Seq, Chain, String);
+
+/// Appends to an archive that ends at `expected`; no where it does not.
+fn append(connection: &mut Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let agent = number(&transaction, agent_id)?.map_or_else(|| enrol(&transaction, agent_id), Ok)?;
+    if head(&transaction, agent)? != *expected {
+        return Ok(false);
+    }
+    {
+        let mut insert =
+            transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+        for (seq, batch, chain, canonical) in rows {
+            insert.execute(params![agent, position(*seq), position(*batch), chain.as_bytes(), canonical])?;
+        }
+    }
+    transaction.commit()?;
+    Ok(true)
+}
+
+/// Takes the entries up to `to` out, and the snapshots among them; no where the ledger is not as it was when they were copied, or has no snapshot that
+/// the rest can begin with.
+fn cut(connection: &mut Connection, agent: i64, begins: Head, to: Head, archive: &str) -> rusqlite::Result<bool> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let begun = stored(&transaction, agent)?.map_or(Head::START, |(head, _)| head);
+    let newest = page(&transaction, agent, position(to.seq) - 1, 1)?;
+    let newest = newest.as_ref().and_then(|page| page.entries.first());
+    let is_there = newest.and_then(|(bytes, _)| bytes.split()).is_some_and(|(_, chain)| chain == to.chain);
+    let snapshots: i64 = transaction
+        .prepare_cached("SELECT count(*) FROM snapshots WHERE agent = ?1 AND seq > ?2")?
+        .query_row(params![agent, position(to.seq)], |row| row.get(0))?;
+    if begun != begins || !is_there || snapshots == 0 {
+        return Ok(false);
+    }
+    transaction.prepare_cached("INSERT OR REPLACE INTO anchors (agent, seq, chain, archive) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
+        agent,
+        position(to.seq),
+        to.chain.as_bytes(),
+        archive
+    ])?;
+    for table in ["DELETE FROM entries WHERE agent = ?1 AND seq <= ?2", "DELETE FROM snapshots WHERE agent = ?1 AND seq <= ?2"] {
+        transaction.prepare_cached(table)?.execute(params![agent, position(to.seq)])?;
+    }
+    transaction.commit()?;
+    Ok(true)
+}
+
+/// INVARIANT: positions come from the table, where they are i64.
+fn position(seq: Seq) -> i64 {
+    i64::try_from(seq.0).unwrap_or(i64::MAX)
+}
