@@ -14,6 +14,8 @@ use crate::{scenario::NoCommand, story};
 pub struct Case {
     /// Its name: that of its folder or file.
     pub name: String,
+    /// Where it was read; none where it was made.
+    pub path: Option<PathBuf>,
     /// What it is.
     pub kind: CaseKind,
 }
@@ -149,11 +151,11 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
         if agent.is_file() {
             folder.insert(".holon/state/agent.json".to_owned(), read(&agent)?);
         }
-        cases.push(Case { name: name_of(path), kind: CaseKind::Fixture(folder) });
+        cases.push(Case { name: name_of(path), path: Some(path.to_owned()), kind: CaseKind::Fixture(folder) });
     } else if ["agent.json", "expected.json", "ledger"].iter().any(|name| path.join(name).exists()) {
         let mut folder = Folder::new();
         read_texts(path, path, &mut folder)?;
-        cases.push(Case { name: name_of(path), kind: CaseKind::Fixture(folder) });
+        cases.push(Case { name: name_of(path), path: Some(path.to_owned()), kind: CaseKind::Fixture(folder) });
     } else {
         for child in children(path)? {
             if child.is_dir() || is_story(&child) || is_scenario(&child) {
@@ -174,7 +176,7 @@ fn is_scenario(path: &Path) -> bool {
 
 fn story(path: &Path) -> Result<Case, CaseError> {
     let (story, text) = load_story(path)?;
-    Ok(Case { name: name_of(path), kind: CaseKind::Story(Box::new(story), text) })
+    Ok(Case { name: name_of(path), path: Some(path.to_owned()), kind: CaseKind::Story(Box::new(story), text) })
 }
 
 /// The story in a file, TOML where its name ends so and else JSON, and its JSON text.

@@ -100,7 +100,11 @@ fn trace_prints_one_trace_per_case() {
 
 #[test]
 fn the_generated_pages_are_what_the_program_says() {
-    for (page, args) in [("docs/cli.md", ["man", "--markdown"]), ("docs/rules.md", ["rules", "--markdown"])] {
+    for (page, args) in [
+        ("docs/cli.md", ["man", "--markdown"]),
+        ("docs/rules.md", ["rules", "--markdown"]),
+        ("docs/versions.md", ["versions", "--markdown"]),
+    ] {
         let ran = wakeful(args);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{page}");
         let committed = fs::read_to_string(source(page)).expect("the page");

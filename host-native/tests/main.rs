@@ -15,6 +15,8 @@ mod fuel;
 mod limits;
 mod lying;
 mod openai;
+#[cfg(unix)]
+mod pages;
 mod program;
 mod run;
 mod sandbox;

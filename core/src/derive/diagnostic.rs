@@ -176,7 +176,10 @@ pub fn agent_parked(turns: u64) -> Diagnostic {
 pub fn all(state: &State) -> Vec<Diagnostic> {
     let mut all = known_to_the_reference(state, state.queue.len() as u64);
     let conditions = readiness::conditions(state).map(|condition| &condition.record);
-    all.extend(conditions.filter(|condition| has_no_waker(condition)).map(without_waker));
+    all.extend(
+        conditions
+            .filter_map(|condition| if has_no_waker(condition) { Some(without_waker(condition)) } else { outlived(state, condition) }),
+    );
     all.extend(runnable_at_rest(state));
     all
 }
@@ -276,6 +279,33 @@ fn without_waker(condition: &WaitConditionRecord) -> Diagnostic {
     }
 }
 
+/// A wait for tasks that have all ended, where no result of one waits to be told. A driver ends such a wait (contract 5.11, 5.17); another runtime may
+/// have left one behind, and it would last for ever.
+fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic> {
+    if condition.kind != WaitConditionKind::Task || condition.expires_at.is_some() {
+        return None;
+    }
+    let mut evidence = Vec::new();
+    for source in &condition.wake_sources {
+        let WakeSource::TaskResult { task_id } = source else { continue };
+        let (status, _) = state.tasks.ended.get(task_id)?;
+        if state.tasks.told.contains_key(task_id) && !state.queue.is_empty() {
+            return None;
+        }
+        evidence.push(format!("task_id={task_id}"));
+        evidence.push(format!("task_status={status:?}"));
+    }
+    Some(Diagnostic {
+        work_item_id: condition.work_item_id.clone(),
+        wait_condition_id: Some(condition.id.clone()),
+        ..Diagnostic::new(
+            DiagnosticKind::WaitWithoutWaker,
+            "active wait is for a task that has ended, and its result does not come any more",
+            evidence,
+        )
+    })
+}
+
 fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
     let view = View::of(state, Boundary::RunLoopIdle, state.at);
     // contract 9.4: what is offered again after a while is no oddity.
@@ -317,11 +347,13 @@ fn told(source: &WakeSource) -> String {
 mod tests {
     use super::*;
     use crate::{
+        entry::Place,
         id::Seq,
         json,
         ladder::key::{Epoch, Key},
         plane::{
             queue::TickReason,
+            task::TaskStatus,
             waiting::Active,
             work::{Item, WorkItemRecord},
         },
@@ -377,6 +409,26 @@ mod tests {
         assert_eq!(lacks(&format!(r#"{of_item},"kind":"task","expires_at":"2026-05-27T10:00:00Z""#)), []);
         assert_eq!(lacks(&format!(r#"{of_item},"kind":"operator""#)), []);
         assert_eq!(lacks(r#""id":"c","kind":"task""#), [], "imported without an item, it is inert");
+    }
+
+    #[test]
+    fn a_wait_for_a_task_that_has_ended_is_named_unless_its_result_may_still_come() {
+        let sources = r#""wake_sources":[{"kind":"task_result","task_id":"t"},{"kind":"operator_input"}]"#;
+        let mut state = state(&[], &[&format!(r#""id":"c","work_item_id":"w","kind":"task",{sources}"#)]);
+        assert_eq!(found(&state), [], "the task may not be known yet");
+        state.tasks.ended.insert("t".into(), (TaskStatus::Interrupted, Seq(3)));
+        let lost = [(DiagnosticKind::WaitWithoutWaker, "task_id=t; task_status=Interrupted".into())];
+        assert_eq!(found(&state), lost);
+        state.tasks.told.insert("t".into(), Seq(4));
+        assert_eq!(found(&state), lost, "it was told, and that message is gone");
+        let (place, message) = (
+            Place { seq: Seq(4), live: false },
+            r#"{"id":"m","agent_id":"a","kind":"task_result","origin":{"kind":"task","task_id":"t"},"trust":"trusted_system","priority":"next","body":{"type":"text","text":"x"},"created_at":"2026-05-27T09:00:00Z"}"#,
+        );
+        state.queue.apply_message(&place, &json::read(message).expect("a message"));
+        let entry = r#"{"id":"q","agent_id":"a","message_id":"m","status":"queued","priority":"next","created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}"#;
+        state.queue.apply_entry(&place, &json::read(entry).expect("an entry"));
+        assert!(found(&state).iter().all(|(kind, _)| *kind != DiagnosticKind::WaitWithoutWaker), "its message waits");
     }
 
     #[test]

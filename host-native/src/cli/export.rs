@@ -1,4 +1,4 @@
-//! `wakeful export`: any case becomes a fixture folder of full records.
+//! `wakeful export`: any case, and any ledger at any of its entries, becomes a fixture folder of full records.
 
 use std::{
     fs,
@@ -9,20 +9,39 @@ use clap::Args;
 use wakeful_core::{
     entry::EntryBytes,
     foreign::{self, Folder},
-    host::SchedulerError,
+    host::{Scheduler, SchedulerError},
+    id::Seq,
+    machine::Options,
+    time::Timestamp,
 };
 
-use super::{CliError, Verdict, import::Ledger};
+use super::{CliError, Verdict, import::Ledger, ledger::to_read, status::counted};
 use crate::{
     case::{self, CaseKind},
+    clock::VirtualClock,
+    ledger::SqliteFile,
+    provider::Elsewhere,
     trace::Tracer,
 };
 
 #[derive(Args)]
+#[command(
+    after_help = "What was found there is the folder's `expected.json`, so `wakeful replay` of it passes; a test is made of it by writing there what should be \
+                        found instead.\n\n\
+                        Exit codes: 0 written; 2 it cannot be read or written.\n\n\
+                        Examples:\n  wakeful export agent.sqlite -o stuck\n  wakeful export agent.sqlite --up-to 37 -o before\n  \
+                        wakeful export tests/fixtures/stories/heartbeat.json -o heartbeat"
+)]
 pub(super) struct Export {
-    /// A story (`.json`), a fixture, or a data folder
+    /// A file of ledgers, a story (`.toml`, `.json`), a fixture, or a data folder
     #[arg(value_name = "CASE")]
     case: PathBuf,
+    /// The agent of a file that holds several
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Up to this entry of a file of ledgers [default: all of it]
+    #[arg(long, value_name = "SEQ")]
+    up_to: Option<u64>,
     #[command(flatten)]
     target: Target,
 }
@@ -69,6 +88,12 @@ pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
 
 impl Export {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        if SqliteFile::looks_like_one(&self.case) {
+            return self.of_ledger();
+        }
+        if self.agent.is_some() || self.up_to.is_some() {
+            return Err(CliError::OnlyOfLedgers(self.case.clone()));
+        }
         let case = case::load_one(&self.case)?;
         let entries = match &case.kind {
             CaseKind::Fixture(folder) => Ledger::of(&case.name, folder)?.entries,
@@ -81,6 +106,19 @@ impl Export {
         let folder = foreign::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
         self.target.write(&folder)?;
         say!("{}: {} entries in {}", case.name, entries.len(), self.target.output.display());
+        Ok(Verdict::Well)
+    }
+
+    fn of_ledger(&self) -> Result<Verdict, CliError> {
+        let (agent, ledger) = to_read(&self.case, self.agent.as_deref())?;
+        let unreadable = |why| CliError::Unreadable { path: self.case.clone(), agent: agent.clone(), why: Box::new(why) };
+        let clock = VirtualClock::at(Timestamp::from_nanos(0));
+        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
+        let last = self.up_to.map_or(living.state().head.seq, Seq);
+        let folder = living.export(Some(last)).map_err(unreadable)?;
+        self.target.write(&folder)?;
+        let entries = counted(usize::try_from(last.0).unwrap_or(usize::MAX), "entry");
+        say!("{agent}: {entries} in {}", self.target.output.display());
         Ok(Verdict::Well)
     }
 }

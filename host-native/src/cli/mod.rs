@@ -24,6 +24,7 @@ mod send;
 mod status;
 mod style;
 mod trace;
+mod versions;
 mod why;
 
 use std::{io, path::PathBuf, process::ExitCode};
@@ -83,7 +84,7 @@ enum Command {
     Send(send::Send),
     /// Turn the folder of another runtime into a case
     Import(import::Import),
-    /// Turn any case into a fixture folder of full records
+    /// Turn any case or ledger into a fixture folder of full records
     Export(export::Export),
     /// Print what an engine does with cases, step by step, as JSON
     Trace(trace::TraceArgs),
@@ -92,6 +93,8 @@ enum Command {
     Policy(policy::PolicyArgs),
     /// Print the rules that decide, in the order of each edition
     Rules(rules::Rules),
+    /// Print the version of everything that has one
+    Versions(versions::Versions),
     /// Print the JSON Schema of every payload
     Schema,
     /// Print a completion script for a shell
@@ -160,6 +163,9 @@ enum CliError {
     /// A story was to be imported.
     #[error("`{}` is a story: import reads folders; use `wakeful export` for stories", .0.display())]
     NotAFolder(PathBuf),
+    /// An option goes with files of ledgers only.
+    #[error("`{}` is no file of ledgers: --agent and --up-to go with one", .0.display())]
+    OnlyOfLedgers(PathBuf),
     /// A folder would be written over.
     #[error("`{}` is not empty: name another folder, or replace what is there with --force", .0.display())]
     NotEmpty(PathBuf),
@@ -305,6 +311,14 @@ enum Verdict {
     Incomplete,
 }
 
+/// Whether a command line, with its first word, can be read; for those who write pages.
+///
+/// # Errors
+/// What is wrong with it, as a user would be told.
+pub fn understands(words: &[String]) -> Result<(), String> {
+    Cli::try_parse_from(words).map(drop).map_err(|why| why.to_string())
+}
+
 /// Runs the command line of this process.
 #[must_use]
 pub fn main() -> ExitCode {
@@ -327,6 +341,7 @@ pub fn main() -> ExitCode {
         #[cfg(target_os = "linux")]
         Command::Policy(command) => command.run(),
         Command::Rules(command) => command.run(),
+        Command::Versions(command) => command.run(),
         Command::Man(command) => command.run(),
         Command::Schema => schema::text().map_err(|why| CliError::Engine(why.into())).map(|text| {
             say::text(format_args!("{text}"));

@@ -12,7 +12,7 @@ use crate::confine::Policy;
 
 #[derive(Args)]
 #[command(after_help = "Exit codes: 0 printed, or in order; 2 the file cannot be used.\n\nExamples:\n  wakeful policy > policy.toml\n  \
-                        wakeful policy policy.toml\n  wakeful run --provider openai --policy policy.toml ...")]
+                        wakeful policy policy.toml\n  wakeful run --ledger agent.sqlite --provider openai --model qwen3 --policy policy.toml")]
 pub(super) struct PolicyArgs {
     /// A policy to check; without one the default is printed, with what each line means
     #[arg(value_name = "FILE")]

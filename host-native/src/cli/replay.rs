@@ -1,5 +1,7 @@
 //! `wakeful replay`: fixtures against their `expected.json`.
 
+use std::{fs, path::PathBuf};
+
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
@@ -10,6 +12,8 @@ use super::{Cases, CliError, Verdict, engines::EngineArg, style};
 use crate::case::{self, CaseKind};
 
 #[derive(Args)]
+#[command(after_help = "Exit codes: 0 all is as expected, or was written; 1 something differs; 2 a case cannot be read.\n\n\
+                        Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful replay stuck --update")]
 pub(super) struct Replay {
     #[command(flatten)]
     cases: Cases,
@@ -18,6 +22,9 @@ pub(super) struct Replay {
     /// Print one JSON document: a list of {case, ok, expected, found, explanation}
     #[arg(long)]
     json: bool,
+    /// Write what was found into the `expected.json` of folders where it differs or is missing; review what changed
+    #[arg(long)]
+    update: bool,
 }
 
 /// The part of the core's `Replay` that is read here; the rest is passed through.
@@ -41,6 +48,8 @@ struct Explained {
 #[derive(Serialize)]
 struct Row {
     case: String,
+    #[serde(skip)]
+    path: Option<PathBuf>,
     /// None where nothing is expected.
     ok: Option<bool>,
     expected: Option<Box<RawValue>>,
@@ -49,6 +58,16 @@ struct Row {
 }
 
 impl Row {
+    /// Writes what was found as what is expected.
+    fn write(&self) -> Result<(), CliError> {
+        let Some(folder) = &self.path else { return Ok(()) };
+        let path = folder.join("expected.json");
+        let written = fs::write(&path, pretty(&self.found) + "\n");
+        written.map_err(|why| CliError::Write { what: format!("`{}`", path.display()), why })?;
+        anstream::eprintln!("written: {}", path.display());
+        Ok(())
+    }
+
     fn decision(&self) -> Option<Decision> {
         serde_json::from_str::<Explained>(self.explanation.get()).ok().map(|explained| explained.decision)
     }
@@ -72,6 +91,7 @@ impl Replay {
             let answer: Answer = serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
             rows.push(Row {
                 case: case.name.clone(),
+                path: case.path.clone(),
                 ok: answer.expected.as_ref().map(|expected| expected.get() == answer.found.get()),
                 expected: answer.expected,
                 found: answer.found,
@@ -82,6 +102,10 @@ impl Replay {
             say!("{}", serde_json::to_string(&rows).map_err(|why| CliError::Engine(why.into()))?);
         } else {
             print(&rows);
+        }
+        if self.update {
+            rows.iter().filter(|row| row.ok != Some(true)).try_for_each(Row::write)?;
+            return Ok(Verdict::Well);
         }
         Ok(if rows.iter().all(|row| row.ok != Some(false)) { Verdict::Well } else { Verdict::Differs })
     }

@@ -19,7 +19,7 @@ use super::{
     CliError, Verdict,
     explain::{last_explanation, word},
     ledger::to_read,
-    style::{FAINT, STRONG, painted},
+    style::{BAD, FAINT, STRONG, painted},
 };
 use crate::{
     case::{self, Case, CaseKind},
@@ -181,6 +181,9 @@ fn add_answer(out: &mut String, subject: &mut Subject, explanation: &Explanation
     let held = explanation.obligations.iter().filter_map(|owed| Some((owed, owed.held_by.as_ref()?)));
     for (owed, rule) in held {
         add!(out, "  held back by {rule}: {} {}", word(owed.kind), owed.id);
+    }
+    for wrong in &explanation.diagnostics {
+        add!(out, "  odd: {} {}", painted(BAD, &wrong.message), painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
     }
     add!(out, "  {}", painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule)));
 }

@@ -85,5 +85,5 @@ fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoRefer
 }
 
 fn piece(document: &Value, story: Story) -> Piece {
-    Piece::Case(Case { name: story.story.clone(), kind: CaseKind::Story(Box::new(story), document.to_string()) })
+    Piece::Case(Case { name: story.story.clone(), path: None, kind: CaseKind::Story(Box::new(story), document.to_string()) })
 }

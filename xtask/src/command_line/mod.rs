@@ -447,4 +447,31 @@ mod tests {
             assert!(of(line).is_err_and(|why| why.contains("1 to 65535")), "{line}");
         }
     }
+
+    /// What the pages tell people to type; the host's tests read what they say of `wakeful`.
+    #[test]
+    fn what_the_pages_name_is_understood() {
+        let mut understood = 0;
+        for page in [
+            "README.md",
+            "CONTRIBUTING.md",
+            "docs/performance.md",
+            "docs/workbench.md",
+            "docs/fixtures.md",
+            "docs/embedding.md",
+            "examples/README.md",
+        ] {
+            let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).expect("a page");
+            for line in text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask ")) {
+                // Behind a `#` stands a remark, and `<command>` is any.
+                let words: Vec<String> = line.split('#').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+                if words.iter().all(|word| !word.starts_with('<')) {
+                    let named = format!("{page}: cargo xtask {line}");
+                    read(words.into_iter()).unwrap_or_else(|why| panic!("{named}: {why}"));
+                    understood += 1;
+                }
+            }
+        }
+        assert!(understood > 30, "{understood}");
+    }
 }

@@ -16,6 +16,7 @@ pub(crate) mod statements;
 pub(crate) mod test_parts;
 pub(crate) mod tree;
 mod unfinished;
+mod versions;
 mod world;
 
 use std::{fmt, process::ExitCode};
@@ -49,7 +50,7 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 13] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 14] = [
     opening::check,
     length::check,
     names::check,
@@ -63,6 +64,7 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 13] = [
     world::check,
     proof::check,
     released::check,
+    versions::check,
 ];
 
 /// What is listed beside the findings.

@@ -45,6 +45,9 @@ pub struct SqliteFile {
 }
 
 impl SqliteFile {
+    /// The version of the schema that this program writes, and the newest that it reads.
+    pub const SCHEMA: u32 = schema::NEWEST;
+
     /// Opens a file for reading and writing, creates it where there is none, and brings it to the newest schema.
     ///
     /// # Errors

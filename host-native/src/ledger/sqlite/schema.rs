@@ -54,10 +54,8 @@ enum Found {
     Foreign,
 }
 
-fn newest() -> u32 {
-    // INVARIANT: the steps are few.
-    u32::try_from(STEPS.len()).unwrap_or(u32::MAX)
-}
+/// The newest version; the steps are few.
+pub(super) const NEWEST: u32 = STEPS.len() as u32;
 
 /// Refuses a file that is another program's, or newer than this program.
 pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
@@ -75,7 +73,7 @@ pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), S
 /// Brings a file to the newest version, all steps or none. Of two processes that do so at once, one waits and finds it done.
 pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), SqliteError> {
     let failed = |why| SqliteError::of(path, "migrate", &why);
-    if version(path, connection)? == newest() {
+    if version(path, connection)? == NEWEST {
         return Ok(());
     }
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
@@ -84,7 +82,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), Sq
         transaction.execute_batch(step).map_err(failed)?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID).map_err(failed)?;
-    transaction.pragma_update(None, "user_version", newest()).map_err(failed)?;
+    transaction.pragma_update(None, "user_version", NEWEST).map_err(failed)?;
     transaction.commit().map_err(failed)
 }
 
@@ -93,7 +91,7 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
     match found(connection).map_err(|why| SqliteError::of(path, "open", &why))? {
         Found::Empty => Ok(0),
         Found::Foreign => Err(SqliteError::Foreign(path.to_owned())),
-        Found::Version(found) if found > newest() => Err(SqliteError::Newer { path: path.to_owned(), found, supported: newest() }),
+        Found::Version(found) if found > NEWEST => Err(SqliteError::Newer { path: path.to_owned(), found, supported: NEWEST }),
         Found::Version(found) => Ok(found),
     }
 }
