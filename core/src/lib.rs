@@ -2,7 +2,7 @@
 //!
 //! A host says a [`fact`]. A [`plane`] says which records follow. The [`machine`] seals them into a batch of [`entry`] bytes, which the
 //! host stores; only then the [`state`] changes. At a boundary a [`ladder::View`] is read from the state, with the help of what
-//! [`derive`] reads; the [`ladder`] gives one decision with its evidence; its consequences go the same way. What the host must
+//! [`derive`](mod@derive) reads; the [`ladder`] gives one decision with its evidence; its consequences go the same way. What the host must
 //! then do comes out as an [`effect`]. [`check`] has what must hold at each of these steps. [`explain`] says why; [`foreign`] reads what other runtimes wrote; [`host`] is the short loop for
 //! hosts whose storage is synchronous.
 //!

@@ -1,6 +1,6 @@
 //! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and [`Scheduler`] over them.
 //!
-//! Hosts whose storage is not synchronous drive the [`Machine`](crate::machine::Machine) themselves.
+//! Hosts whose storage is not synchronous drive the [`Machine`] themselves.
 
 mod error;
 

@@ -1,7 +1,7 @@
 //! Conformance: vectors of the reference runtime, answered by our own functions and judged.
 //!
 //! A difference is deliberate only where the input meets the stated condition of a D of contract 13 *and* our answer is the one that the
-//! contract demands; [`difference`] has one narrow function for each.
+//! contract demands; `difference` has one narrow function for each.
 
 mod difference;
 mod ledger;

@@ -38,7 +38,7 @@ pub(super) enum Work {
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 29] = [
+pub(super) const STAGES: [Stage; 30] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -73,6 +73,15 @@ pub(super) const STAGES: [Stage; 29] = [
             clippy(ground, "oracle", &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "hostile", &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "web", &[&["-p", "wakeful-web", "--features", "workbench"], GUEST_TARGET.as_slice()].concat())
+        }),
+    },
+    Stage {
+        name: "documentation",
+        does: "cargo doc of the published crates, without a warning",
+        needs: &[],
+        work: Work::Check(|ground| {
+            let call = Call::cargo(ground.paths, "documentation", "doc").env("RUSTDOCFLAGS", "-D warnings");
+            call.args(["--no-deps", "-p", "wakeful-core-derive", "-p", "wakeful-core", "-p", "wakeful"]).build()
         }),
     },
     Stage {
