@@ -4,6 +4,8 @@ use std::{
     fs::{File, OpenOptions},
     io::Write,
     path::Path,
+    thread,
+    time::Instant,
 };
 
 use wakeful::{engine::Engine, ledger::SqliteFile};
@@ -11,7 +13,7 @@ use wakeful::{engine::Engine, ledger::SqliteFile};
 use super::{
     Depth, Figure,
     agent::{self, Agent},
-    measure::elapsed,
+    measure::{Cost, elapsed},
 };
 
 /// Facts that are measured at once.
@@ -56,7 +58,41 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     vec![
         Figure::new("durable fact on SQLite", durable, "a bare append and fsync of 600 bytes", bare),
         Figure::new(format!("durable fact of {AGENTS} agents on one SQLite file, in turn"), beside, "of one agent", durable),
+        Figure::new(
+            format!("durable fact of {AGENTS} agents on one SQLite file, a thread each"),
+            at_once(depth, &open("at-once.sqlite")),
+            "of one agent",
+            durable,
+        ),
     ]
+}
+
+/// A fact of many agents that speak at once, each on a thread of its own: how long all of them take, by how many there were.
+fn at_once(depth: Depth, file: &SqliteFile) -> Cost {
+    let mut least = Cost::INFINITY;
+    for turn in 0..depth.turns().div_ceil(3) {
+        let agents: Vec<_> = (0..AGENTS).map(|number| format!("agent-{turn}-{number}")).collect();
+        let begun = std::sync::Barrier::new(AGENTS + 1);
+        let time = thread::scope(|scope| {
+            let threads: Vec<_> = agents
+                .iter()
+                .map(|name| {
+                    let (ledger, begun) = (file.ledger(&name.as_str().into()), &begun);
+                    scope.spawn(move || {
+                        let mut agent = agent::named(name, ledger);
+                        begun.wait();
+                        (0..FACTS).for_each(|_| said(&mut agent));
+                    })
+                })
+                .collect();
+            begun.wait();
+            let started = Instant::now();
+            threads.into_iter().for_each(|thread| thread.join().expect("it ends"));
+            started.elapsed()
+        });
+        least = least.min(time.as_secs_f64() * 1e9 / (FACTS as f64 * AGENTS as f64));
+    }
+    least
 }
 
 fn appended(path: &Path) -> File {

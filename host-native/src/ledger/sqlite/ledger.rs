@@ -1,6 +1,6 @@
 //! One agent's ledger in a file: append at a head, read pages, keep snapshots beside them.
 
-use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
+use rusqlite::{Connection, OptionalExtension, params};
 use wakeful_core::{
     entry::{Chain, EntryBytes, Head},
     host::{Ledger, LedgerError},
@@ -66,8 +66,7 @@ impl SqliteLedger {
 impl Ledger for SqliteLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let rows = rows(expected, batch)?;
-        let mut connection = self.file.connection();
-        let appended = append(&mut connection, &self.agent_id, expected, &rows);
+        let appended = self.file.append(&self.agent_id, expected, rows);
         match appended.map_err(|why| SqliteError::of(self.file.path(), "append to", &why))? {
             Appended::By(agent) => self.agent = agent,
             Appended::Conflict(found) => return Err(LedgerError::Conflict { found: found.seq }),
@@ -92,13 +91,22 @@ impl Ledger for SqliteLedger {
 }
 
 /// An entry as the table has it.
-struct Row {
+#[derive(Debug)]
+pub(super) struct Row {
     seq: i64,
     chain: Chain,
     canonical: String,
 }
 
-fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> {
+#[cfg(test)]
+impl Row {
+    /// Another place, at which there may be one already.
+    pub(super) fn stand_at(&mut self, seq: i64) {
+        self.seq = seq;
+    }
+}
+
+pub(super) fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> {
     let mut seq = expected.seq;
     let row = |bytes: &EntryBytes| {
         seq = seq.next();
@@ -117,33 +125,28 @@ pub(super) struct Page {
     pub(super) entries: Vec<(EntryBytes, Seq)>,
 }
 
-enum Appended {
+/// What became of an append.
+#[derive(Debug)]
+pub(super) enum Appended {
     /// Stored, by the agent of this number; none where there is nothing of it yet.
     By(Option<i64>),
     /// The ledger ends elsewhere.
     Conflict(Head),
 }
 
-/// Compares the head and stores the batch, in one transaction that holds the file from its first statement on (contract 3.2).
-fn append(connection: &mut Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let known = number(&transaction, agent_id)?;
-    let found = known.map_or(Ok(Head::START), |agent| head(&transaction, agent))?;
+/// Compares the head and stores the batch, in a transaction that holds the file from its first statement on (contract 3.2).
+pub(super) fn store(transaction: &Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
+    let known = number(transaction, agent_id)?;
+    let found = known.map_or(Ok(Head::START), |agent| head(transaction, agent))?;
     if found != *expected {
         return Ok(Appended::Conflict(found));
     }
-    if rows.is_empty() {
-        return Ok(Appended::By(known));
+    let Some(first) = rows.first() else { return Ok(Appended::By(known)) };
+    let agent = known.map_or_else(|| enrol(transaction, agent_id), Ok)?;
+    let mut insert = transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    for row in rows {
+        insert.execute(params![agent, row.seq, first.seq, row.chain.as_bytes(), row.canonical])?;
     }
-    let agent = known.map_or_else(|| enrol(&transaction, agent_id), Ok)?;
-    {
-        let mut insert =
-            transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        for row in rows {
-            insert.execute(params![agent, row.seq, rows[0].seq, row.chain.as_bytes(), row.canonical])?;
-        }
-    }
-    transaction.commit()?;
     Ok(Appended::By(Some(agent)))
 }
 

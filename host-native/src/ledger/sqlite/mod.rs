@@ -5,6 +5,7 @@
 
 mod archive;
 mod error;
+mod group;
 mod ledger;
 mod schema;
 mod snapshots;
@@ -20,7 +21,12 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags};
-use wakeful_core::id::AgentId;
+use wakeful_core::{entry::Head, id::AgentId};
+
+use self::{
+    group::Group,
+    ledger::{Appended, Row},
+};
 
 pub use self::{
     archive::{Anchor, ArchiveError},
@@ -37,11 +43,13 @@ const BUSY_PAUSE: Duration = Duration::from_millis(1);
 /// More statements than this crate has, so that each is prepared once per file.
 const STATEMENTS: usize = 32;
 
-/// A file of ledgers. Clones and the ledgers taken from it share one connection; they may be sent to other threads.
+/// A file of ledgers. Clones and the ledgers taken from it share one connection; they may be sent to other threads, and what is appended by several
+/// threads at once shares a sync.
 #[derive(Clone, Debug)]
 pub struct SqliteFile {
     path: Arc<PathBuf>,
     connection: Arc<Mutex<Connection>>,
+    group: Arc<Group>,
 }
 
 impl SqliteFile {
@@ -118,7 +126,11 @@ impl SqliteFile {
 
     fn of(path: &Path, connection: Connection) -> Self {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
-        Self { path: Arc::new(path.to_owned()), connection: Arc::new(Mutex::new(connection)) }
+        Self { path: Arc::new(path.to_owned()), connection: Arc::new(Mutex::new(connection)), group: Arc::default() }
+    }
+
+    fn append(&self, agent_id: &AgentId, expected: &Head, rows: Vec<Row>) -> rusqlite::Result<Appended> {
+        self.group.append(&self.connection, agent_id, expected, rows)
     }
 
     /// A thread that panicked while it held the connection left no transaction open: dropping one rolls it back.

@@ -1,0 +1,158 @@
+//! Appends that share a commit: while one waits for the disk, others that come meanwhile queue up, and the next to get the connection stores all of them in one
+//! transaction, with one sync. Whoever is alone waits for nobody.
+
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+
+use rusqlite::{Connection, TransactionBehavior};
+use wakeful_core::{entry::Head, id::AgentId};
+
+use super::ledger::{Appended, Row, store};
+
+/// Appends that nobody has stored yet.
+#[derive(Debug, Default)]
+pub(super) struct Group(Mutex<Vec<Arc<Append>>>);
+
+/// One append, and what became of it.
+#[derive(Debug)]
+struct Append {
+    agent_id: AgentId,
+    expected: Head,
+    rows: Vec<Row>,
+    became: Mutex<Option<rusqlite::Result<Appended>>>,
+}
+
+/// What is guarded here is whole between two statements, also where a thread has panicked.
+fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
+    mutex.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+impl Group {
+    /// Stores a batch after the entry that is expected, perhaps together with those of others.
+    pub(super) fn append(
+        &self,
+        connection: &Mutex<Connection>,
+        agent_id: &AgentId,
+        expected: &Head,
+        rows: Vec<Row>,
+    ) -> rusqlite::Result<Appended> {
+        let own = Arc::new(Append { agent_id: agent_id.clone(), expected: *expected, rows, became: Mutex::new(None) });
+        held(&self.0).push(Arc::clone(&own));
+        let mut connection = held(connection);
+        // Whoever had the connection has stored it already, or this one stores all that came until now.
+        if let Some(became) = held(&own.became).take() {
+            return became;
+        }
+        let mut group = std::mem::take(&mut *held(&self.0));
+        if !group.iter().any(|append| Arc::ptr_eq(append, &own)) {
+            // A thread that panicked had taken it along.
+            group.push(Arc::clone(&own));
+        }
+        store_all(&mut connection, &group);
+        let became = held(&own.became).take();
+        became.unwrap_or(Err(rusqlite::Error::InvalidQuery))
+    }
+}
+
+fn store_all(connection: &mut Connection, group: &[Arc<Append>]) {
+    match together(connection, group) {
+        Ok(stored) => group.iter().zip(stored).for_each(|(append, stored)| *held(&append.became) = Some(Ok(stored))),
+        Err(why) if group.len() == 1 => *held(&group[0].became) = Some(Err(why)),
+        // Nothing of them is stored. What keeps one of them out must not keep out the others, so each is told by itself.
+        Err(_) => group.iter().for_each(|append| store_all(connection, std::slice::from_ref(append))),
+    }
+}
+
+fn together(connection: &mut Connection, group: &[Arc<Append>]) -> rusqlite::Result<Vec<Appended>> {
+    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+    let stored = group
+        .iter()
+        .map(|append| store(&transaction, &append.agent_id, &append.expected, &append.rows))
+        .collect::<rusqlite::Result<Vec<_>>>()?;
+    if stored.iter().any(|stored| matches!(stored, Appended::By(_))) {
+        transaction.commit()?;
+    }
+    Ok(stored)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::thread;
+
+    use wakeful_core::{
+        entry::{self, EntryBytes, Record},
+        host::{Ledger, LedgerError},
+        id::Seq,
+        plane::control::{ControlRecord, Marker},
+        time::Timestamp,
+    };
+
+    use super::*;
+    use crate::ledger::{SqliteFile, sqlite::ledger::rows};
+
+    fn batch(after: Head, entries: usize) -> (Head, Vec<EntryBytes>) {
+        let records = vec![Record::Control(ControlRecord::StartRequested(Marker {})); entries];
+        let (entries, batch) = entry::seal_all(after, Timestamp::from_nanos(0), records);
+        (entries.last().map_or(after, entry::Entry::head), batch)
+    }
+
+    fn append(agent: &str, expected: Head, batch: &[EntryBytes]) -> Arc<Append> {
+        let rows = rows(&expected, batch).expect("rows");
+        Arc::new(Append { agent_id: agent.into(), expected, rows, became: Mutex::new(None) })
+    }
+
+    #[test]
+    fn what_keeps_one_append_out_keeps_out_no_other() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
+        let (head, first) = batch(Head::START, 2);
+        let (_, second) = batch(head, 1);
+        let twice: Vec<EntryBytes> = first.iter().chain(&first).cloned().collect();
+        let broken = append("broken", Head::START, &twice);
+        // As a row that the table refuses.
+        let mut broken = Arc::into_inner(broken).expect("it is nobody else's");
+        broken.rows.iter_mut().for_each(|row| row.stand_at(1));
+        let group = [
+            append("a", Head::START, &first),
+            Arc::new(broken),
+            append("a", head, &second),
+            append("late", head, &second),
+            append("b", Head::START, &first),
+        ];
+        store_all(&mut file.connection(), &group);
+        let became = |at: usize| held(&group[at].became).take().expect("each is told");
+        assert!(matches!((became(0), became(2), became(4)), (Ok(Appended::By(_)), Ok(Appended::By(_)), Ok(Appended::By(_)))));
+        assert!(became(1).is_err() && matches!(became(3), Ok(Appended::Conflict(found)) if found == Head::START));
+        let ends = ["a", "b", "broken", "late"].map(|agent| file.ledger(&agent.into()).head().expect("a head").seq);
+        assert_eq!(ends, [Seq(3), Seq(2), Seq(0), Seq(0)]);
+    }
+
+    #[test]
+    fn those_that_come_while_one_has_the_file_are_all_stored_and_told() {
+        let folder = tempfile::tempdir().expect("a folder");
+        let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
+        let (head, first) = batch(Head::START, 3);
+        let connection = file.connection();
+        thread::scope(|scope| {
+            let said: Vec<_> = (0..16)
+                .map(|number| {
+                    // Two speak for each agent, so one of the two comes late.
+                    let (mut ledger, first) = (file.ledger(&format!("agent-{}", number / 2).as_str().into()), &first);
+                    scope.spawn(move || ledger.append(&Head::START, first))
+                })
+                .collect();
+            while held(&file.group.0).len() < 16 {
+                thread::yield_now();
+            }
+            drop(connection);
+            let said: Vec<_> = said.into_iter().map(|thread| thread.join().expect("it ends")).collect();
+            for pair in said.chunks(2) {
+                let conflict = Err(LedgerError::Conflict { found: head.seq });
+                assert!(pair.contains(&Ok(())) && pair.contains(&conflict), "{pair:?}");
+            }
+        });
+        assert!(held(&file.group.0).is_empty());
+        for agent in file.agents().expect("agents") {
+            assert_eq!(file.ledger(&agent).read(Seq(0), 10).expect("entries"), first);
+        }
+    }
+}
