@@ -24,11 +24,11 @@ use crate::ledger::{Anchor, SqliteLedger};
 const PAGE: u32 = 512;
 
 /// The checks look at the whole state. So that a long ledger takes no more than its length, the batches that are checked stand further apart
-/// the more is before them: a batch is checked where the entries since the last one are a 250th of all before.
-const SPREAD: u64 = 250;
+/// the more is before them: a batch is checked where the entries since the last one are a hundredth of all before.
+const SPREAD: u64 = 100;
 
 /// How many of the newest entries are checked batch by batch, however long the ledger is.
-const NEWEST: u64 = 100;
+const NEWEST: u64 = 50;
 
 /// Which batches are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -381,10 +381,10 @@ mod tests {
             let mut due = Due { thoroughness, newest: 1_000_000 - NEWEST, last: 0 };
             (1..=1_000_000).filter(|first| due.is(Seq(*first)) && (from..to).contains(first)).count()
         };
-        assert_eq!(checked(Thoroughness::Spread, 1, 500), 499);
-        assert_eq!(checked(Thoroughness::Spread, 500_000, 504_000), 2);
-        assert_eq!(checked(Thoroughness::Spread, 999_901, 1_000_001), 100);
-        assert!((2_000..3_000).contains(&checked(Thoroughness::Spread, 1, 1_000_001)));
+        assert_eq!(checked(Thoroughness::Spread, 1, 200), 199);
+        assert_eq!(checked(Thoroughness::Spread, 500_000, 510_000), 2);
+        assert_eq!(checked(Thoroughness::Spread, 999_951, 1_000_001), 50);
+        assert!((1_000..1_200).contains(&checked(Thoroughness::Spread, 1, 1_000_001)));
         assert_eq!(checked(Thoroughness::Each, 1, 1_000_001), 1_000_000);
     }
 }

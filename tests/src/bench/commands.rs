@@ -30,7 +30,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     };
     let folder = tempfile::tempdir().expect("a folder");
     let [long, short] = [longest, longest / 10].map(|entries| stored(folder.path(), entries));
-    let commands = [&["status"][..], &["log"], &["log", "--diagnostics"], &["doctor"]];
+    let commands = [&["status"][..], &["why"], &["log"], &["log", "--diagnostics"], &["doctor"]];
     let figure = |words: &[&str]| {
         let [cost, base] = elapsed(1, [&long, &short].map(|ledger| Box::new(move || run(words, ledger)) as Box<dyn FnMut() -> u64>));
         let name = format!("wakeful {} of {longest} entries", words.join(" "));
@@ -57,9 +57,13 @@ fn stored(folder: &Path, entries: usize) -> PathBuf {
     }
 }
 
+/// The program, which is built beside this one.
+pub(super) fn wakeful() -> PathBuf {
+    env::current_exe().expect("this program").with_file_name(format!("wakeful{}", env::consts::EXE_SUFFIX))
+}
+
 fn run(words: &[&str], ledger: &Path) -> u64 {
-    let program = env::current_exe().expect("this program").with_file_name(format!("wakeful{}", env::consts::EXE_SUFFIX));
-    let mut command = Command::new(program);
+    let mut command = Command::new(wakeful());
     let done = command.args(words).arg(ledger).stdout(Stdio::null()).status().expect("`wakeful` stands beside this program");
     assert!(done.success(), "`wakeful {}` failed: {done}", words.join(" "));
     1

@@ -1,6 +1,7 @@
 //! What things cost: every figure is a ratio to something that is measured beside it in the same run, since machines differ and are noisy.
 
 mod agent;
+mod checks;
 mod commands;
 mod durable;
 mod history;
@@ -124,7 +125,7 @@ impl Group {
 }
 
 /// All groups, in the order in which they are measured.
-pub const GROUPS: [Group; 10] = [
+pub const GROUPS: [Group; 11] = [
     Group { name: "round", about: "a full step of the native core, beside the same JSON alone", measure: round::figures },
     Group { name: "sandbox", about: "the same steps in wasmtime, and what an instance costs", measure: sandbox::figures },
     Group { name: "memory", about: "a thousand agents in one process", measure: memory::figures },
@@ -134,6 +135,7 @@ pub const GROUPS: [Group; 10] = [
     Group { name: "opening", about: "a long ledger, folded and from a snapshot", measure: opening::figures },
     Group { name: "items", about: "steps with many live work items", measure: items::figures },
     Group { name: "commands", about: "the program's commands on a long ledger", measure: commands::figures },
+    Group { name: "crosscheck", about: "random stories in two engines, compared", measure: checks::figures },
     Group { name: "durable", about: "facts on a disk", measure: durable::figures },
 ];
 

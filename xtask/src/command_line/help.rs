@@ -244,8 +244,8 @@ xtask/src/mutants/settled.txt, which belongs into a commit: such a file is tried
 
   --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
   --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
-  --resume        keep the results of earlier runs, also of one that was interrupted, and try what was not tried; after a change of the
-                  core's source only what is settled is kept
+  --resume        keep the results of earlier runs, also of one that was interrupted, and try what was not tried; of a file that has
+                  changed since, all
   --retry         keep them, and try again what survived or did not end; for new tests
   --most N        try no more than N of them
   --list          print the names of the mutants that would be tried, and try none

@@ -125,7 +125,7 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
         place.take_over(&mut results)?;
         tried?;
     }
-    settled.take_in(&all, &results, |file| settled::stamp_of(paths, file));
+    settled.take_in(&all, &results, |file| results::stamp_of(paths, file));
     settled.write(paths)?;
     let text_of = |file: &str| fs::read_to_string(paths.at(file)).unwrap_or_default();
     let found = Found { results: &results, settled: &settled };

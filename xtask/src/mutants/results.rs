@@ -1,6 +1,6 @@
 //! What became of each mutant, kept in target/mutants/results.txt, so that an interrupted run can be resumed.
 //!
-//! The first line is the stamp of the core's source: the name of a mutant has its line and column, and after an edit it is another mutant.
+//! It begins with the stamps of the files: the name of a mutant has its line and column, and after an edit of its file it is another mutant.
 
 use std::{
     collections::BTreeMap,
@@ -42,10 +42,13 @@ impl Outcome {
     }
 }
 
+/// The stamps of files, by their names.
+type Stamps = BTreeMap<String, String>;
+
 /// Outcomes by the names of the mutants.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Results {
-    stamp: String,
+    stamps: Stamps,
     pub(super) outcomes: BTreeMap<String, Outcome>,
 }
 
@@ -90,21 +93,24 @@ impl Place {
         if self.written().exists() {
             fs::remove_dir_all(self.written()).map_err(|why| self.unusable(&why))?;
         }
-        let results = Results { stamp: stamp_of_core(paths)?, outcomes: BTreeMap::new() };
+        let results = Results { stamps: stamps_of_core(paths)?, outcomes: BTreeMap::new() };
         self.write(&results)?;
         Ok(results)
     }
 
-    /// What was tried, also by a run that was interrupted; nothing where no mutant of the core's source, as it is now, was.
+    /// What was tried, also by a run that was interrupted, of the files that are as they were then; nothing where nothing was.
     pub(super) fn resume(&self, paths: &Paths) -> Result<Option<Results>, Failure> {
         let Ok(text) = fs::read_to_string(self.file()) else { return Ok(None) };
         let mut results = Results::of(&text).map_err(|line| {
             Failure::new(format!("line {line} of {} is no result; start anew with `cargo xtask mutants`", self.file().display()))
         })?;
-        if results.stamp != stamp_of_core(paths)? {
-            return Ok(None);
-        }
         self.take_over(&mut results)?;
+        results.keep_to(stamps_of_core(paths)?);
+        self.write(&results)?;
+        // What was written is taken over, and what of it was dropped must not come back.
+        if self.written().exists() {
+            fs::remove_dir_all(self.written()).map_err(|why| self.unusable(&why))?;
+        }
         Ok(Some(results))
     }
 
@@ -153,28 +159,55 @@ impl Results {
         mutants.iter().filter(move |name| self.outcomes.get(*name) == Some(&outcome))
     }
 
+    /// Keeps what became of mutants of files that have this stamp still.
+    fn keep_to(&mut self, stamps: Stamps) {
+        let is_as_it_was = |file: &str| self.stamps.get(file).is_some_and(|was| stamps.get(file) == Some(was));
+        self.outcomes.retain(|name, _| is_as_it_was(file_of(name)));
+        self.stamps = stamps;
+    }
+
     fn to_text(&self) -> String {
-        let lines = self.outcomes.iter().map(|(name, outcome)| format!("{} {name}\n", outcome.as_str()));
-        [format!("{}\n", self.stamp)].into_iter().chain(lines).collect()
+        let stamps = self.stamps.iter().map(|(file, stamp)| format!("{STAMPED} {stamp} {file}\n"));
+        let outcomes = self.outcomes.iter().map(|(name, outcome)| format!("{} {name}\n", outcome.as_str()));
+        stamps.chain(outcomes).collect()
     }
 
     /// Reads it; the number of the line that is no result where there is one.
     fn of(text: &str) -> Result<Self, usize> {
-        let mut lines = text.lines();
-        let stamp = lines.next().ok_or(1_usize)?.to_owned();
-        let read = |(index, line): (usize, &str)| {
-            let (word, name) = line.split_once(' ').ok_or(index + 2)?;
-            let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word).ok_or(index + 2)?;
-            Ok((name.to_owned(), outcome))
-        };
-        Ok(Self { stamp, outcomes: lines.enumerate().map(read).collect::<Result<_, usize>>()? })
+        let mut results = Self::default();
+        for (index, line) in text.lines().enumerate() {
+            let (word, rest) = line.split_once(' ').ok_or(index + 1)?;
+            if word == STAMPED {
+                let (stamp, file) = rest.split_once(' ').ok_or(index + 1)?;
+                results.stamps.insert(file.to_owned(), stamp.to_owned());
+            } else {
+                let outcome = Outcome::ALL.into_iter().find(|outcome| outcome.as_str() == word).ok_or(index + 1)?;
+                results.outcomes.insert(rest.to_owned(), outcome);
+            }
+        }
+        Ok(results)
     }
 }
 
-fn stamp_of_core(paths: &Paths) -> Result<String, Failure> {
+/// How the line of a file's stamp begins.
+const STAMPED: &str = "file";
+
+/// The file of a mutant.
+pub(super) fn file_of(mutant: &str) -> &str {
+    mutant.split_once(':').map_or(mutant, |(file, _)| file)
+}
+
+/// The stamp of a file of the tree; nothing where it cannot be read.
+pub(super) fn stamp_of(paths: &Paths, file: &str) -> Option<String> {
+    let stamp = stamp::of(paths.root(), vec![paths.at(file)]).ok()?;
+    Some(stamp.trim().to_owned())
+}
+
+fn stamps_of_core(paths: &Paths) -> Result<Stamps, Failure> {
     let source: &Path = &paths.at("core/src");
-    let stamp = files_below(source).and_then(|files| stamp::of(source, files));
-    stamp.map(|stamp| stamp.trim().to_owned()).map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))
+    let files = files_below(source).map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))?;
+    let named = files.iter().filter_map(|file| Some(file.strip_prefix(paths.root()).ok()?.to_string_lossy().into_owned()));
+    Ok(named.filter_map(|file| Some((file.clone(), stamp_of(paths, &file)?))).collect())
 }
 
 #[cfg(test)]
@@ -187,10 +220,16 @@ mod tests {
             ("core/src/a.rs:1:5: replace f -> bool with true".to_owned(), Outcome::Missed),
             ("core/src/a.rs:2:5: delete ! in f".to_owned(), Outcome::Caught),
         ]);
-        let results = Results { stamp: "00ff".to_owned(), outcomes };
-        assert_eq!(Results::of(&results.to_text()), Ok(results));
-        assert_eq!(Results::of("00ff\ncaught a\nlost b\n"), Err(3));
-        assert_eq!(Results::of(""), Err(1));
+        let stamps = BTreeMap::from([("core/src/a.rs".to_owned(), "00ff".to_owned())]);
+        let mut results = Results { stamps, outcomes };
+        assert_eq!(Results::of(&results.to_text()).as_ref(), Ok(&results));
+        assert_eq!(Results::of("file 00ff a.rs\ncaught a\nlost b\n"), Err(3));
+        assert_eq!(Results::of(""), Ok(Results::default()));
+
+        results.keep_to(results.stamps.clone());
+        assert_eq!(results.outcomes.len(), 2);
+        results.keep_to(BTreeMap::from([("core/src/a.rs".to_owned(), "01".to_owned())]));
+        assert!(results.outcomes.is_empty(), "after an edit these are other mutants");
     }
 
     #[test]
@@ -209,7 +248,7 @@ mod tests {
         fs::create_dir_all(place.written()).expect("a folder");
         fs::write(place.written().join("caught.txt"), "a\nb\n").expect("a file");
         fs::write(place.written().join("missed.txt"), "c\n").expect("a file");
-        let mut results = Results { stamp: "00".to_owned(), outcomes: BTreeMap::from([("b".to_owned(), Outcome::Missed)]) };
+        let mut results = Results { stamps: Stamps::new(), outcomes: BTreeMap::from([("b".to_owned(), Outcome::Missed)]) };
         place.take_over(&mut results).expect("taken over");
         let expected =
             BTreeMap::from([("a".to_owned(), Outcome::Caught), ("b".to_owned(), Outcome::Caught), ("c".to_owned(), Outcome::Missed)]);
@@ -227,7 +266,7 @@ mod tests {
     #[test]
     fn only_asked_for_mutants_are_counted() {
         let outcomes = BTreeMap::from([("a".to_owned(), Outcome::Caught), ("b".to_owned(), Outcome::Caught)]);
-        let results = Results { stamp: String::new(), outcomes };
+        let results = Results { stamps: Stamps::new(), outcomes };
         assert_eq!(results.count(&["a".to_owned(), "c".to_owned()], Outcome::Caught), 1);
         assert_eq!(results.count(&["a".to_owned()], Outcome::Missed), 0);
     }

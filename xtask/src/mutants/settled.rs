@@ -6,8 +6,8 @@
 
 use std::{collections::BTreeMap, fs, io};
 
-use super::results::{Outcome, Results};
-use crate::{call::Failure, paths::Paths, stamp};
+use super::results::{Outcome, Results, file_of, stamp_of};
+use crate::{call::Failure, paths::Paths};
 
 /// The place of the list in the tree.
 pub(super) const LIST: &str = "xtask/src/mutants/settled.txt";
@@ -27,11 +27,6 @@ struct File {
     /// How many had each outcome, in the order of [`Outcome::ALL`].
     counts: [u64; 4],
     survivors: Vec<String>,
-}
-
-/// The file of a mutant.
-fn file_of(mutant: &str) -> &str {
-    mutant.split_once(':').map_or(mutant, |(file, _)| file)
 }
 
 impl Settled {
@@ -126,12 +121,6 @@ impl Settled {
         }
         Ok(settled)
     }
-}
-
-/// The stamp of a file of the tree; nothing where it cannot be read.
-pub(super) fn stamp_of(paths: &Paths, file: &str) -> Option<String> {
-    let stamp = stamp::of(paths.root(), vec![paths.at(file)]).ok()?;
-    Some(stamp.trim().to_owned())
 }
 
 #[cfg(test)]
