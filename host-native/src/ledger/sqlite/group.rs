@@ -1,16 +1,30 @@
-//! Appends that share a commit: while one waits for the disk, others that come meanwhile queue up, and the next to get the connection stores all of them in one
+//! Appends that share a commit: while one waits for the disk, others that come meanwhile queue up, and then one of them stores all of them in one
 //! transaction, with one sync. Whoever is alone waits for nobody.
 
-use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::{
+    mem,
+    sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError},
+};
 
 use rusqlite::{Connection, TransactionBehavior};
 use wakeful_core::{entry::Head, id::AgentId};
 
 use super::ledger::{Appended, Row, store};
 
-/// Appends that nobody has stored yet.
+/// Appends that are to be stored.
 #[derive(Debug, Default)]
-pub(super) struct Group(Mutex<Vec<Arc<Append>>>);
+pub(super) struct Group {
+    waiting: Mutex<Waiting>,
+    /// Somebody has stored some.
+    stored: Condvar,
+}
+
+#[derive(Debug, Default)]
+struct Waiting {
+    appends: Vec<Arc<Append>>,
+    /// Whether somebody is storing others.
+    is_storing: bool,
+}
 
 /// One append, and what became of it.
 #[derive(Debug)]
@@ -26,6 +40,16 @@ fn held<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
+/// Whoever stores lets the next one store when it is done, also where it panics.
+struct Storing<'a>(&'a Group);
+
+impl Drop for Storing<'_> {
+    fn drop(&mut self) {
+        held(&self.0.waiting).is_storing = false;
+        self.0.stored.notify_all();
+    }
+}
+
 impl Group {
     /// Stores a batch after the entry that is expected, perhaps together with those of others.
     pub(super) fn append(
@@ -36,19 +60,25 @@ impl Group {
         rows: Vec<Row>,
     ) -> rusqlite::Result<Appended> {
         let own = Arc::new(Append { agent_id: agent_id.clone(), expected: *expected, rows, became: Mutex::new(None) });
-        held(&self.0).push(Arc::clone(&own));
-        let mut connection = held(connection);
-        // Whoever had the connection has stored it already, or this one stores all that came until now.
-        if let Some(became) = held(&own.became).take() {
-            return became;
+        let mut waiting = held(&self.waiting);
+        waiting.appends.push(Arc::clone(&own));
+        while waiting.is_storing {
+            waiting = self.stored.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+            if let Some(became) = held(&own.became).take() {
+                return became;
+            }
         }
-        let mut group = std::mem::take(&mut *held(&self.0));
+        waiting.is_storing = true;
+        let mut group = mem::take(&mut waiting.appends);
+        drop(waiting);
+        let _storing = Storing(self);
         if !group.iter().any(|append| Arc::ptr_eq(append, &own)) {
             // A thread that panicked had taken it along.
             group.push(Arc::clone(&own));
         }
-        store_all(&mut connection, &group);
+        store_all(&mut held(connection), &group);
         let became = held(&own.became).take();
+        // INVARIANT: each of the group was told.
         became.unwrap_or(Err(rusqlite::Error::InvalidQuery))
     }
 }
@@ -140,7 +170,8 @@ mod tests {
                     scope.spawn(move || ledger.append(&Head::START, first))
                 })
                 .collect();
-            while held(&file.group.0).len() < 16 {
+            // One of them is about to store, and waits for the file itself.
+            while held(&file.group.waiting).appends.len() < 15 {
                 thread::yield_now();
             }
             drop(connection);
@@ -150,7 +181,7 @@ mod tests {
                 assert!(pair.contains(&Ok(())) && pair.contains(&conflict), "{pair:?}");
             }
         });
-        assert!(held(&file.group.0).is_empty());
+        assert!(held(&file.group.waiting).appends.is_empty());
         for agent in file.agents().expect("agents") {
             assert_eq!(file.ledger(&agent).read(Seq(0), 10).expect("entries"), first);
         }
