@@ -6,10 +6,11 @@ use std::{
     process::{Command, Stdio},
 };
 
-use wakeful::ledger::{MemoryLedger, SqliteFile};
+use tempfile::TempDir;
+use wakeful::ledger::{SqliteFile, SqliteLedger};
 use wakeful_core::{
-    entry::Head,
-    host::Ledger,
+    entry::{EntryBytes, Head},
+    host::{Ledger, LedgerError},
     id::{AgentId, Seq},
 };
 
@@ -17,8 +18,8 @@ use super::{Depth, Figure, agent, measure::elapsed};
 
 /// The agent.
 const AGENT: &str = "bench";
-/// How many entries are copied at once.
-const COPIED: u32 = 10_000;
+/// After so many rounds it is asked how long the ledger is.
+const ROUNDS: u32 = 100;
 /// A tenth of it takes a tenth of the time, and a start that is the same.
 const LINEAR: f64 = 12.0;
 
@@ -28,7 +29,7 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         Depth::Quick => 20_000,
         Depth::Whole => 1_000_000,
     };
-    let folder = tempfile::tempdir().expect("a folder");
+    let folder = place();
     let [long, short] = [longest, longest / 10].map(|entries| stored(folder.path(), entries));
     let commands = [&["status"][..], &["why"], &["log"], &["log", "--diagnostics"], &["doctor"]];
     let figure = |words: &[&str]| {
@@ -39,22 +40,37 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     commands.into_iter().map(figure).collect()
 }
 
-/// A file with a ledger of so many entries.
-fn stored(folder: &Path, entries: usize) -> PathBuf {
-    let mut ledger = MemoryLedger::default();
-    let mut agent = agent::named(AGENT, ledger.clone());
-    while ledger.len() < entries {
-        agent.round();
-    }
+/// A file with a ledger of so many entries, batch by batch as an agent appends them, and without a snapshot: all of it is folded.
+fn stored(folder: &Path, entries: u64) -> PathBuf {
     let path = folder.join(format!("{entries}.sqlite"));
-    let mut file = SqliteFile::open(&path).expect("a new file").ledger(&AgentId::from(AGENT));
-    let mut head = Head::START;
-    loop {
-        let batch = ledger.read(head.seq, COPIED).expect("it is in memory");
-        let Some((_, chain)) = batch.last().and_then(|line| line.split()) else { return path };
-        file.append(&head, &batch).expect("the disk takes it");
-        head = Head { seq: Seq(head.seq.0 + batch.len() as u64), chain };
+    let file = SqliteFile::open(&path).expect("a new file");
+    let mut ledger = file.ledger(&AgentId::from(AGENT));
+    let mut agent = agent::named(AGENT, WithoutSnapshots(ledger.clone()));
+    while ledger.head().expect("a head").seq.0 < entries {
+        (0..ROUNDS).for_each(|_| agent.round());
     }
+    path
+}
+
+/// A ledger that keeps no snapshots.
+#[derive(Clone)]
+struct WithoutSnapshots(SqliteLedger);
+
+impl Ledger for WithoutSnapshots {
+    fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+        self.0.append(expected, batch)
+    }
+
+    fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+        self.0.read(after, limit)
+    }
+}
+
+/// Where files lie in memory, on systems that have such a place: a million entries are not written to a disk one by one only to be read.
+const IN_MEMORY: &str = "/dev/shm";
+
+fn place() -> TempDir {
+    tempfile::tempdir_in(IN_MEMORY).or_else(|_| tempfile::tempdir()).expect("a folder")
 }
 
 /// The program, which is built beside this one.
