@@ -39,7 +39,7 @@ pub struct Archived {
 #[non_exhaustive]
 pub enum Refusal {
     /// Nothing to begin the rest with.
-    #[error("it has no snapshot yet, which comes with entry 256: store one now (--before-now), or wait")]
+    #[error("the ledger has no snapshot yet, the first comes with entry 256: store one now (--before-now)")]
     NoSnapshot,
     /// The snapshot is another version's.
     #[error("{0}: nothing would say what the entries before it add up to; store one now (--before-now)")]

@@ -233,11 +233,10 @@ fn hard_to_recover(condition: &WaitConditionRecord) -> Option<Diagnostic> {
 
 fn forgotten_blocker(candidate: &Candidate<'_>) -> Option<Diagnostic> {
     let record = candidate.record;
-    let waits = candidate.has_active_waits || candidate.has_active_task_waits;
-    // What blocks an item is looked at again at a recheck, or when a wait ends; a parked one has no blocker, and was reported (contract 9.4).
+    // An item that is blocked waits for nothing else (contract 5.13), so only a recheck looks at it again; a parked one has no blocker, and was
+    // reported (contract 9.4).
     let is_blocked = candidate.state == SchedulingState::Blocked && record.blocked_by.is_some();
-    let is_forgotten = is_blocked && record.recheck_at.is_none() && !waits;
-    is_forgotten.then(|| Diagnostic {
+    (is_blocked && record.recheck_at.is_none()).then(|| Diagnostic {
         work_item_id: Some(record.id.clone()),
         ..Diagnostic::new(
             DiagnosticKind::BlockedWorkItemWithoutRecheckOrWait,

@@ -114,6 +114,11 @@ fn size(path: &Path) -> u64 {
     fs::metadata(path).map_or(0, |data| data.len())
 }
 
+/// Bytes, as people read them.
+fn told(bytes: u64) -> String {
+    if bytes < 1_000_000 { format!("{} kB", bytes.div_ceil(1000)) } else { format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10) }
+}
+
 fn print(done: &Done<'_>, shrunk: bool) {
     let Archived { agent_id, moved, anchor, snapshot, left } = &done.archived;
     let of = |count: u64| counted(usize::try_from(count).unwrap_or(usize::MAX), "entry");
@@ -123,10 +128,9 @@ fn print(done: &Done<'_>, shrunk: bool) {
         return;
     };
     say!("{agent}  {} to `{}`, which ends at {anchor}", painted(GOOD, &format!("{} moved", of(*moved))), done.archive.display());
-    say!("{} stay, from the batch of the snapshot at entry {snapshot} on", of(*left));
-    let megabytes = |bytes: u64| format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10);
+    say!("left: {}, from the batch of the snapshot at entry {snapshot} on", of(*left));
     if shrunk {
-        say!("{}", painted(FAINT, &format!("the file had {} and has {}", megabytes(done.bytes_before), megabytes(done.bytes_after))));
+        say!("{}", painted(FAINT, &format!("the file had {} and has {}", told(done.bytes_before), told(done.bytes_after))));
     } else {
         say!("{}", painted(FAINT, "another process holds the file, so it keeps its size; what was freed is used again"));
     }

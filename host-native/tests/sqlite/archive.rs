@@ -166,7 +166,7 @@ fn what_cannot_be_moved_stays_and_it_is_said_why() {
     refused(&["archive", &file, "--before-snapshot", "--to", &arg(&strange)], "has another history of agent `a`");
     let young = folder.path().join("young.sqlite");
     drop(file_with(&young, 3));
-    refused(&["archive", &arg(&young), "--before-snapshot"], "it has no snapshot yet");
+    refused(&["archive", &arg(&young), "--before-snapshot"], "the ledger has no snapshot yet");
     execute(&path, "UPDATE entries SET canonical = replace(canonical, '\"m5\"', '\"m6\"')");
     refused(&["archive", &file, "--before-snapshot"], "`wakeful doctor` says more");
 }
