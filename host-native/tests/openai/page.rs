@@ -23,7 +23,7 @@ const BASE_URL: &str = "http://localhost:11434/v1";
 /// The lines of the block below this heading.
 fn block(heading: &str) -> Vec<&'static str> {
     let (_, below) = PAGE.split_once(&format!("\n## {heading}\n")).expect("the page has the heading");
-    let block = below.split("```").nth(1).expect("a block stands below the heading");
+    let block = below.split("```text\n").nth(1).and_then(|block| block.split("```").next()).expect("a block stands below the heading");
     block.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
