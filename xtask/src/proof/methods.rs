@@ -182,7 +182,7 @@ pub(crate) const METHODS: [Method; 21] = [
         command: Some(Command {
             line: |minutes| format!("mutants --in ladder,derive,plane,machine --resume --most {minutes}"),
             share: 15,
-            tells: "mutants: ",
+            tells: " tried: ",
         }),
         fails: &[("xtask/src/mutants/mod.rs", "too_few_that_were_noticed_are_a_failure")],
     },
