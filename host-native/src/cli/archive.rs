@@ -18,15 +18,15 @@ use super::{
 pub(super) use crate::archive::Refusal;
 use crate::{
     archive::{self, Archived},
-    ledger::{SqliteFile, SqliteLedger},
+    ledger::{ArchiveError, SqliteFile, SqliteLedger},
 };
 
 #[derive(Args)]
 #[command(
     after_help = "What is moved stays a ledger: `status`, `log` and `doctor` read it. The rest names the file and continues its chain, and whoever asks for the \
                   past of the agent reads on over there. An agent that lives meanwhile does not notice.\n\n\
-                  Keep the archive where it is named: this version opens the rest without it, from the snapshot; the next one folds the log again, and \
-                  needs all of it.\n\n\
+                  Keep the archive where it is named: `status`, `why`, `log` and `doctor` of this version read the rest without it, from the snapshot; all \
+                  else needs it, and so does the next version, which folds the log again. Nothing may be said to an agent in its archive.\n\n\
                   --json prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, archive, bytes_before, bytes_after.\n\n\
                   Exit codes: 0 moved, or nothing was left to move; 2 it cannot be moved, and the ledger is as it was.\n\n\
                   Examples:\n  wakeful archive agent.sqlite --before-snapshot\n  wakeful archive agent.sqlite --before-now --to 2026.sqlite"
@@ -93,10 +93,16 @@ impl Archive {
     }
 
     fn archive_of(&self, path: &Path, ledger: &mut SqliteLedger) -> Result<PathBuf, Refusal> {
-        if let Some(to) = &self.to {
-            return Ok(to.clone());
+        let Some(anchor) = ledger.anchor()? else {
+            return Ok(self.to.clone().unwrap_or_else(|| path.with_extension("archive.sqlite")));
+        };
+        // What was moved before must be there, before anything is made or stored.
+        ledger.archive(&anchor)?;
+        let is_it = |to: &PathBuf| fs::canonicalize(to).ok() == fs::canonicalize(&anchor.archive).ok();
+        if self.to.as_ref().is_some_and(|to| !is_it(to)) {
+            return Err(ArchiveError::Elsewhere { anchor }.into());
         }
-        Ok(ledger.anchor()?.map_or_else(|| path.with_extension("archive.sqlite"), |anchor| anchor.archive))
+        Ok(anchor.archive)
     }
 
     /// The error; a file that was made for nothing goes again.

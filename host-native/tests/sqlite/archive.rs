@@ -146,6 +146,33 @@ fn a_move_that_did_not_come_to_its_end_is_gone_on_with() {
 }
 
 #[test]
+fn a_copy_that_goes_on_is_no_archive_and_what_is_appended_to_one_is_not_read() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (path, moved) = long(folder.path());
+    let copy = folder.path().join("copy.sqlite");
+    fs::copy(&path, &copy).expect("a copy");
+    let to = |from: &Path, to: &Path, how: &str| wakeful(["archive", &arg(from), how, "--to", &arg(to)]);
+    let ran = to(&path, &copy, "--before-snapshot");
+    assert!(ran.code == 2 && ran.err.contains("goes on by itself"), "{}", ran.err);
+    assert_eq!(to(&path, &moved, "--before-snapshot").code, 0);
+    let ran = to(&copy, &path, "--before-snapshot");
+    assert!(ran.code == 2 && ran.err.contains("goes on by itself"), "{}", ran.err);
+
+    let file = SqliteFile::open(&moved).expect("it opens");
+    assert!(observed("a", ledger(&file, "a")).propose(&prompt("said to the archive")).is_ok());
+    assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the rest is what it was");
+    let log = wakeful(["log", &arg(&path)]);
+    assert!(log.code == 0 && !log.out.contains("said to the archive"), "{}", log.err);
+
+    // Without the archive nothing is made or stored.
+    fs::rename(&moved, folder.path().join("away")).expect("it goes");
+    let before = fs::read(&path).expect("the file");
+    let ran = wakeful(["archive", &arg(&path), "--before-now"]);
+    assert!(ran.code == 2 && ran.err.contains("does not exist") && !moved.exists(), "{}", ran.err);
+    assert!(fs::read(&path).expect("the file") == before);
+}
+
+#[test]
 fn what_cannot_be_moved_stays_and_it_is_said_why() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, moved) = long(folder.path());

@@ -53,6 +53,14 @@ pub enum ArchiveError {
         /// The agent.
         agent: AgentId,
     },
+    /// The archive would be a ledger that goes on by itself.
+    #[error("`{}` has a ledger of agent `{agent}` that goes on by itself, as a copy does: name a file that has none", path.display())]
+    Alive {
+        /// The archive.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+    },
     /// What was moved earlier is elsewhere.
     #[error("the entries up to {} are in `{}` already: name that file, in which the next ones continue them", anchor.head.seq, anchor.archive.display())]
     Elsewhere {
@@ -106,7 +114,9 @@ impl SqliteLedger {
     /// Reads what was moved out, where that is asked for: nothing of it is here.
     pub(super) fn read_moved_out(&mut self, after: Seq, limit: u32) -> Result<Option<Vec<(EntryBytes, Seq)>>, LedgerError> {
         let Some(anchor) = self.anchor()?.filter(|anchor| after < anchor.head.seq) else { return Ok(None) };
-        self.archive(&anchor)?.read_with_batches(after, limit).map(Some)
+        // Whatever stands behind the anchor over there is not this ledger's.
+        let left = u32::try_from(anchor.head.seq.0 - after.0).unwrap_or(limit);
+        self.archive(&anchor)?.read_with_batches(after, limit.min(left)).map(Some)
     }
 
     /// Moves the entries up to `to`, at which a batch ends, into the archive; gives how many. First they are copied, then they are taken out in one
@@ -135,6 +145,10 @@ impl SqliteLedger {
         let mut there = archive.ledger(&self.agent_id).head()?;
         if there.seq < begins.seq {
             return Err(other());
+        }
+        // A ledger that goes on by itself, or whose own beginning is elsewhere, is no archive of this one: it may be a copy whose beginning leads back here.
+        if there.seq > to.seq || archive.ledger(&self.agent_id).anchor()?.is_some() {
+            return Err(ArchiveError::Alive { path: archive.path().to_owned(), agent: self.agent_id.clone() });
         }
         let mut at = begins;
         while at.seq < to.seq {
