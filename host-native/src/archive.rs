@@ -4,6 +4,8 @@
 //! From then on the snapshot stands for what it was folded from. So nothing moves before the whole ledger was read, and the snapshot found to say
 //! what the log says. A later version of the program does not use it and reads the archive, where the ledger names it.
 
+use std::path::Path;
+
 use serde::Serialize;
 use wakeful_core::{
     entry::Head,
@@ -16,7 +18,7 @@ use wakeful_core::{
 use crate::{
     doctor::{self, Examination, SnapshotFound, Thoroughness},
     driver::{self, DriveError},
-    ledger::{ArchiveError, SqliteFile, SqliteLedger},
+    ledger::{Anchor, ArchiveError, SqliteLedger},
 };
 
 /// What was moved.
@@ -64,6 +66,19 @@ impl From<LedgerError> for Refusal {
     }
 }
 
+/// Whether this file may get the beginning of the ledger, and what was moved before is there; before anything is made or stored. Says where it is.
+///
+/// # Errors
+/// Why not.
+pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anchor>, Refusal> {
+    let before = ledger.anchor()?;
+    ledger.may_be_archive(before.as_ref(), to)?;
+    if let Some(anchor) = &before {
+        ledger.archive(anchor)?;
+    }
+    Ok(before)
+}
+
 /// Stores a snapshot at the newest entry.
 ///
 /// # Errors
@@ -78,12 +93,8 @@ pub fn store_snapshot(agent: &AgentId, ledger: &mut SqliteLedger) -> Result<(), 
 /// # Errors
 /// Where the ledger is not whole or has no snapshot that says what the log says, the archive has something else of the agent, or one of the files
 /// cannot be used.
-pub fn archive(agent: &AgentId, ledger: &mut SqliteLedger, to: &SqliteFile, mut done: impl FnMut(Seq)) -> Result<Archived, Refusal> {
-    // What was moved before must be there: else nothing says that the snapshot is right.
-    let before = ledger.anchor()?;
-    if let Some(anchor) = &before {
-        ledger.archive(anchor)?;
-    }
+pub fn archive(agent: &AgentId, ledger: &mut SqliteLedger, to: &Path, mut done: impl FnMut(Seq)) -> Result<Archived, Refusal> {
+    let before = may_be_archive(ledger, to)?;
     let snapshot = sound(doctor::examine(agent, ledger, Thoroughness::Spread, &mut done)?)?;
     // The batch in which the snapshot stands stays whole.
     let batch = ledger.read_with_batches(Seq(snapshot.0 - 1), 1)?.first().map_or(snapshot, |(_, batch)| *batch);

@@ -7,7 +7,7 @@ use std::{
 
 use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
 
-use crate::{scenario::NoCommand, story};
+use crate::{ledger::SqliteFile, scenario::NoCommand, story};
 
 /// Something to play.
 #[derive(Clone, Debug)]
@@ -46,6 +46,9 @@ pub enum CaseError {
     /// Nothing is there.
     #[error("`{}` does not exist", .0.display())]
     NoSuchPath(PathBuf),
+    /// It holds the ledgers of agents.
+    #[error("`{}` is a file of ledgers: `wakeful status`, `why` and `log` read it, and `wakeful export` makes a case of it", .0.display())]
+    Ledgers(PathBuf),
     /// The folder holds nothing to play.
     #[error("`{}` holds no case: a fixture is a folder with `agent.json`, `expected.json` and `ledger/`, a data folder has `.holon/`, a story is a `.toml` or `.json` file", .0.display())]
     Empty(PathBuf),
@@ -136,6 +139,8 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
     let cases = &mut below.cases;
     if path.is_file() && is_scenario(path) {
         below.scenarios.push(path.to_owned());
+    } else if SqliteFile::looks_like_one(path) {
+        return Err(CaseError::Ledgers(path.to_owned()));
     } else if path.is_file() {
         cases.push(story(path)?);
     } else if !path.is_dir() {

@@ -79,12 +79,14 @@ pub enum ArchiveFound {
         /// The file.
         path: PathBuf,
     },
-    /// In another file, which is not there: all that is said is about the rest, from its snapshot on.
+    /// In another file, which cannot be read: all that is said is about the rest, from its snapshot on.
     Missing {
         /// The newest entry there.
         seq: Seq,
         /// The file.
         path: PathBuf,
+        /// Why.
+        why: String,
     },
 }
 
@@ -180,7 +182,9 @@ pub fn examine(
         breaches: Vec::new(),
         recorded: Vec::new(),
     };
-    let mut at_snapshot = None;
+    // The snapshot with which the rest begins stands where the chain leads from what was moved out.
+    let begins = matches!(archive, ArchiveFound::Missing { .. }) && damage.is_none();
+    let mut at_snapshot = begins.then_some(true);
     while damage.is_none() {
         let page = ledger.read_with_batches(fold.machine.head().seq, PAGE)?;
         if page.is_empty() {
@@ -210,9 +214,9 @@ pub fn examine(
         head: state.head,
         batches: fold.batches,
         checked: fold.checked,
-        snapshot: match &archive {
-            ArchiveFound::Missing { .. } if damage.is_none() => begins_with(&kept),
-            _ => snapshot_found(kept, at_snapshot, damage.is_some()),
+        snapshot: match snapshot_found(kept, at_snapshot, damage.is_some()) {
+            SnapshotFound::Good { seq } if begins => SnapshotFound::Begins { seq },
+            found => found,
         },
         archive,
         damage,
@@ -238,27 +242,27 @@ fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(
         Ok(false) => Some(format!("entry {} is not the one at which the snapshot stands", state.head.seq)),
         Err(why) => Some(why.to_string()),
     };
-    Ok((Machine::standing(options, state.clone()), ArchiveFound::Missing { seq: head.seq, path }, damage))
+    let archive = ArchiveFound::Missing { seq: head.seq, path, why: missing.to_string() };
+    Ok((Machine::standing(options, state.clone()), archive, damage))
 }
 
 /// Whether the chain leads from one head to another.
 fn reaches(ledger: &mut SqliteLedger, from: Head, to: Head) -> Result<Result<bool, EntryError>, LedgerError> {
     let mut at = from;
     while at.seq < to.seq {
-        let Some((bytes, _)) = ledger.read_with_batches(at.seq, 1)?.pop() else { return Ok(Ok(false)) };
-        match bytes.open(&at) {
-            Ok(entry) => at = entry.head(),
-            Err(why) => return Ok(Err(why)),
+        let limit = u32::try_from(to.seq.0 - at.seq.0).map_or(PAGE, |left| left.min(PAGE));
+        let page = ledger.read_with_batches(at.seq, limit)?;
+        if page.is_empty() {
+            return Ok(Ok(false));
+        }
+        for (bytes, _) in page {
+            match bytes.open(&at) {
+                Ok(entry) => at = entry.head(),
+                Err(why) => return Ok(Err(why)),
+            }
         }
     }
     Ok(Ok(at == to))
-}
-
-fn begins_with(kept: &Kept) -> SnapshotFound {
-    match kept {
-        Ok(Some(Ok(state))) => SnapshotFound::Begins { seq: state.head.seq },
-        _ => SnapshotFound::None,
-    }
 }
 
 /// What a stored snapshot opened as, if there is one.

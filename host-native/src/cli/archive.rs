@@ -7,7 +7,7 @@ use std::{
 
 use clap::Args;
 use serde::Serialize;
-use wakeful_core::{id::AgentId, json};
+use wakeful_core::json;
 
 use super::{
     CliError, Verdict,
@@ -18,7 +18,7 @@ use super::{
 pub(super) use crate::archive::Refusal;
 use crate::{
     archive::{self, Archived},
-    ledger::{ArchiveError, SqliteFile, SqliteLedger},
+    ledger::{SqliteFile, SqliteLedger},
 };
 
 #[derive(Args)]
@@ -73,15 +73,14 @@ impl Archive {
         let bytes_before = size(path);
         let end = ledger.head().map_err(|why| failed(why.into()))?.seq.0;
         let archive = self.archive_of(path, &mut ledger).map_err(failed)?;
+        archive::may_be_archive(&mut ledger, &archive).map_err(failed)?;
         if self.what.before_now {
             archive::store_snapshot(&agent, &mut ledger).map_err(failed)?;
         }
-        let to = SqliteFile::open(&archive)?;
         let bar = style::progress(end);
-        let archived = archive::archive(&agent, &mut ledger, &to, |seq| bar.set_position(seq.0));
+        let archived = archive::archive(&agent, &mut ledger, &archive, |seq| bar.set_position(seq.0));
         bar.finish_and_clear();
-        drop(to);
-        let archived = archived.map_err(|why| self.undone(&archive, why, &agent))?;
+        let archived = archived.map_err(failed)?;
         let shrunk = archived.moved == 0 || SqliteFile::open(path)?.shrink()?;
         let done = Done { archived, archive: &archive, bytes_before, bytes_after: size(path) };
         if self.json {
@@ -93,26 +92,10 @@ impl Archive {
     }
 
     fn archive_of(&self, path: &Path, ledger: &mut SqliteLedger) -> Result<PathBuf, Refusal> {
-        let Some(anchor) = ledger.anchor()? else {
-            return Ok(self.to.clone().unwrap_or_else(|| path.with_extension("archive.sqlite")));
-        };
-        // What was moved before must be there, before anything is made or stored.
-        ledger.archive(&anchor)?;
-        let is_it = |to: &PathBuf| fs::canonicalize(to).ok() == fs::canonicalize(&anchor.archive).ok();
-        if self.to.as_ref().is_some_and(|to| !is_it(to)) {
-            return Err(ArchiveError::Elsewhere { anchor }.into());
+        if let Some(to) = &self.to {
+            return Ok(to.clone());
         }
-        Ok(anchor.archive)
-    }
-
-    /// The error; a file that was made for nothing goes again.
-    fn undone(&self, archive: &Path, why: Refusal, agent: &AgentId) -> CliError {
-        let is_empty = SqliteFile::open(archive).and_then(|file| file.agents()).is_ok_and(|agents| agents.is_empty());
-        if is_empty {
-            // Where it stays, it is an empty file of ledgers, and does no harm.
-            let _ = fs::remove_file(archive);
-        }
-        CliError::Archive { path: self.ledger.path().to_owned(), agent: agent.clone(), why: Box::new(why) }
+        Ok(ledger.anchor()?.map_or_else(|| path.with_extension("archive.sqlite"), |anchor| anchor.archive))
     }
 }
 

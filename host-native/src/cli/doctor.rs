@@ -67,8 +67,8 @@ fn print(found: &Examination) {
     match &found.archive {
         ArchiveFound::None => {}
         ArchiveFound::Read { seq, path } => line("archive", &painted(GOOD, &format!("has entries 1 to {seq}, in `{}`", path.display()))),
-        ArchiveFound::Missing { seq, path } => {
-            line("archive", &format!("entries 1 to {seq} were moved to `{}`, which is not there", path.display()));
+        ArchiveFound::Missing { why, .. } => {
+            line("archive", why);
             line("", &painted(FAINT, "the chain is verified after them, all else from the snapshot on"));
         }
     }

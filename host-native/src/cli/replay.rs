@@ -22,7 +22,7 @@ pub(super) struct Replay {
     /// Print one JSON document: a list of {case, ok, expected, found, explanation}
     #[arg(long)]
     json: bool,
-    /// Write what was found into the `expected.json` of folders where it differs or is missing; review what changed
+    /// Write what was found into the `expected.json` of folders where it differs; review what changed
     #[arg(long)]
     update: bool,
 }
@@ -104,7 +104,7 @@ impl Replay {
             print(&rows);
         }
         if self.update {
-            rows.iter().filter(|row| row.ok != Some(true)).try_for_each(Row::write)?;
+            rows.iter().filter(|row| row.ok == Some(false)).try_for_each(Row::write)?;
             return Ok(Verdict::Well);
         }
         Ok(if rows.iter().all(|row| row.ok != Some(false)) { Verdict::Well } else { Verdict::Differs })

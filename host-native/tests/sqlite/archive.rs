@@ -74,7 +74,7 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}{}", doctor.out, doctor.err);
     assert!(doctor.out.starts_with("a  803 entries, 144 batches after the snapshot\n"), "{}", doctor.out);
-    assert!(doctor.out.contains("archive    entries 1 to 513 were moved to `"), "{}", doctor.out);
+    assert!(doctor.out.contains("archive    the ledger failed: the entries up to 513 were moved to `"), "{}", doctor.out);
     assert!(doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"), "{}", doctor.out);
     let rest = wakeful(["log", &arg(&path)]);
     assert_eq!((rest.code, rest.err.contains("were moved to")), (0, true), "{}", rest.err);
@@ -98,9 +98,10 @@ fn damage_in_the_rest_is_found_without_the_archive() {
     let (path, moved) = long(folder.path());
     assert_eq!(archive(&path, "--before-snapshot").code, 0);
     fs::remove_file(&moved).expect("it goes");
-    execute(&path, "UPDATE entries SET canonical = replace(canonical, 'm520', 'm521') WHERE seq > 514");
+    execute(&path, "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 600");
     let doctor = wakeful(["doctor", &arg(&path)]);
-    assert_eq!(doctor.code, 0, "nothing has that name: {}", doctor.out);
+    assert!(doctor.code == 1 && doctor.out.contains("entry 600"), "{}", doctor.out);
+    assert!(doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"), "{}", doctor.out);
     execute(&path, "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 514");
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert!(doctor.code == 1 && doctor.out.contains("entry 514"), "{}", doctor.out);
@@ -157,12 +158,19 @@ fn a_copy_that_goes_on_is_no_archive_and_what_is_appended_to_one_is_not_read() {
     assert_eq!(to(&path, &moved, "--before-snapshot").code, 0);
     let ran = to(&copy, &path, "--before-snapshot");
     assert!(ran.code == 2 && ran.err.contains("goes on by itself"), "{}", ran.err);
+    let ran = wakeful(["explain", &arg(&path)]);
+    assert!(ran.code == 2 && ran.err.contains("is a file of ledgers: "), "{}", ran.err);
 
     let file = SqliteFile::open(&moved).expect("it opens");
     assert!(observed("a", ledger(&file, "a")).propose(&prompt("said to the archive")).is_ok());
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the rest is what it was");
     let log = wakeful(["log", &arg(&path)]);
     assert!(log.code == 0 && !log.out.contains("said to the archive"), "{}", log.err);
+
+    // Nothing to move makes no file, and another one than that of before is refused.
+    let other = folder.path().join("other.sqlite");
+    let ran = to(&path, &other, "--before-snapshot");
+    assert!(ran.code == 2 && ran.err.contains("name that file") && !other.exists(), "{}", ran.err);
 
     // Without the archive nothing is made or stored.
     fs::rename(&moved, folder.path().join("away")).expect("it goes");

@@ -176,15 +176,15 @@ impl Reader<'_> {
     /// Goes on after this entry.
     fn go_to(&mut self, seq: Seq) -> Result<(), CliError> {
         // What was moved out is read where it is; where that is not there, the rest can be read.
-        if let Some(anchor) = self.ledger.anchor().map_err(|why| self.unreadable(why))?.filter(|anchor| seq <= anchor.head.seq)
-            && (seq == anchor.head.seq || self.ledger.archive(&anchor).is_err())
-        {
-            if seq < anchor.head.seq {
-                let (until, path) = (anchor.head.seq, anchor.archive.display());
-                anstream::eprintln!("entries 1 to {until} were moved to `{path}`, which is not there; what follows is the rest");
+        if let Some(anchor) = self.ledger.anchor().map_err(|why| self.unreadable(why))?.filter(|anchor| seq <= anchor.head.seq) {
+            let missing = if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
+            if let Some(why) = &missing {
+                anstream::eprintln!("{why}; what follows is the rest");
             }
-            self.head = anchor.head;
-            return Ok(());
+            if seq == anchor.head.seq || missing.is_some() {
+                self.head = anchor.head;
+                return Ok(());
+            }
         }
         let Some(before) = seq.0.checked_sub(1) else {
             self.head = Head::START;

@@ -17,7 +17,7 @@ use wakeful_core::{
 
 use super::{
     SqliteError, SqliteFile,
-    ledger::{SqliteLedger, enrol, head, number, page, seq},
+    ledger::{Appended, Row, SqliteLedger, page, seq},
 };
 
 /// How many entries are moved in one transaction.
@@ -67,6 +67,9 @@ pub enum ArchiveError {
         /// Where it is.
         anchor: Anchor,
     },
+    /// The ledger could not name the archive.
+    #[error("`{}` is no text, so the ledger cannot name it: name another file", .0.display())]
+    NoText(PathBuf),
     /// The archive would be the ledger itself.
     #[error("`{}` is the ledger itself: name another file", .0.display())]
     Itself(PathBuf),
@@ -91,24 +94,28 @@ impl SqliteLedger {
     /// # Errors
     /// Where that file is not there, or has not all that was moved.
     pub fn archive(&mut self, anchor: &Anchor) -> Result<&mut Self, LedgerError> {
-        if self.archive.is_none() {
-            let missing = |why: String| LedgerError::Failed {
-                message: format!(
-                    "the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there",
-                    anchor.head.seq,
-                    anchor.archive.display()
-                ),
-            };
-            let file = SqliteFile::open_read_only(&anchor.archive).map_err(|why| missing(why.to_string()))?;
-            let mut archive = file.ledger(&self.agent_id);
-            // What was moved may be followed by a copy of more, where a move did not come to its end.
-            if archive.head()?.seq < anchor.head.seq {
-                return Err(missing("it has not all of them".to_owned()));
-            }
-            self.archive = Some(Box::new(archive));
+        let archive = match self.archive.take() {
+            Some(archive) => archive,
+            None => Box::new(self.open_archive(anchor)?),
+        };
+        Ok(self.archive.insert(archive))
+    }
+
+    fn open_archive(&self, anchor: &Anchor) -> Result<Self, LedgerError> {
+        let missing = |why: String| LedgerError::Failed {
+            message: format!(
+                "the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there",
+                anchor.head.seq,
+                anchor.archive.display()
+            ),
+        };
+        let file = SqliteFile::open_read_only(&anchor.archive).map_err(|why| missing(why.to_string()))?;
+        let mut archive = file.ledger(&self.agent_id);
+        // What was moved may be followed by a copy of more, where a move did not come to its end.
+        if archive.head()?.seq < anchor.head.seq {
+            return Err(missing("it has not all of them".to_owned()));
         }
-        // INVARIANT: it was opened.
-        self.archive.as_deref_mut().ok_or_else(|| LedgerError::Failed { message: "the archive is not open".to_owned() })
+        Ok(archive)
     }
 
     /// Reads what was moved out, where that is asked for: nothing of it is here.
@@ -120,35 +127,48 @@ impl SqliteLedger {
     }
 
     /// Moves the entries up to `to`, at which a batch ends, into the archive; gives how many. First they are copied, then they are taken out in one
-    /// transaction with the anchor: a process that dies between has copied, and the next one goes on from there.
+    /// transaction with the anchor: a process that dies between has copied, and the next one goes on from there. The archive is made where there is none.
     ///
     /// # Errors
     /// Where a file cannot be used, the ledger is damaged, or the archive has something else of this agent.
-    pub fn move_out(&mut self, to: Head, archive: &SqliteFile, mut done: impl FnMut(Seq)) -> Result<u64, ArchiveError> {
-        let [own, other] = [self.file.path(), archive.path()].map(|path| fs::canonicalize(path).unwrap_or_else(|_| path.to_owned()));
-        if own == other {
-            return Err(ArchiveError::Itself(archive.path().to_owned()));
-        }
-        let anchor = self.anchor()?;
-        if let Some(anchor) = anchor.clone().filter(|anchor| fs::canonicalize(&anchor.archive).is_ok_and(|path| path != other)) {
-            return Err(ArchiveError::Elsewhere { anchor });
-        }
-        let begins = anchor.map_or(Head::START, |anchor| anchor.head);
-        self.copy(begins, to, archive, &mut done)?;
-        let name = if own.parent() == other.parent() { other.file_name().map_or_else(|| other.clone(), PathBuf::from) } else { other };
-        self.cut(begins, to, &name)?;
+    pub fn move_out(&mut self, to: Head, archive: &Path, mut done: impl FnMut(Seq)) -> Result<u64, ArchiveError> {
+        let named = self.anchor()?;
+        self.may_be_archive(named.as_ref(), archive)?;
+        let file = SqliteFile::open(archive)?;
+        let begins = named.map_or(Head::START, |anchor| anchor.head);
+        self.copy(begins, to, &file, &mut done)?;
+        let [own, other] = [self.file.path(), archive].map(canonical);
+        let beside = other.file_name().filter(|_| own.parent() == other.parent()).map(PathBuf::from);
+        self.cut(begins, to, &beside.unwrap_or(other))?;
         Ok(to.seq.0 - begins.seq.0)
     }
 
+    /// Whether this file may get what is moved out of a ledger with this anchor; before anything is made.
+    ///
+    /// # Errors
+    /// Why it may not.
+    pub fn may_be_archive(&self, anchor: Option<&Anchor>, archive: &Path) -> Result<(), ArchiveError> {
+        if canonical(self.file.path()) == canonical(archive) {
+            return Err(ArchiveError::Itself(archive.to_owned()));
+        }
+        if archive.to_str().is_none() || canonical(archive).to_str().is_none() {
+            return Err(ArchiveError::NoText(archive.to_owned()));
+        }
+        match anchor.filter(|anchor| canonical(&anchor.archive) != canonical(archive)) {
+            Some(anchor) => Err(ArchiveError::Elsewhere { anchor: anchor.clone() }),
+            None => Ok(()),
+        }
+    }
+
     fn copy(&mut self, begins: Head, to: Head, archive: &SqliteFile, done: &mut impl FnMut(Seq)) -> Result<(), ArchiveError> {
-        let other = || ArchiveError::OtherHistory { path: archive.path().to_owned(), agent: self.agent_id.clone() };
-        let mut there = archive.ledger(&self.agent_id).head()?;
+        let (path, agent) = (archive.path().to_owned(), self.agent_id.clone());
+        let mut there = archive.ledger(&agent).head()?;
         if there.seq < begins.seq {
-            return Err(other());
+            return Err(ArchiveError::OtherHistory { path, agent });
         }
         // A ledger that goes on by itself, or whose own beginning is elsewhere, is no archive of this one: it may be a copy whose beginning leads back here.
-        if there.seq > to.seq || archive.ledger(&self.agent_id).anchor()?.is_some() {
-            return Err(ArchiveError::Alive { path: archive.path().to_owned(), agent: self.agent_id.clone() });
+        if there.seq > to.seq || archive.ledger(&agent).anchor()?.is_some() {
+            return Err(ArchiveError::Alive { path, agent });
         }
         let mut at = begins;
         while at.seq < to.seq {
@@ -158,19 +178,21 @@ impl SqliteLedger {
             for (bytes, batch) in &entries {
                 at = bytes.open(&at)?.head();
                 if at.seq == there.seq && at.chain != there.chain {
-                    return Err(ArchiveError::OtherHistory { path: archive.path().to_owned(), agent: self.agent_id.clone() });
+                    return Err(ArchiveError::OtherHistory { path, agent });
                 }
                 // What an earlier try has copied stands there already.
-                rows.extend(bytes.split().filter(|_| at.seq > there.seq).map(|(canonical, chain)| (at.seq, *batch, chain, canonical)));
+                if at.seq > there.seq {
+                    rows.push(Row::of(bytes, at.seq, *batch)?);
+                }
             }
             if entries.is_empty() {
                 return Err(ArchiveError::Changed(to.seq));
             }
-            let failed = |why| SqliteError::of(archive.path(), "append to", &why);
-            if !rows.is_empty() && !append(&mut archive.connection(), &self.agent_id, &there, &rows).map_err(failed)? {
-                return Err(ArchiveError::Changed(there.seq));
-            }
-            if at.seq > there.seq {
+            if !rows.is_empty() {
+                let appended = archive.append(&agent, &there, rows).map_err(|why| SqliteError::of(&path, "append to", &why))?;
+                if let Appended::Conflict(found) = appended {
+                    return Err(ArchiveError::Changed(found.seq));
+                }
                 there = at;
             }
             done(at.seq);
@@ -218,27 +240,6 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
     statement.query_row([agent], anchor).optional()
 }
 
-/// An entry with the position at which its batch begins.
-type Row = (Seq, Seq, Chain, String);
-
-/// Appends to an archive that ends at `expected`; no where it does not.
-fn append(connection: &mut Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<bool> {
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
-    let agent = number(&transaction, agent_id)?.map_or_else(|| enrol(&transaction, agent_id), Ok)?;
-    if head(&transaction, agent)? != *expected {
-        return Ok(false);
-    }
-    {
-        let mut insert =
-            transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
-        for (seq, batch, chain, canonical) in rows {
-            insert.execute(params![agent, position(*seq), position(*batch), chain.as_bytes(), canonical])?;
-        }
-    }
-    transaction.commit()?;
-    Ok(true)
-}
-
 /// Takes the entries up to `to` out, and the snapshots among them; no where the ledger is not as it was when they were copied, or has no snapshot that
 /// the rest can begin with.
 fn cut(connection: &mut Connection, agent: i64, begins: Head, to: Head, archive: &str) -> rusqlite::Result<bool> {
@@ -264,6 +265,11 @@ fn cut(connection: &mut Connection, agent: i64, begins: Head, to: Head, archive:
     }
     transaction.commit()?;
     Ok(true)
+}
+
+/// A path by which files are compared; one that is not there as it was named.
+fn canonical(path: &Path) -> PathBuf {
+    fs::canonicalize(path).unwrap_or_else(|_| path.to_owned())
 }
 
 /// INVARIANT: positions come from the table, where they are i64.

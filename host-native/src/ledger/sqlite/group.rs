@@ -62,24 +62,26 @@ impl Group {
         let own = Arc::new(Append { agent_id: agent_id.clone(), expected: *expected, rows, became: Mutex::new(None) });
         let mut waiting = held(&self.waiting);
         waiting.appends.push(Arc::clone(&own));
-        while waiting.is_storing {
-            waiting = self.stored.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+        loop {
             if let Some(became) = held(&own.became).take() {
                 return became;
             }
+            if waiting.is_storing {
+                waiting = self.stored.wait(waiting).unwrap_or_else(PoisonError::into_inner);
+                continue;
+            }
+            waiting.is_storing = true;
+            let mut group = mem::take(&mut waiting.appends);
+            drop(waiting);
+            if !group.iter().any(|append| Arc::ptr_eq(append, &own)) {
+                // A thread that panicked had taken it along.
+                group.push(Arc::clone(&own));
+            }
+            let storing = Storing(self);
+            store_all(&mut held(connection), &group);
+            drop(storing);
+            waiting = held(&self.waiting);
         }
-        waiting.is_storing = true;
-        let mut group = mem::take(&mut waiting.appends);
-        drop(waiting);
-        let _storing = Storing(self);
-        if !group.iter().any(|append| Arc::ptr_eq(append, &own)) {
-            // A thread that panicked had taken it along.
-            group.push(Arc::clone(&own));
-        }
-        store_all(&mut held(connection), &group);
-        let became = held(&own.became).take();
-        // INVARIANT: each of the group was told.
-        became.unwrap_or(Err(rusqlite::Error::InvalidQuery))
     }
 }
 

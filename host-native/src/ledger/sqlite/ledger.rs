@@ -94,8 +94,20 @@ impl Ledger for SqliteLedger {
 #[derive(Debug)]
 pub(super) struct Row {
     seq: i64,
+    /// Where its batch begins.
+    batch: i64,
     chain: Chain,
     canonical: String,
+}
+
+impl Row {
+    /// An entry at its place, in the batch that begins at `batch`.
+    pub(super) fn of(bytes: &EntryBytes, seq: Seq, batch: Seq) -> Result<Self, LedgerError> {
+        let failed = |what: &str| LedgerError::Failed { message: format!("entry {seq} of the batch {what}: nothing was stored") };
+        let (canonical, chain) = bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
+        let place = |seq: Seq| i64::try_from(seq.0).map_err(|_| failed("is beyond the last position that a file can hold"));
+        Ok(Self { seq: place(seq)?, batch: place(batch)?, chain, canonical })
+    }
 }
 
 #[cfg(test)]
@@ -107,15 +119,8 @@ impl Row {
 }
 
 pub(super) fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> {
-    let mut seq = expected.seq;
-    let row = |bytes: &EntryBytes| {
-        seq = seq.next();
-        let failed = |what: &str| LedgerError::Failed { message: format!("entry {seq} of the batch {what}: nothing was stored") };
-        let (canonical, chain) = bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
-        let seq = i64::try_from(seq.0).map_err(|_| failed("is beyond the last position that a file can hold"))?;
-        Ok(Row { seq, chain, canonical })
-    };
-    batch.iter().map(row).collect()
+    let first = expected.seq.next();
+    (first.0..).map(Seq).zip(batch).map(|(seq, bytes)| Row::of(bytes, seq, first)).collect()
 }
 
 /// Entries that are there, each with the position at which its batch begins.
@@ -141,11 +146,13 @@ pub(super) fn store(transaction: &Connection, agent_id: &AgentId, expected: &Hea
     if found != *expected {
         return Ok(Appended::Conflict(found));
     }
-    let Some(first) = rows.first() else { return Ok(Appended::By(known)) };
+    if rows.is_empty() {
+        return Ok(Appended::By(known));
+    }
     let agent = known.map_or_else(|| enrol(transaction, agent_id), Ok)?;
     let mut insert = transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
     for row in rows {
-        insert.execute(params![agent, row.seq, first.seq, row.chain.as_bytes(), row.canonical])?;
+        insert.execute(params![agent, row.seq, row.batch, row.chain.as_bytes(), row.canonical])?;
     }
     Ok(Appended::By(Some(agent)))
 }
