@@ -125,7 +125,9 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
         place.take_over(&mut results)?;
         tried?;
     }
-    settled.take_in(&all, &results, |file| results::stamp_of(paths, file));
+    // Of the copy, in which they were tried: somebody may have edited the tree since.
+    let tried_in = Paths::of(copy);
+    settled.take_in(&all, &results, |file| results::stamp_of(&tried_in, file));
     settled.write(paths)?;
     let text_of = |file: &str| fs::read_to_string(paths.at(file)).unwrap_or_default();
     let found = Found { results: &results, settled: &settled };
