@@ -74,7 +74,7 @@ pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anc
     let before = ledger.anchor()?;
     ledger.may_be_archive(before.as_ref(), to)?;
     if let Some(anchor) = &before {
-        ledger.archive(anchor)?;
+        ledger.archive(anchor).map_err(LedgerError::from)?;
     }
     Ok(before)
 }

@@ -72,6 +72,11 @@ pub struct Examination {
 pub enum ArchiveFound {
     /// In the ledger itself.
     None,
+    /// In the ledger itself, which is an archive and goes on in another file.
+    IsOne {
+        /// The file in which it goes on.
+        goes_on_in: PathBuf,
+    },
     /// In another file, from which it was read.
     Read {
         /// The newest entry there.
@@ -151,11 +156,13 @@ pub struct Recorded {
 }
 
 impl Examination {
-    /// Whether nothing is wrong: the ledger is whole, its snapshot can be used or will be replaced, all held, and nothing looks wrong now.
+    /// Whether nothing is wrong: the ledger is whole, its snapshot can be used or will be replaced, all held, and nothing looks wrong now. What looks
+    /// wrong at the end of an archive may have been mended where the ledger goes on.
     #[must_use]
     pub fn is_well(&self) -> bool {
         let snapshot = !matches!(self.snapshot, SnapshotFound::Bad { .. });
-        self.damage.is_none() && snapshot && self.breaches.is_empty() && self.diagnostics.is_empty()
+        let looks_well = self.diagnostics.is_empty() || matches!(self.archive, ArchiveFound::IsOne { .. });
+        self.damage.is_none() && snapshot && self.breaches.is_empty() && looks_well
     }
 }
 
@@ -231,12 +238,15 @@ pub fn examine(
 /// between the two.
 fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(Machine, ArchiveFound, Option<String>), LedgerError> {
     let options = Options::new(agent_id.clone());
-    let Some(anchor) = ledger.anchor()? else { return Ok((Machine::new(options), ArchiveFound::None, None)) };
+    let Some(anchor) = ledger.anchor()? else {
+        let is_one = |goes_on_in| ArchiveFound::IsOne { goes_on_in };
+        return Ok((Machine::new(options), ledger.goes_on_in()?.map_or(ArchiveFound::None, is_one), None));
+    };
     let Anchor { head, archive: path } = anchor.clone();
     let Err(missing) = ledger.archive(&anchor) else {
         return Ok((Machine::new(options), ArchiveFound::Read { seq: head.seq, path }, None));
     };
-    let Ok(Some(Ok(state))) = kept else { return Err(missing) };
+    let Ok(Some(Ok(state))) = kept else { return Err(missing.into()) };
     let damage = match reaches(ledger, head, state.head)? {
         Ok(true) => None,
         Ok(false) => Some(format!("entry {} is not the one at which the snapshot stands", state.head.seq)),

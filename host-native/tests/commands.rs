@@ -43,6 +43,59 @@ fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
 }
 
 #[test]
+fn what_cannot_be_read_hides_no_other_case_and_nothing_is_compared_in_silence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let case = |name: &str| folder.path().join(name);
+    for name in ["broken", "missing", "misspelt", "sound"] {
+        assert_eq!(wakeful(["export", &story, "-o", &arg(&case(name))]).code, 0);
+    }
+    fs::write(case("broken").join("ledger/timers.jsonl"), "{}\n").expect("a timer");
+    fs::remove_file(case("missing").join("expected.json")).expect("it goes");
+    let expected = fs::read_to_string(case("misspelt").join("expected.json")).expect("expected.json");
+    fs::write(case("misspelt").join("expected.json"), expected.replace("\"posture\"", "\"postur\"")).expect("expected.json");
+    fs::copy(&story, case("story.json")).expect("a story");
+
+    let ran = wakeful(["replay", &arg(folder.path())]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.out.contains(" sound ") && ran.out.contains("as expected"), "{}", ran.out);
+    assert!(ran.out.ends_with("\n4 cases, 0 differ, 3 cannot be read\n"), "{}", ran.out);
+    for says in [
+        "1 story is passed over: `wakeful crosscheck` plays them\n",
+        "error: broken: ledger/timers.jsonl:1:1: ",
+        "error: missing: `expected.json` is missing: nothing says what should be found; --update writes it",
+        "error: misspelt: expected.json: nothing is compared with `postur`; there are active_agent_waiting_intents, ",
+    ] {
+        assert!(ran.err.contains(says), "no `{says}` in\n{}", ran.err);
+    }
+    let json = wakeful(["replay", "--json", &arg(folder.path())]);
+    let rows: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!(rows.iter().map(|row| row["ok"] == true).collect::<Vec<_>>(), [false, false, false, true]);
+    assert!(rows[0]["error"].as_str().is_some_and(|error| error.starts_with("ledger/timers.jsonl:1:1: ")), "{}", rows[0]);
+
+    // Who asks why needs no expectations, and --update writes them.
+    assert_eq!(wakeful(["why", &arg(&case("missing"))]).code, 0);
+    let ran = wakeful(["replay", "--update", &arg(&case("missing"))]);
+    assert_eq!((ran.code, ran.err.starts_with("written: ")), (0, true), "{}", ran.err);
+    assert_eq!(wakeful(["replay", &arg(&case("missing"))]).code, 0);
+}
+
+#[test]
+fn a_story_and_a_model_do_not_mix() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = arg(&folder.path().join("agent.sqlite"));
+    for (args, says) in [
+        (["--story", &story, "--prompt", "hello"], "--prompt goes with --provider openai"),
+        (["--provider", "openai", "--model=none", &format!("--story={story}")], "--story goes with --provider story"),
+    ] {
+        let ran = wakeful(["run", "--ledger", &ledger].into_iter().chain(args));
+        assert!(ran.code == 2 && ran.err.contains(says), "{}", ran.err);
+    }
+    assert!(!folder.path().join("agent.sqlite").exists(), "nothing is made");
+}
+
+#[test]
 fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     for engine in ["native", "wasmtime"] {

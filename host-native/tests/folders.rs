@@ -38,7 +38,7 @@ fn a_data_folder_becomes_a_case_that_replays_as_expected_in_every_engine() {
 fn a_data_folder_replays_without_expectations_and_says_so() {
     let ran = wakeful(["replay", &arg(&source(RECORDED))]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("nothing expected") && ran.out.contains("1 cases, 0 differ, 1 expect nothing"), "{}", ran.out);
+    assert!(ran.out.contains("nothing expected") && ran.out.contains("1 case, 0 differ, 1 expect nothing"), "{}", ran.out);
 }
 
 #[test]

@@ -3240,7 +3240,7 @@ export interface ExpectedClosure {
  */
 export interface Replay {
   /**
-   * What the folder says; absent for a data folder, which has no `expected.json`.
+   * What the folder says; absent where it has no `expected.json`, as a data folder.
    */
   expected?: Expected | null;
   /**

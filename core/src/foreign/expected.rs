@@ -17,6 +17,9 @@ use crate::{
     plane::turn::TurnTerminalKind,
 };
 
+/// The file of a fixture that says it.
+const FILE: &str = "expected.json";
+
 /// What a replay must find. The scalars are always asserted, against their defaults where they are absent; what is optional only where
 /// it is given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
@@ -104,19 +107,18 @@ impl Expected {
     /// # Errors
     /// Where it is missing, malformed or of a newer format.
     pub fn of_fixture(folder: &Folder) -> Result<Self, ForeignError> {
-        let file = "expected.json";
-        let text = folder.get(file).ok_or_else(|| ForeignError::Missing { file: file.into() })?;
-        let expected: Self = json::read(text).map_err(|why| ForeignError::at(file, 1, why))?;
-        ForeignError::newer(file, expected.format)?;
+        let text = folder.get(FILE).ok_or_else(|| ForeignError::Missing { file: FILE.into() })?;
+        let expected: Self = json::read(text).map_err(|why| ForeignError::at(FILE, 1, why))?;
+        ForeignError::newer(FILE, expected.format)?;
         Ok(expected)
     }
 
-    /// Reads what a folder expects; a data folder of the reference runtime expects nothing.
+    /// Reads what a folder expects. One without `expected.json` expects nothing, as a data folder of the reference runtime does.
     ///
     /// # Errors
-    /// As [`Expected::of_fixture`].
+    /// Where it is malformed or of a newer format.
     pub fn of_folder(folder: &Folder) -> Result<Option<Self>, ForeignError> {
-        if Layout::of(folder).is_data_folder() {
+        if Layout::of(folder).is_data_folder() || !folder.contains_key(FILE) {
             return Ok(None);
         }
         Self::of_fixture(folder).map(Some)

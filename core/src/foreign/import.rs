@@ -88,6 +88,14 @@ impl Import {
         &self.torn
     }
 
+    /// The class of each line that is carried along, since the scheduler has no rules for it.
+    pub fn carried(&self) -> impl Iterator<Item = &str> {
+        self.records.iter().filter_map(|record| match record {
+            Record::Carried(carried) => Some(carried.of_class.as_str()),
+            _ => None,
+        })
+    }
+
     pub(crate) fn into_records(self) -> Vec<Record> {
         self.records
     }

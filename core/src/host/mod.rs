@@ -167,7 +167,7 @@ pub struct ProviderError {
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Replay {
-    /// What the folder says; absent for a data folder, which has no `expected.json`.
+    /// What the folder says; absent where it has no `expected.json`, as a data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub expected: Option<Expected>,
     /// What was found.

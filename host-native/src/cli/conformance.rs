@@ -4,6 +4,7 @@ use std::{collections::BTreeMap, path::PathBuf};
 
 use clap::{Args, ValueEnum};
 use serde::Serialize;
+use serde_json::value::RawValue;
 
 use super::{
     CliError, Verdict,
@@ -12,6 +13,13 @@ use super::{
 use crate::conformance::{self, Judgement, Oracle};
 
 #[derive(Args)]
+#[command(
+    after_help = "A vector is an input and what the reference runtime answered. Ours is equal, or differs where contract 13 demands it (the D numbers), or has failed.\n\n\
+                  --json prints one array of {operation, vectors, equal, deliberate, failed, by_difference {NUMBER: count}, failures [{path, expected, answered, input}]}, of \
+                  the failures as many as --show says.\n\n\
+                  Exit codes: 0 none failed; 1 some failed; 2 the files cannot be read, or hold no vector.\n\n\
+                  Examples:\n  wakeful conformance tests/conformance/closure.jsonl.gz\n  wakeful conformance tests/conformance/decide.jsonl.gz --engine wasmtime --json"
+)]
 pub(super) struct Conformance {
     /// Files of vectors: `.jsonl` or `.jsonl.gz`
     #[arg(required = true, value_name = "FILE")]
@@ -25,6 +33,9 @@ pub(super) struct Conformance {
     /// Print a line per vector: {input, answer, differences}
     #[arg(long)]
     answers: bool,
+    /// Print one JSON document
+    #[arg(long, conflicts_with = "answers")]
+    json: bool,
     /// How many failures to show per operation
     #[arg(long, default_value_t = 3, value_name = "N")]
     show: usize,
@@ -48,17 +59,47 @@ struct Tally {
     failures: Vec<Failure>,
 }
 
+#[derive(Serialize)]
 struct Failure {
-    input: String,
     path: String,
     expected: String,
     answered: String,
+    input: Box<RawValue>,
+}
+
+/// What became of the vectors of an operation.
+#[derive(Serialize)]
+struct Row<'a> {
+    operation: &'a str,
+    vectors: u64,
+    equal: u64,
+    deliberate: u64,
+    failed: u64,
+    /// How many have which D of contract 13.
+    by_difference: &'a BTreeMap<u8, u64>,
+    failures: Vec<&'a Failure>,
+}
+
+impl<'a> Row<'a> {
+    /// With at most `show` failures.
+    fn of(operation: &'a str, tally: &'a Tally, show: usize) -> Self {
+        let failed = tally.failures.len() as u64;
+        Self {
+            operation,
+            vectors: tally.equal + tally.deliberate + failed,
+            equal: tally.equal,
+            deliberate: tally.deliberate,
+            failed,
+            by_difference: &tally.by_difference,
+            failures: tally.failures.iter().take(show).collect(),
+        }
+    }
 }
 
 #[derive(Serialize)]
 struct Answered<'a> {
-    input: &'a serde_json::value::RawValue,
-    answer: Box<serde_json::value::RawValue>,
+    input: &'a RawValue,
+    answer: Box<RawValue>,
     differences: &'a [u8],
 }
 
@@ -89,7 +130,7 @@ impl Conformance {
                         }
                     }
                     Judgement::Failed(path, expected, answered) => {
-                        tally.failures.push(Failure { input: vector.input.get().to_owned(), path, expected, answered });
+                        tally.failures.push(Failure { path, expected, answered, input: vector.input.clone() });
                     }
                 }
             }
@@ -97,8 +138,11 @@ impl Conformance {
         if seen == 0 {
             return Err(CliError::NoVectors);
         }
-        if !self.answers {
-            print(&tallies, self.show);
+        let rows: Vec<Row<'_>> = tallies.iter().map(|(operation, tally)| Row::of(operation, tally, self.show)).collect();
+        if self.json {
+            say!("{}", wakeful_core::json::write(&rows));
+        } else if !self.answers {
+            print(&rows);
         }
         let failed: usize = tallies.values().map(|tally| tally.failures.len()).sum();
         Ok(if failed == 0 { Verdict::Well } else { Verdict::Differs })
@@ -111,26 +155,24 @@ fn print_answer(vector: &conformance::Vector, answer: String, judgement: &Judgem
         Judgement::Equal | Judgement::Failed(..) => &[],
     };
     let not_json = |why| CliError::Engine(crate::trace::TraceError::NotJson(why));
-    let answer = serde_json::value::RawValue::from_string(answer).map_err(not_json)?;
+    let answer = RawValue::from_string(answer).map_err(not_json)?;
     let line = serde_json::to_string(&Answered { input: &vector.input, answer, differences }).map_err(not_json)?;
     say!("{line}");
     Ok(())
 }
 
-fn print(tallies: &BTreeMap<String, Tally>, show: usize) {
+fn print(rows: &[Row<'_>]) {
     let mut table = style::table(&["operation", "vectors", "equal", "deliberate", "failed", "by difference"]);
-    for (operation, tally) in tallies {
-        let failed = tally.failures.len() as u64;
-        let total = tally.equal + tally.deliberate + failed;
-        let by: Vec<_> = tally.by_difference.iter().map(|(number, count)| format!("D{number} {count}")).collect();
-        let share = format!("{} ({}.{} %)", tally.equal, tally.equal * 100 / total, tally.equal * 1000 / total % 10);
-        let failures = painted(if failed == 0 { GOOD } else { BAD }, &failed.to_string());
-        table.add_row([operation.clone(), total.to_string(), share, tally.deliberate.to_string(), failures, by.join(", ")]);
+    for Row { operation, vectors, equal, deliberate, failed, by_difference, .. } in rows {
+        let by: Vec<_> = by_difference.iter().map(|(number, count)| format!("D{number} {count}")).collect();
+        let share = format!("{equal} ({}.{} %)", equal * 100 / vectors, equal * 1000 / vectors % 10);
+        let failures = painted(if *failed == 0 { GOOD } else { BAD }, &failed.to_string());
+        table.add_row([(*operation).to_owned(), vectors.to_string(), share, deliberate.to_string(), failures, by.join(", ")]);
     }
     style::print(&table);
-    for (operation, tally) in tallies {
-        for failure in tally.failures.iter().take(show) {
-            say!("\n{} fails at {}", painted(STRONG, operation), failure.path);
+    for row in rows {
+        for failure in &row.failures {
+            say!("\n{} fails at {}", painted(STRONG, row.operation), failure.path);
             say!("  expected  {}", painted(GOOD, &failure.expected));
             say!("  answered  {}", painted(BAD, &failure.answered));
             say!("  input     {}", failure.input);

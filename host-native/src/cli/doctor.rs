@@ -18,7 +18,10 @@ const LISTED: usize = 10;
 #[derive(Args)]
 #[command(
     after_help = "Exit codes: 0 nothing is wrong; 1 something is: damage, something that must hold and did not, or something that looks wrong now; \
-                  2 the file cannot be read. What is owed is not wrong, nor what looked wrong in the past."
+                  2 the file cannot be read. What is owed is not wrong, nor what looked wrong in the past.\n\n\
+                  --json prints one object: agent_id, head {seq, chain}, batches, checked, damage, archive, snapshot, breaches [{id, says, seq}], obligations, \
+                  diagnostics, recorded [{seq, at, message}].\n\n\
+                  Examples:\n  wakeful doctor agent.sqlite\n  wakeful doctor agents.sqlite --agent reviewer --thorough --json"
 )]
 pub(super) struct Doctor {
     #[command(flatten)]
@@ -66,6 +69,7 @@ fn print(found: &Examination) {
     }
     match &found.archive {
         ArchiveFound::None => {}
+        ArchiveFound::IsOne { goes_on_in } => line("archive", &format!("this is one: the ledger goes on in `{}`", goes_on_in.display())),
         ArchiveFound::Read { seq, path } => line("archive", &painted(GOOD, &format!("has entries 1 to {seq}, in `{}`", path.display()))),
         ArchiveFound::Missing { why, .. } => {
             line("archive", why);

@@ -21,12 +21,18 @@ use super::{
 use crate::{case, trace::Trace};
 
 #[derive(Args)]
+#[command(
+    after_help = "Each rule of the ladder says whether it fired, which of its conditions does not hold, or which key is spent and by which entry. `wakeful why` says \
+                  the same in a sentence.\n\n\
+                  Exit codes: 0 explained; 2 a case cannot be read.\n\n\
+                  Examples:\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  wakeful explain stuck --json"
+)]
 pub(super) struct Explain {
     #[command(flatten)]
     cases: Cases,
     #[command(flatten)]
     engine: EngineArg,
-    /// Print one JSON object per case: the core's `Explanation`
+    /// Print one JSON object per case: an `Explanation` of `wakeful schema`
     #[arg(long)]
     json: bool,
 }

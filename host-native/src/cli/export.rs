@@ -6,11 +6,13 @@ use std::{
 };
 
 use clap::Args;
+use serde::Serialize;
 use wakeful_core::{
     entry::EntryBytes,
     foreign::{self, Folder},
     host::{Scheduler, SchedulerError},
-    id::Seq,
+    id::{AgentId, Seq},
+    json,
     machine::Options,
     time::Timestamp,
 };
@@ -28,6 +30,7 @@ use crate::{
 #[command(
     after_help = "What was found there is the folder's `expected.json`, so `wakeful replay` of it passes; a test is made of it by writing there what should be \
                         found instead.\n\n\
+                        --json prints one object: agent_id, entries, folder.\n\n\
                         Exit codes: 0 written; 2 it cannot be read or written.\n\n\
                         Examples:\n  wakeful export agent.sqlite -o stuck\n  wakeful export agent.sqlite --up-to 37 -o before\n  \
                         wakeful export tests/fixtures/stories/heartbeat.json -o heartbeat"
@@ -44,6 +47,17 @@ pub(super) struct Export {
     up_to: Option<u64>,
     #[command(flatten)]
     target: Target,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was exported.
+#[derive(Serialize)]
+struct Done<'a> {
+    agent_id: &'a AgentId,
+    entries: u64,
+    folder: &'a Path,
 }
 
 /// Where a folder is written.
@@ -58,6 +72,11 @@ pub(super) struct Target {
 }
 
 impl Target {
+    /// The folder.
+    pub(super) fn folder(&self) -> &Path {
+        &self.output
+    }
+
     /// Writes a folder, whole.
     pub(super) fn write(&self, folder: &Folder) -> Result<(), CliError> {
         let output = &self.output;
@@ -104,9 +123,8 @@ impl Export {
             }
         };
         let folder = foreign::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
-        self.target.write(&folder)?;
-        say!("{}: {} entries in {}", case.name, entries.len(), self.target.output.display());
-        Ok(Verdict::Well)
+        let agent = foreign::agent_of(&folder).map_err(|why| damaged(&case.name, &why.into()))?;
+        self.write(&folder, &agent, entries.len() as u64)
     }
 
     fn of_ledger(&self) -> Result<Verdict, CliError> {
@@ -116,9 +134,17 @@ impl Export {
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
         let last = self.up_to.map_or(living.state().head.seq, Seq);
         let folder = living.export(Some(last)).map_err(unreadable)?;
-        self.target.write(&folder)?;
-        let entries = counted(usize::try_from(last.0).unwrap_or(usize::MAX), "entry");
-        say!("{agent}: {entries} in {}", self.target.output.display());
+        self.write(&folder, &agent, last.0)
+    }
+
+    fn write(&self, folder: &Folder, agent_id: &AgentId, entries: u64) -> Result<Verdict, CliError> {
+        self.target.write(folder)?;
+        let output = &self.target.output;
+        if self.json {
+            say!("{}", json::write(&Done { agent_id, entries, folder: output }));
+        } else {
+            say!("{agent_id}: {} in {}", counted(usize::try_from(entries).unwrap_or(usize::MAX), "entry"), output.display());
+        }
         Ok(Verdict::Well)
     }
 }

@@ -1,12 +1,19 @@
 //! `wakeful import`: the folder of another runtime becomes a case.
 
-use std::path::PathBuf;
+use std::{
+    collections::BTreeMap,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
+use serde::Serialize;
 use wakeful_core::{
     entry::EntryBytes,
     foreign::{self, Folder, ForeignError, Import as Imported},
+    id::{AgentId, Seq},
+    json,
     machine::{Machine, Options, ProposeError},
+    plane::control::TornLine,
     state::State,
 };
 
@@ -17,12 +24,36 @@ use crate::{
 };
 
 #[derive(Args)]
+#[command(
+    after_help = "What the scheduler does not read is carried along, line by line, and an export writes it back. A last line that a dying writer left unfinished \
+                  is dropped and named.\n\n\
+                  --json prints one object: agent_id, entries, carried {FILE: lines}, foreign, torn [{file, line, bytes}], folder.\n\n\
+                  Exit codes: 0 written; 2 it cannot be read or written.\n\n\
+                  Examples:\n  wakeful import agents/default -o stuck\n  wakeful import agents/default -o stuck --force --json"
+)]
 pub(super) struct Import {
     /// A data folder (with `.holon/`), an exported folder, or a fixture
     #[arg(value_name = "FOLDER")]
     folder: PathBuf,
     #[command(flatten)]
     target: Target,
+    /// Print one JSON object
+    #[arg(long)]
+    json: bool,
+}
+
+/// What was imported.
+#[derive(Serialize)]
+struct Done<'a> {
+    agent_id: &'a AgentId,
+    entries: Seq,
+    /// How many lines of which class were carried along.
+    carried: BTreeMap<&'a str, u64>,
+    /// How many records are of other agents.
+    foreign: u64,
+    /// The lines that were dropped.
+    torn: &'a [TornLine],
+    folder: &'a Path,
 }
 
 /// A folder in a ledger.
@@ -59,17 +90,34 @@ impl Import {
         let ledger = Ledger::of(&case.name, folder)?;
         let exported = foreign::folder_of(&ledger.entries).map_err(|why| super::export::damaged(&case.name, &why))?;
         self.target.write(&exported)?;
-        for torn in ledger.imported.torn() {
-            say!("{}:{}: dropped an unfinished last line of {} bytes", torn.file, torn.line, torn.bytes);
+        let mut carried = BTreeMap::new();
+        ledger.imported.carried().for_each(|class| *carried.entry(class).or_default() += 1);
+        let done = Done {
+            agent_id: ledger.imported.agent_id(),
+            entries: ledger.state.head.seq,
+            carried,
+            foreign: ledger.state.foreign_records,
+            torn: ledger.imported.torn(),
+            folder: self.target.folder(),
+        };
+        if self.json {
+            say!("{}", json::write(&done));
+        } else {
+            print(&done);
         }
-        let state = &ledger.state;
-        say!(
-            "agent {}: {} entries, of them {} carried and {} of other agents",
-            style::painted(style::STRONG, ledger.imported.agent_id().as_str()),
-            state.head.seq,
-            state.carried_records,
-            state.foreign_records
-        );
         Ok(Verdict::Well)
+    }
+}
+
+fn print(done: &Done<'_>) {
+    for torn in done.torn {
+        say!("{}:{}: dropped an unfinished last line of {} bytes", torn.file, torn.line, torn.bytes);
+    }
+    let carried: u64 = done.carried.values().sum();
+    let agent = style::painted(style::STRONG, done.agent_id.as_str());
+    say!("agent {agent}: {} entries, of them {carried} carried and {} of other agents", done.entries, done.foreign);
+    if carried > 0 {
+        let classes: Vec<String> = done.carried.iter().map(|(class, lines)| format!("{class} {lines}")).collect();
+        say!("carried along, not read: {}", classes.join(", "));
     }
 }

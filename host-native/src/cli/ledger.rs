@@ -1,6 +1,9 @@
 //! Which ledger a command is about: a file, and the agent in it where there are several. Who only looks opens it for reading only.
 
-use std::path::{Path, PathBuf};
+use std::{
+    fmt::Display,
+    path::{Path, PathBuf},
+};
 
 use clap::Args;
 use wakeful_core::{host::SchedulerError, id::AgentId};
@@ -8,7 +11,7 @@ use wakeful_core::{host::SchedulerError, id::AgentId};
 use super::CliError;
 use crate::ledger::{SqliteFile, SqliteLedger};
 
-/// How many agents an error lists.
+/// How many ids an error lists.
 const LISTED: usize = 20;
 
 #[derive(Args)]
@@ -54,7 +57,8 @@ pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, Sqli
 /// The same for writing. Nothing is made where there is nothing.
 pub(super) fn to_write(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
     let (agent, _) = to_read(path, asked)?;
-    let ledger = SqliteFile::open(path)?.ledger(&agent);
+    let mut ledger = SqliteFile::open(path)?.ledger(&agent);
+    ledger.require_alive()?;
     Ok((agent, ledger))
 }
 
@@ -63,16 +67,18 @@ fn choose(path: &Path, mut agents: Vec<AgentId>, asked: Option<&str>) -> Result<
     match asked {
         Some(id) => match agents.iter().position(|agent| agent.as_str() == id) {
             Some(at) => Ok(agents.swap_remove(at)),
-            None => Err(CliError::NoSuchAgent { path, asked: id.to_owned(), agents: listed(&agents) }),
+            None => Err(CliError::NoSuchAgent { path, asked: id.to_owned(), agents: listed(agents.iter()) }),
         },
-        None if agents.len() > 1 => Err(CliError::SeveralAgents { path, count: agents.len(), agents: listed(&agents) }),
+        None if agents.len() > 1 => Err(CliError::SeveralAgents { path, count: agents.len(), agents: listed(agents.iter()) }),
         None => agents.pop().ok_or(CliError::NoAgents(path)),
     }
 }
 
-fn listed(agents: &[AgentId]) -> String {
-    let mut names: Vec<_> = agents.iter().take(LISTED).map(|agent| format!("`{agent}`")).collect();
-    names.extend((agents.len() > LISTED).then(|| format!("and {} more", agents.len() - LISTED)));
+/// Ids, as an error lists them.
+pub(super) fn listed(mut ids: impl Iterator<Item = impl Display>) -> String {
+    let mut names: Vec<_> = ids.by_ref().take(LISTED).map(|id| format!("`{id}`")).collect();
+    let more = ids.count();
+    names.extend((more > 0).then(|| format!("and {more} more")));
     if names.is_empty() { "none".to_owned() } else { names.join(", ") }
 }
 

@@ -69,7 +69,8 @@ fn commands(command: &Command) -> Vec<Command> {
 
 fn roff(command: &Command) -> io::Result<Vec<u8>> {
     let mut text = Vec::new();
-    Man::new(command.clone()).render(&mut text)?;
+    // Else the footer names a page without its version: only the whole has one.
+    Man::new(command.clone()).source(concat!("wakeful ", env!("CARGO_PKG_VERSION"))).render(&mut text)?;
     Ok(text)
 }
 

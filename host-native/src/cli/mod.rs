@@ -27,7 +27,7 @@ mod trace;
 mod versions;
 mod why;
 
-use std::{io, path::PathBuf, process::ExitCode};
+use std::{fmt::Display, io, path::PathBuf, process::ExitCode};
 
 use clap::{Args, CommandFactory, Parser, Subcommand};
 
@@ -43,7 +43,8 @@ use crate::{case::CaseError, engine::EngineError, ledger::SqliteError, sandbox::
 #[command(
     name = "wakeful",
     version,
-    after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is wrong; 2 the input or the arguments cannot be used.\n\n\
+    after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is wrong; 2 the input or the arguments cannot be used; \
+                  3 not all of it can be done here, or a story says that its process dies; 130 interrupted twice.\n\n\
                   Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
                   wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
                   wakeful crosscheck tests/fixtures --engines native,wasmtime\n  \
@@ -96,8 +97,17 @@ enum Command {
     /// Print the version of everything that has one
     Versions(versions::Versions),
     /// Print the JSON Schema of every payload
+    #[command(
+        after_help = "Facts, records, decisions, explanations, summaries, receipts, stories and fixtures, each under its name in `$defs`: what --json of the \
+                            other commands prints is one of them where its help says so.\n\n\
+                            Exit codes: 0 printed.\n\nExamples:\n  wakeful schema > wakeful.schema.json"
+    )]
     Schema,
     /// Print a completion script for a shell
+    #[command(
+        after_help = "Exit codes: 0 printed.\n\nExamples:\n  wakeful completions bash > ~/.local/share/bash-completion/completions/wakeful\n  \
+                            wakeful completions zsh > ~/.zfunc/_wakeful\n  wakeful completions fish > ~/.config/fish/completions/wakeful.fish"
+    )]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -190,6 +200,26 @@ enum CliError {
     #[cfg(target_os = "linux")]
     #[error(transparent)]
     Agent(#[from] crate::agent::AgentError),
+    /// Two kinds of provider were asked for.
+    #[error("{option} goes with --provider {with}: {why}")]
+    NotWith {
+        /// What was given.
+        option: &'static str,
+        /// With what it goes.
+        with: &'static str,
+        /// Why not with the other.
+        why: &'static str,
+    },
+    /// A prompt is about something that is not there.
+    #[error("agent `{agent}` has no work item `{asked}`; it has: {items}")]
+    NoSuchItem {
+        /// The agent.
+        agent: AgentId,
+        /// The item that was named.
+        asked: String,
+        /// Those that are there.
+        items: String,
+    },
     /// No story was named.
     #[error("name the story with --story, or a model with --provider openai --model")]
     NoStory,
@@ -307,6 +337,8 @@ impl From<EngineError> for CliError {
 enum Verdict {
     Well,
     Differs,
+    /// Not all of what was asked for can be read; the rest is done, and it was said which.
+    Unreadable,
     /// Not all of what was asked for can be done here.
     Incomplete,
 }
@@ -357,12 +389,17 @@ pub fn main() -> ExitCode {
     match done {
         Ok(Verdict::Well) => ExitCode::SUCCESS,
         Ok(Verdict::Differs) => ExitCode::from(1),
+        Ok(Verdict::Unreadable) => ExitCode::from(2),
         Ok(Verdict::Incomplete) => ExitCode::from(3),
         Err(why) => {
-            anstream::eprintln!("{}error:{} {why}", style::BAD.render(), style::BAD.render_reset());
+            complain(why);
             ExitCode::from(2)
         }
     }
+}
+
+fn complain(why: impl Display) {
+    anstream::eprintln!("{}error:{} {why}", style::BAD.render(), style::BAD.render_reset());
 }
 
 #[cfg(test)]

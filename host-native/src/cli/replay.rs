@@ -1,28 +1,42 @@
 //! `wakeful replay`: fixtures against their `expected.json`.
 
-use std::{fs, path::PathBuf};
+use std::{collections::BTreeSet, fs, path::PathBuf};
 
 use clap::Args;
 use serde::{Deserialize, Serialize};
 use serde_json::value::RawValue;
 use similar::{ChangeTag, TextDiff};
-use wakeful_core::{host::ErrorReport, ladder::Decision};
+use wakeful_core::{
+    foreign::{Folder, expected::Expected},
+    host::ErrorReport,
+    ladder::Decision,
+};
 
-use super::{Cases, CliError, Verdict, engines::EngineArg, style};
-use crate::case::{self, CaseKind};
+use super::{CliError, Verdict, engines::EngineArg, status::counted, style};
+use crate::{
+    case::{self, Case, CaseKind},
+    trace::Tracer,
+};
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 all is as expected, or was written; 1 something differs; 2 a case cannot be read.\n\n\
-                        Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful replay stuck --update")]
+#[command(
+    after_help = "`wakeful export` makes such a folder of a ledger, with what is found in it now. The scalars of `expected.json` are always compared, closure, \
+                  posture, decision, rule and evidence where they are there.\n\n\
+                  --json prints a list of {case, ok, expected, found, explanation}; `ok` is null where nothing is expected. A case that cannot be read is \
+                  {case, ok: false, error}.\n\n\
+                  Exit codes: 0 all is as expected, or was written; 1 something differs; 2 a case cannot be read.\n\n\
+                  Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful replay stuck --update"
+)]
 pub(super) struct Replay {
-    #[command(flatten)]
-    cases: Cases,
+    /// Fixture folders, data folders, or folders of either
+    #[arg(required = true, value_name = "FOLDER")]
+    folders: Vec<PathBuf>,
     #[command(flatten)]
     engine: EngineArg,
-    /// Print one JSON document: a list of {case, ok, expected, found, explanation}
+    /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Write what was found into the `expected.json` of folders where it differs; review what changed
+    /// Write what was found into the `expected.json` of folders where it differs or is missing; review what changed
     #[arg(long)]
     update: bool,
 }
@@ -45,102 +59,175 @@ struct Explained {
     decision: Decision,
 }
 
+/// What became of a case.
 #[derive(Serialize)]
-struct Row {
-    case: String,
+struct Row<'a> {
+    case: &'a str,
     #[serde(skip)]
-    path: Option<PathBuf>,
+    of: &'a Case,
     /// None where nothing is expected.
     ok: Option<bool>,
-    expected: Option<Box<RawValue>>,
-    found: Box<RawValue>,
-    explanation: Box<RawValue>,
+    #[serde(flatten)]
+    became: Became,
 }
 
-impl Row {
-    /// Writes what was found as what is expected.
-    fn write(&self) -> Result<(), CliError> {
-        let Some(folder) = &self.path else { return Ok(()) };
-        let path = folder.join("expected.json");
-        let written = fs::write(&path, pretty(&self.found) + "\n");
+#[derive(Serialize)]
+#[serde(untagged)]
+enum Became {
+    Compared { expected: Option<Box<RawValue>>, found: Box<RawValue>, explanation: Box<RawValue> },
+    Unreadable { error: String },
+}
+
+impl Became {
+    fn error(&self) -> Option<&str> {
+        match self {
+            Self::Unreadable { error } => Some(error),
+            Self::Compared { .. } => None,
+        }
+    }
+}
+
+/// The file of a fixture that says what is expected.
+const EXPECTED: &str = "expected.json";
+
+impl Row<'_> {
+    /// Writes what was found as what is expected, where it is not that.
+    fn update(&self) -> Result<(), CliError> {
+        let (Some(folder), Became::Compared { found, .. }) = (&self.of.path, &self.became) else { return Ok(()) };
+        if self.ok == Some(true) || !is_fixture(self.of) {
+            return Ok(());
+        }
+        let path = folder.join(EXPECTED);
+        let written = fs::write(&path, pretty(found) + "\n");
         written.map_err(|why| CliError::Write { what: format!("`{}`", path.display()), why })?;
         anstream::eprintln!("written: {}", path.display());
         Ok(())
     }
 
-    fn decision(&self) -> Option<Decision> {
-        serde_json::from_str::<Explained>(self.explanation.get()).ok().map(|explained| explained.decision)
+    fn print(&self, table: &mut comfy_table::Table) {
+        let decision = match &self.became {
+            Became::Compared { explanation, .. } => serde_json::from_str::<Explained>(explanation.get()).ok(),
+            Became::Unreadable { .. } => None,
+        };
+        let (kind, reason, rule) =
+            decision.map_or_else(Default::default, |of| (of.decision.kind.to_string(), of.decision.reason, of.decision.rule));
+        let mark = match (&self.became, self.ok) {
+            (Became::Unreadable { .. }, _) => style::painted(style::BAD, "cannot be read"),
+            (_, Some(true)) => style::painted(style::GOOD, "as expected"),
+            (_, Some(false)) => style::painted(style::BAD, "differs"),
+            (_, None) => style::painted(style::FAINT, "nothing expected"),
+        };
+        table.add_row([self.case.to_owned(), kind, reason, rule, mark]);
     }
 }
 
 impl Replay {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let cases = case::load_all(&self.cases.cases)?;
-        let mut tracer = self.engine.start()?;
-        let mut rows = Vec::new();
-        for case in &cases {
-            if matches!(case.kind, CaseKind::Story(..)) {
-                return Err(CliError::NotAFixture(case.name.clone()));
+        let cases = case::load_all(&self.folders)?;
+        let (stories, folders): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| matches!(case.kind, CaseKind::Story(..)));
+        match (stories.first(), folders.is_empty()) {
+            (Some(story), true) => return Err(CliError::NotAFixture(story.name.clone())),
+            (Some(_), false) => {
+                let count = stories.len();
+                let stories = if count == 1 { "1 story is".to_owned() } else { format!("{count} stories are") };
+                anstream::eprintln!("{stories} passed over: `wakeful crosscheck` plays them");
             }
-            let failed = |why| CliError::Trace { case: case.name.clone(), why };
-            let trace = tracer.trace(case).map_err(failed)?;
-            let outcome = trace.steps.first().map_or("null", |step| step.outcome.get());
-            if let Ok(Refused { error }) = serde_json::from_str(outcome) {
-                return Err(CliError::Refused { case: case.name.clone(), message: error.message });
-            }
-            let answer: Answer = serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
-            rows.push(Row {
-                case: case.name.clone(),
-                path: case.path.clone(),
-                ok: answer.expected.as_ref().map(|expected| expected.get() == answer.found.get()),
-                expected: answer.expected,
-                found: answer.found,
-                explanation: answer.explanation,
-            });
+            (None, _) => {}
         }
+        let mut tracer = self.engine.start()?;
+        let rows: Vec<Row<'_>> = folders.into_iter().map(|case| self.row(&mut tracer, case)).collect::<Result<_, _>>()?;
         if self.json {
             say!("{}", serde_json::to_string(&rows).map_err(|why| CliError::Engine(why.into()))?);
-        } else {
+        } else if rows.iter().any(|row| row.became.error().is_none()) {
             print(&rows);
         }
         if self.update {
-            rows.iter().filter(|row| row.ok == Some(false)).try_for_each(Row::write)?;
-            return Ok(Verdict::Well);
+            rows.iter().try_for_each(Row::update)?;
         }
-        Ok(if rows.iter().all(|row| row.ok != Some(false)) { Verdict::Well } else { Verdict::Differs })
+        let errors = rows.iter().filter_map(|row| Some((row.case, row.became.error()?)));
+        errors.clone().for_each(|(case, error)| super::complain(format_args!("{case}: {error}")));
+        let is_unreadable = errors.count() > 0;
+        let differs = !self.update && rows.iter().any(|row| row.ok == Some(false));
+        Ok(match (is_unreadable, differs) {
+            (true, _) => Verdict::Unreadable,
+            (false, true) => Verdict::Differs,
+            (false, false) => Verdict::Well,
+        })
+    }
+
+    fn row<'a>(&self, tracer: &mut Tracer, case: &'a Case) -> Result<Row<'a>, CliError> {
+        let row = |ok, became| Row { case: &case.name, of: case, ok, became };
+        let unreadable = |error| Ok(row(Some(false), Became::Unreadable { error }));
+        if let Some(error) = self.nothing_to_compare(case) {
+            return unreadable(error);
+        }
+        let failed = |why| CliError::Trace { case: case.name.clone(), why };
+        let trace = tracer.trace(case).map_err(failed)?;
+        let outcome = trace.steps.first().map_or("null", |step| step.outcome.get());
+        if let Ok(Refused { error }) = serde_json::from_str(outcome) {
+            return unreadable(error.message);
+        }
+        let Answer { expected, found, explanation } = serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
+        let ok = expected.as_ref().map(|expected| expected.get() == found.get());
+        Ok(row(ok, Became::Compared { expected, found, explanation }))
+    }
+
+    /// Why a fixture would be replayed and nothing of it compared.
+    fn nothing_to_compare(&self, case: &Case) -> Option<String> {
+        let CaseKind::Fixture(folder) = &case.kind else { return None };
+        if !is_fixture(case) || folder.contains_key(EXPECTED) {
+            return not_compared(folder);
+        }
+        (!self.update).then(|| format!("`{EXPECTED}` is missing: nothing says what should be found; --update writes it"))
     }
 }
 
-fn print(rows: &[Row]) {
+/// Whether a folder is one that says what should be found; a data folder does not.
+fn is_fixture(case: &Case) -> bool {
+    matches!(&case.kind, CaseKind::Fixture(folder) if !folder.keys().any(|path| path.starts_with(".holon/")))
+}
+
+/// What exports of the reference runtime count beside what is compared.
+const OF_THE_REFERENCE: [&str; 4] =
+    ["blocked_work_items", "completed_recent_work_items", "triggered_blocked_work_items", "waiting_for_operator_work_items"];
+
+/// The fields of `expected.json` that nothing is compared with, as a misspelt one is.
+fn not_compared(folder: &Folder) -> Option<String> {
+    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(folder.get(EXPECTED)?).ok()?;
+    let schema = schemars::schema_for!(Expected);
+    let known: BTreeSet<&str> = schema.get("properties")?.as_object()?.keys().map(String::as_str).collect();
+    let unknown = given.keys().find(|key| !known.contains(key.as_str()) && !OF_THE_REFERENCE.contains(&key.as_str()))?;
+    let known: Vec<&str> = known.into_iter().collect();
+    Some(format!("{EXPECTED}: nothing is compared with `{unknown}`; there are {}", known.join(", ")))
+}
+
+fn print(rows: &[Row<'_>]) {
     let mut table = style::table(&["case", "decision", "reason", "rule", ""]);
-    for row in rows {
-        let (kind, reason, rule) =
-            row.decision().map_or_else(Default::default, |decision| (decision.kind.to_string(), decision.reason, decision.rule));
-        let mark = match row.ok {
-            Some(true) => style::painted(style::GOOD, "as expected"),
-            Some(false) => style::painted(style::BAD, "differs"),
-            None => style::painted(style::FAINT, "nothing expected"),
-        };
-        table.add_row([row.case.clone(), kind, reason, rule, mark]);
-    }
+    rows.iter().for_each(|row| row.print(&mut table));
     style::print(&table);
-    let differing = rows.iter().filter(|row| row.ok == Some(false));
-    for (row, expected) in differing.clone().filter_map(|row| Some((row, row.expected.as_ref()?))) {
-        print_diff(row, expected);
+    let (mut differing, mut unreadable) = (0, 0);
+    for row in rows {
+        match &row.became {
+            Became::Compared { expected: Some(expected), found, .. } if row.ok == Some(false) => {
+                differing += 1;
+                print_diff(row.case, expected, found);
+            }
+            Became::Compared { .. } => {}
+            Became::Unreadable { .. } => unreadable += 1,
+        }
     }
-    let silent = match rows.iter().filter(|row| row.ok.is_none()).count() {
-        0 => String::new(),
-        count => format!(", {count} expect nothing"),
-    };
-    say!("\n{} cases, {} differ{silent}", rows.len(), differing.count());
+    let silent = rows.iter().filter(|row| row.ok.is_none()).count();
+    let also = |count: usize, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
+    let (silent, unreadable) = (also(silent, "expect nothing"), also(unreadable, "cannot be read"));
+    say!("\n{}, {differing} differ{silent}{unreadable}", counted(rows.len(), "case"));
 }
 
 /// The lines in which `expected.json` and what was found differ.
-fn print_diff(row: &Row, expected: &RawValue) {
-    let (expected, found) = (pretty(expected), pretty(&row.found));
+fn print_diff(case: &str, expected: &RawValue, found: &RawValue) {
+    let (expected, found) = (pretty(expected), pretty(found));
     say!(
         "\n{}: expected {}, found {}",
-        style::painted(style::STRONG, &row.case),
+        style::painted(style::STRONG, case),
         style::painted(style::BAD, "-"),
         style::painted(style::GOOD, "+")
     );

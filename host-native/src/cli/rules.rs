@@ -2,7 +2,10 @@
 
 use clap::Args;
 use serde::Serialize;
-use wakeful_core::ladder::{DecisionKind, Edition, Rule};
+use wakeful_core::{
+    json,
+    ladder::{DecisionKind, Edition, Rule},
+};
 
 use super::{
     CliError, Verdict,
@@ -58,8 +61,7 @@ impl Rules {
         let editions: Vec<OfEdition> =
             editions.map(|edition| OfEdition { edition, rules: edition.rules().iter().map(Line::from).collect() }).collect();
         if self.json {
-            let text = serde_json::to_string_pretty(&editions).map_err(|why| CliError::Engine(why.into()))?;
-            say!("{text}");
+            say!("{}", json::write(&editions));
         } else if self.markdown {
             super::say::text(format_args!("{}", page(&editions)));
         } else {

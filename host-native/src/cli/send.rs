@@ -6,19 +6,20 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use clap::{Args, Subcommand, ValueEnum};
+use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use wakeful_core::{
-    fact::{Answer, Fact},
+    fact::{Answer, Fact, Refusal},
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
     id::{ExternalTriggerId, MessageId, WorkItemId},
     json,
     machine::Options,
+    opening,
     plane::{
         control::WakeHint,
         queue::{MessageBody, Priority},
     },
+    state::State,
     story::{Request, said},
-    time::Timestamp,
 };
 
 use super::{
@@ -29,7 +30,6 @@ use super::{
 };
 use crate::{
     clock::{SystemClock, VirtualClock},
-    driver,
     engine::EngineError,
     provider::Elsewhere,
 };
@@ -44,13 +44,13 @@ pub(super) struct Send {
     #[arg(long, value_name = "FILE")]
     ledger: PathBuf,
     /// The agent [default: the only one in the file]
-    #[arg(long, value_name = "ID")]
+    #[arg(long, value_name = "ID", global = true)]
     agent: Option<String>,
     /// Say it at the time of the ledger's newest entry, for an agent that runs with --virtual
-    #[arg(long = "virtual")]
+    #[arg(long = "virtual", global = true)]
     is_virtual: bool,
-    /// Print what became of it as JSON: the core's `Receipt`
-    #[arg(long)]
+    /// Print what became of it as JSON: a `Receipt` of `wakeful schema`
+    #[arg(long, global = true)]
     json: bool,
     #[command(subcommand)]
     what: What,
@@ -61,6 +61,7 @@ enum What {
     /// Say something as the operator
     Prompt {
         /// What
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         text: String,
         /// In which lane
         #[arg(long, value_enum, default_value = "normal")]
@@ -75,6 +76,7 @@ enum What {
     /// Say: look again
     Hint {
         /// Why
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
         reason: String,
         /// The external trigger that it names
         #[arg(long, value_name = "ID")]
@@ -102,7 +104,8 @@ enum What {
     /// Propose any fact
     Fact {
         /// The fact, as JSON (contract 2.1)
-        json: String,
+        #[arg(value_name = "JSON")]
+        fact: String,
     },
 }
 
@@ -133,7 +136,7 @@ impl From<Lane> for Priority {
 impl What {
     fn fact(&self) -> String {
         let fact = match self {
-            Self::Fact { json } => return json.clone(),
+            Self::Fact { fact } => return fact.clone(),
             Self::Prompt { text, lane, item, id } => {
                 said::prompt(message_id(id.as_deref()), text.as_str(), Some((*lane).into()), item.as_deref().map(WorkItemId::from))
             }
@@ -151,6 +154,21 @@ impl What {
     }
 }
 
+impl What {
+    /// Refuses a prompt about a work item that is not there: the message would wait for nothing and say so nowhere.
+    fn require_item(&self, state: &State) -> Result<(), CliError> {
+        let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
+        if state.work.items.contains_key(&WorkItemId::from(asked.as_str())) {
+            return Ok(());
+        }
+        Err(CliError::NoSuchItem {
+            agent: state.control.agent_id.clone(),
+            asked: asked.clone(),
+            items: ledger::listed(state.work.items.keys()),
+        })
+    }
+}
+
 /// An id that nobody else makes: by the clock and the process.
 fn message_id(given: Option<&str>) -> MessageId {
     given.map_or_else(
@@ -164,13 +182,14 @@ fn message_id(given: Option<&str>) -> MessageId {
 
 impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
+        let (agent, mut ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
+        let options = Options::new(agent.clone());
+        let opened = opening::open(&options, &mut ledger);
+        let (machine, _) = opened.map_err(|why| CliError::Unreadable { path: self.ledger.clone(), agent, why: Box::new(why) })?;
+        self.what.require_item(machine.state())?;
         let receipt = match self.is_virtual {
-            true => {
-                let at = driver::read(&mut ledger.clone(), wakeful_core::entry::Head::START, |_, _| {})?.1;
-                say(&Options::new(agent), ledger, &VirtualClock::at(at.unwrap_or(Timestamp::from_nanos(0))), &self.what.fact())
-            }
-            false => say(&Options::new(agent), ledger, &SystemClock, &self.what.fact()),
+            true => say(&options, ledger, &VirtualClock::at(machine.state().at), &self.what.fact()),
+            false => say(&options, ledger, &SystemClock, &self.what.fact()),
         };
         let receipt = receipt.map_err(|why| EngineError::Refused(why.report()))?;
         if self.json {
@@ -185,6 +204,9 @@ impl Send {
 fn print(receipt: &Receipt) {
     match &receipt.answer {
         Answer::Accepted => say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq),
+        Answer::Ignored { reason: Refusal::Unknown, because } => {
+            say!("{}: it names what the agent does not have, up to entry {because}", painted(BAD, "ignored"));
+        }
         Answer::Ignored { reason, because } => {
             say!("{}: {}, because of entry {because}", painted(BAD, "ignored"), word(reason));
         }

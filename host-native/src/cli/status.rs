@@ -1,12 +1,12 @@
 //! `wakeful status`: where an agent stands, on one screen.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 
 use clap::Args;
 use wakeful_core::{
     derive::summary::{AgentSummary, SetAside, Tombstones},
     explain::Explanation,
-    host::Clock,
+    host::{Clock, LedgerError},
     id::AgentId,
     json,
     ladder::Boundary,
@@ -20,13 +20,18 @@ use super::{
     ledger::{LedgerArg, to_read},
     style::{BAD, FAINT, STRONG, painted},
 };
-use crate::{clock::SystemClock, ledger::Anchor};
+use crate::{
+    clock::SystemClock,
+    ledger::{Anchor, SqliteLedger},
+};
 
 #[derive(Args)]
+#[command(after_help = "Exit codes: 0 said; 2 the ledger cannot be read.\n\n\
+                        Examples:\n  wakeful status agent.sqlite\n  wakeful status agents.sqlite --agent reviewer --json")]
 pub(super) struct Status {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Print one JSON object: the core's `AgentSummary`
+    /// Print one JSON object: an `AgentSummary` of `wakeful schema`
     #[arg(long)]
     json: bool,
 }
@@ -42,9 +47,30 @@ impl Status {
             return Ok(Verdict::Well);
         }
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
-        let anchor = ledger.anchor().map_err(|why| self.ledger.unreadable(&agent, why))?;
-        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, anchor.as_ref())));
+        let past = Past::of(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
+        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
         Ok(Verdict::Well)
+    }
+}
+
+/// Where the past of a ledger is.
+enum Past {
+    /// In the ledger itself.
+    Here,
+    /// In an archive; and why that cannot be read.
+    In(Anchor, Option<String>),
+    /// In the ledger itself, which is the archive of one that goes on in this file.
+    GoesOnIn(PathBuf),
+}
+
+impl Past {
+    fn of(ledger: &mut SqliteLedger) -> Result<Self, LedgerError> {
+        if let Some(rest) = ledger.goes_on_in()? {
+            return Ok(Self::GoesOnIn(rest));
+        }
+        let Some(anchor) = ledger.anchor()? else { return Ok(Self::Here) };
+        let missing = ledger.archive(&anchor).err().map(|why| why.to_string());
+        Ok(Self::In(anchor, missing))
     }
 }
 
@@ -56,11 +82,14 @@ pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError
         opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
     let now = SystemClock.now().max(machine.state().at);
     // Who is in conversation with the agent asks where it stands, not where its past lies.
-    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening, None))
+    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening, &Past::Here))
 }
 
-fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, anchor: Option<&Anchor>) -> String {
+fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, past: &Past) -> String {
     let mut out = String::new();
+    if let Past::GoesOnIn(rest) = past {
+        add!(out, "{}", painted(FAINT, &format!("an archive; the ledger goes on in `{}`, and at its end here stood:", rest.display())));
+    }
     add!(out, "{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
     add!(out, "{}\n", explanation.sentence);
     let closure = &summary.closure;
@@ -92,8 +121,12 @@ fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, 
     if let Some(kept) = kept(&summary.tombstones) {
         line(&mut out, "kept", &painted(FAINT, &kept));
     }
-    if let Some(Anchor { head, archive }) = anchor {
-        line(&mut out, "archive", &painted(FAINT, &format!("entries 1 to {} are in `{}`", head.seq, archive.display())));
+    match past {
+        Past::Here | Past::GoesOnIn(_) => {}
+        Past::In(Anchor { head, archive }, None) => {
+            line(&mut out, "archive", &painted(FAINT, &format!("entries 1 to {} are in `{}`", head.seq, archive.display())));
+        }
+        Past::In(_, Some(missing)) => line(&mut out, "archive", &painted(BAD, missing)),
     }
     line(&mut out, "head", &explanation.head.to_string());
     line(&mut out, "opened", &painted(FAINT, &opened(opening)));

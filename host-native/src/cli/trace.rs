@@ -20,6 +20,13 @@ use crate::{
 const SHOWN: usize = 60;
 
 #[derive(Args)]
+#[command(
+    after_help = "One JSON object per case and line: {case, steps: [{command, outcome, entries, head, explanation, ..}]}. Two engines that do the same print the same, \
+                  but for the fuel of those that count it.\n\n\
+                  Exit codes: 0 printed or written; 2 a case cannot be read, or an engine broke down.\n\n\
+                  Examples:\n  wakeful trace tests/fixtures/stories/heartbeat.json\n  wakeful trace stuck --engine wasmtime --fuel\n  \
+                  wakeful trace tests/fixtures/stories --bundle cases.json"
+)]
 pub(super) struct TraceArgs {
     #[command(flatten)]
     cases: Cases,

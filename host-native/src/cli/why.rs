@@ -29,6 +29,12 @@ use crate::{
 };
 
 #[derive(Args)]
+#[command(
+    after_help = "--json prints one object per case or agent: {case, explanation, why_not}, an `Explanation` and, where --not asks, a `WhyNot` of `wakeful \
+                  schema`.\n\n\
+                  Exit codes: 0 said; 2 a case or ledger cannot be read.\n\n\
+                  Examples:\n  wakeful why agent.sqlite\n  wakeful why agent.sqlite --not StartModelTurn\n  wakeful why stuck --not sleep --json"
+)]
 pub(super) struct Why {
     /// Fixture folders, stories (`.toml`, `.json`), folders of either, or files of ledgers, which another process may be writing
     #[arg(required = true, value_name = "CASE|LEDGER")]
@@ -39,7 +45,7 @@ pub(super) struct Why {
     /// Say what would have to change for this decision instead
     #[arg(long, value_name = "DECISION", ignore_case = true, value_parser = PossibleValuesParser::new(DecisionKind::NAMES))]
     not: Option<String>,
-    /// Print one JSON object per case or agent: the core's `Explanation`, and its `WhyNot` where `--not` asks
+    /// Print one JSON object per case or agent
     #[arg(long)]
     json: bool,
 }

@@ -163,3 +163,25 @@ fn whom_to_say_it_to_is_asked_for() {
     let foreign = wakeful(["send", "--ledger", &story, "stop"]);
     assert_eq!(foreign.code, 2);
 }
+
+#[test]
+fn what_would_come_to_nothing_is_not_said() {
+    let home =
+        Home::with(&format!("{HEAD}script = [{{ fact = {{ fact = \"work_item_created\", work_item_id = \"w\", objective = \"W\" }} }}]\n"));
+    assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
+    let before = home.entries().len();
+    let nowhere = home.send(&["prompt", "go", "--item", "v"]);
+    assert!(nowhere.code == 2 && nowhere.err.contains("agent `default` has no work item `v`; it has: `w`"), "{}", nowhere.err);
+    let empty = home.send(&["prompt", ""]);
+    assert!(empty.code == 2 && empty.err.contains("a value is required for '<TEXT>'"), "{}", empty.err);
+    assert_eq!(home.entries().len(), before);
+    let unknown = home.send(&["fact", r#"{"fact":"task_interrupted","task_id":"t"}"#, "--virtual"]);
+    assert!(
+        unknown.code == 1 && unknown.out.starts_with("ignored: it names what the agent does not have, up to entry "),
+        "{}",
+        unknown.out
+    );
+    let json = home.send(&["prompt", "go", "--item", "w", "--virtual", "--json"]);
+    let receipt: serde_json::Value = serde_json::from_str(&json.out).unwrap_or_else(|why| panic!("{why}: {}{}", json.out, json.err));
+    assert_eq!((json.code, receipt["answer"].as_str()), (0, Some("accepted")), "{receipt}");
+}

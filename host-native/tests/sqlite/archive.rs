@@ -58,6 +58,13 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     assert!(doctor.out.contains("says what the log says\n"), "{}", doctor.out);
     let of_archive = wakeful(["doctor", &arg(&moved)]);
     assert!(of_archive.out.starts_with("a  513 entries in 257 batches\n"), "what was moved is a ledger: {}", of_archive.out);
+    assert!(
+        of_archive.out.contains(&format!("archive    this is one: the ledger goes on in `{}`\n", path.display())),
+        "{}",
+        of_archive.out
+    );
+    let of_archive = wakeful(["status", &arg(&moved)]);
+    assert!(of_archive.out.starts_with(&format!("an archive; the ledger goes on in `{}`", path.display())), "{}", of_archive.out);
 }
 
 #[test]
@@ -74,8 +81,10 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}{}", doctor.out, doctor.err);
     assert!(doctor.out.starts_with("a  803 entries, 144 batches after the snapshot\n"), "{}", doctor.out);
-    assert!(doctor.out.contains("archive    the ledger failed: the entries up to 513 were moved to `"), "{}", doctor.out);
+    assert!(doctor.out.contains("archive    the entries up to 513 were moved to `"), "{}", doctor.out);
     assert!(doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"), "{}", doctor.out);
+    let status = wakeful(["status", &arg(&path)]);
+    assert!(status.code == 0 && status.out.contains("\narchive  the entries up to 513 were moved to `"), "{}", status.out);
     let rest = wakeful(["log", &arg(&path)]);
     assert_eq!((rest.code, rest.err.contains("were moved to")), (0, true), "{}", rest.err);
     assert!(rest.out.starts_with(log.lines().nth(513).expect("entry 514")), "{}", rest.out);
@@ -147,7 +156,7 @@ fn a_move_that_did_not_come_to_its_end_is_gone_on_with() {
 }
 
 #[test]
-fn a_copy_that_goes_on_is_no_archive_and_what_is_appended_to_one_is_not_read() {
+fn a_copy_that_goes_on_is_no_archive_and_nothing_is_appended_to_one() {
     let folder = tempfile::tempdir().expect("a folder");
     let (path, moved) = long(folder.path());
     let copy = folder.path().join("copy.sqlite");
@@ -161,11 +170,27 @@ fn a_copy_that_goes_on_is_no_archive_and_what_is_appended_to_one_is_not_read() {
     let ran = wakeful(["explain", &arg(&path)]);
     assert!(ran.code == 2 && ran.err.contains("is a file of ledgers: "), "{}", ran.err);
 
+    let refusal = format!("is the archive of agent `a`, whose ledger goes on in `{}`: nothing is appended here", path.display());
+    let story = folder.path().join("story.toml");
+    let text =
+        "story = \"s\"\nshows = \"s\"\nagent_id = \"a\"\nstarts_at = 2030-05-27T09:00:00Z\n[[script]]\nprompt = \"to the archive\"\n";
+    fs::write(&story, text).expect("a story");
+    for said in [
+        wakeful(["send", "--ledger", &arg(&moved), "prompt", "said to the archive"]),
+        wakeful(["run", "--ledger", &arg(&moved), "--story", &arg(&story), "--virtual", "--until-rest"]),
+        archive(&moved, "--before-now"),
+    ] {
+        assert!(said.code == 2 && said.err.contains(&refusal), "{}", said.err);
+    }
     let file = SqliteFile::open(&moved).expect("it opens");
-    assert!(observed("a", ledger(&file, "a")).propose(&prompt("said to the archive")).is_ok());
+    let why = observed("a", ledger(&file, "a")).propose(&prompt("said to the archive")).expect_err("it has ended");
+    assert!(why.to_string().ends_with(&refusal), "{why}");
+    assert_eq!(kept(&moved), 513);
+
+    // What other hands appended there is not read.
+    execute(&moved, "INSERT INTO entries SELECT agent, 514, 514, chain, '{}' FROM entries WHERE seq = 513");
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the rest is what it was");
-    let log = wakeful(["log", &arg(&path)]);
-    assert!(log.code == 0 && !log.out.contains("said to the archive"), "{}", log.err);
+    execute(&moved, "DELETE FROM entries WHERE seq = 514");
 
     // Nothing to move makes no file, and another one than that of before is refused.
     let other = folder.path().join("other.sqlite");
@@ -198,6 +223,8 @@ fn what_cannot_be_moved_stays_and_it_is_said_why() {
     let other = SqliteFile::open(&strange).expect("it opens");
     let mut agent = observed("a", ledger(&other, "a"));
     (0..3).for_each(|number| assert!(agent.propose(&prompt(&format!("strange{number}"))).is_ok()));
+    assert_eq!(archive(&strange, "--before-now").code, 0);
+    let strange = folder.path().join("strange.archive.sqlite");
     refused(&["archive", &file, "--before-snapshot", "--to", &arg(&strange)], "has another history of agent `a`");
     let young = folder.path().join("young.sqlite");
     drop(file_with(&young, 3));
@@ -211,7 +238,7 @@ fn a_file_of_the_first_version_is_read_as_it_is_and_migrated_by_who_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("old.sqlite");
     drop(file_with(&path, 5));
-    execute(&path, "DROP TABLE anchors; PRAGMA user_version = 1");
+    execute(&path, "DROP TABLE anchors; ALTER TABLE agents DROP COLUMN goes_on_in; PRAGMA user_version = 1");
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0);
     let version = || Connection::open(&path).and_then(|file| file.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)));
     assert_eq!(version(), Ok(1), "who only reads changes nothing");

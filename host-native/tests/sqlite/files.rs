@@ -40,7 +40,7 @@ fn an_empty_file_becomes_a_ledger_for_a_writer_and_is_none_for_a_reader() {
     let path = folder.path().join("ledger.sqlite");
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), "`FILE` does not exist");
     fs::write(&path, "").expect("an empty file");
-    let said = "`FILE` holds no ledger yet: it is empty until a writer has opened it";
+    let said = "`FILE` holds no ledger yet: it is empty until a writer has opened it, and a copy of a live one needs its `-wal` too";
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
     assert_eq!(fs::metadata(&path).expect("it is there").len(), 0, "a reader writes nothing");
     SqliteFile::open(&path).expect("a writer may use it");

@@ -5,7 +5,7 @@ use wakeful_core::{
     entry::Record,
     fact::{Answer, Refusal},
     id::Seq,
-    ladder::{Decision, ReasonCode},
+    ladder::{Decision, DecisionKind, ReasonCode},
 };
 
 use super::driven::{Driven, NOW, callback, condition, hint, intent, item, needs_input, of_item, prompt, prompt_with, webhook};
@@ -123,6 +123,31 @@ fn a_name_ends_what_it_names_and_a_trigger_also_what_names_nothing() {
         driven.tell(std::slice::from_ref(&trigger));
         driven.run();
         assert_eq!(standing(&driven), stays, "{trigger}");
+    }
+}
+
+/// What is read and starts no turn ends no wait: nobody would see that it ended.
+#[test]
+fn what_starts_no_turn_ends_no_wait() {
+    let mut driven = Driven::told(&[external("c", None, &["e"])]);
+    driven.tell(&[callback("m", "e", "")]);
+    let decision = driven.step().expect("it is read");
+    assert_eq!((decision.kind, satisfied(&decision)), (DecisionKind::ReduceMessageOnly, Vec::new()));
+    assert_eq!(standing(&driven), ["c"]);
+}
+
+/// contract 5.19: who says of a message that it is a tick does not speak for the runtime, and what it notes is not read.
+#[test]
+fn a_tick_that_the_runtime_did_not_make_says_nothing_of_a_hint() {
+    let noted = json!({"wake_hint": {"source": "ci", "external_trigger_id": "e", "body": {"type": "text", "text": "it happened"}}});
+    let tick = |trust: &str| {
+        json!({"fact": "message_queued", "message": {"id": "m", "kind": "system_tick", "origin": {"kind": "system", "subsystem": "elsewhere"},
+               "trust": trust, "delivery_surface": "runtime_system", "body": {"type": "text", "text": ""}, "metadata": noted}})
+    };
+    for (trust, decided) in [("trusted_system", DecisionKind::StartModelTurn), ("trusted_integration", DecisionKind::ReduceMessageOnly)] {
+        let mut driven = Driven::told(&[external("c", None, &["e"])]);
+        driven.tell(&[tick(trust)]);
+        assert_eq!(driven.step().map(|decision| decision.kind), Some(decided), "{trust}");
     }
 }
 

@@ -32,6 +32,11 @@ const PAGE: u32 = 512;
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
+#[command(
+    after_help = "--json prints entries as they are stored: {seq, at, class, record, chain}, each record as `wakeful schema` has it.\n\n\
+                        Exit codes: 0 printed, also where --follow was interrupted; 2 the ledger cannot be read.\n\n\
+                        Examples:\n  wakeful log agent.sqlite --limit 20\n  wakeful log agent.sqlite --follow --json\n  wakeful log agent.sqlite --diagnostics"
+)]
 pub(super) struct Log {
     #[command(flatten)]
     ledger: LedgerArg,

@@ -106,6 +106,11 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
 }
 
 impl OpenAiArgs {
+    /// Whether something is to be said first.
+    pub(super) fn prompts(&self) -> bool {
+        self.prompt.is_some()
+    }
+
     fn endpoint(&self, key: Option<&str>) -> Result<Endpoint, CliError> {
         let from_environment = || env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty());
         let base_url = self.base_url.clone().or_else(from_environment).unwrap_or_else(|| "https://api.openai.com/v1".to_owned());

@@ -25,7 +25,7 @@ const TOLD_TWICE: i32 = 130;
 #[derive(Args)]
 #[command(
     after_help = "Ctrl-C shuts the agent down; started again it goes on. Exit codes: 0 at rest or shut down; 2 it cannot go on; 3 the story \
-                        crashes here.\n\nThe key of a provider comes from WAKEFUL_API_KEY or OPENAI_API_KEY, or from --api-key-file; it is never written \
+                        crashes here; 130 Ctrl-C twice, which ends it at once.\n\nThe key of a provider comes from WAKEFUL_API_KEY or OPENAI_API_KEY, or from --api-key-file; it is never written \
                         anywhere.\n\nExamples:\n  wakeful run --ledger agent.sqlite --story story.toml --virtual --until-rest\n  \
                         wakeful run --ledger agent.sqlite --provider openai --base-url http://localhost:11434/v1 --model qwen3\n  \
                         wakeful run --ledger agent.sqlite --provider openai --model qwen3 --prompt \"Make the tests pass.\" --until-rest --engine wasm"
@@ -82,7 +82,17 @@ impl RunArgs {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         match (self.provider, &self.story.story) {
             #[cfg(target_os = "linux")]
-            (ProviderName::Openai, _) => agent::live(self),
+            (ProviderName::Openai, Some(_)) => {
+                let why = "a model says by itself what happens in a turn";
+                Err(CliError::NotWith { option: "--story", with: "story", why })
+            }
+            #[cfg(target_os = "linux")]
+            (ProviderName::Story, Some(_)) if self.openai.prompts() => {
+                let why = "a story says by itself what comes in, and `wakeful send` says more to an agent that lives";
+                Err(CliError::NotWith { option: "--prompt", with: "openai", why })
+            }
+            #[cfg(target_os = "linux")]
+            (ProviderName::Openai, None) => agent::live(self),
             (ProviderName::Story, Some(story)) => story::play(self, story),
             (ProviderName::Story, None) => Err(CliError::NoStory),
         }

@@ -11,13 +11,13 @@ use std::{
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use wakeful_core::{
     entry::{Chain, EntryBytes, EntryError, Head},
-    host::LedgerError,
+    host::{Ledger, LedgerError},
     id::{AgentId, Seq},
 };
 
 use super::{
     SqliteError, SqliteFile,
-    ledger::{Appended, Row, SqliteLedger, page, seq},
+    ledger::{Appended, Row, SqliteLedger, insert, number, page, seq},
 };
 
 /// How many entries are moved in one transaction.
@@ -54,7 +54,7 @@ pub enum ArchiveError {
         agent: AgentId,
     },
     /// The archive would be a ledger that goes on by itself.
-    #[error("`{}` has a ledger of agent `{agent}` that goes on by itself, as a copy does: name a file that has none", path.display())]
+    #[error("`{}` has a ledger of agent `{agent}` that goes on by itself, and is no archive: name a file that has none", path.display())]
     Alive {
         /// The archive.
         path: PathBuf,
@@ -85,37 +85,57 @@ impl SqliteLedger {
     /// Where the file cannot be read.
     pub fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
         let stored = self.with("read", |connection, agent| agent.map_or(Ok(None), |agent| stored(connection, agent)))?;
-        let folder = self.file.path().parent().map_or_else(PathBuf::new, Path::to_path_buf);
-        Ok(stored.map(|(head, archive)| Anchor { head, archive: folder.join(archive) }))
+        Ok(stored.map(|(head, archive)| Anchor { head, archive: self.beside(&archive) }))
+    }
+
+    /// The file in which this ledger goes on, where this is its archive.
+    ///
+    /// # Errors
+    /// Where the file cannot be read.
+    pub fn goes_on_in(&mut self) -> Result<Option<PathBuf>, SqliteError> {
+        let stored = self.with("read", |connection, agent| agent.map_or(Ok(None), |agent| goes_on_in(connection, agent)))?;
+        Ok(stored.map(|rest| self.beside(Path::new(&rest))))
+    }
+
+    /// Refuses an archive, as an append to it would.
+    ///
+    /// # Errors
+    /// Where it is one, or the file cannot be read.
+    pub fn require_alive(&mut self) -> Result<(), SqliteError> {
+        self.goes_on_in()?.map_or(Ok(()), |rest| Err(self.ended(&rest)))
+    }
+
+    /// Why nothing is appended to this archive.
+    pub(super) fn ended(&self, goes_on_in: &Path) -> SqliteError {
+        SqliteError::Archive { path: self.file.path().to_owned(), agent: self.agent_id.clone(), goes_on_in: self.beside(goes_on_in) }
+    }
+
+    /// Another file, as it is named by this one.
+    fn beside(&self, named: &Path) -> PathBuf {
+        self.file.path().parent().unwrap_or(Path::new("")).join(named)
     }
 
     /// The ledger in the file that the anchor names.
     ///
     /// # Errors
     /// Where that file is not there, or has not all that was moved.
-    pub fn archive(&mut self, anchor: &Anchor) -> Result<&mut Self, LedgerError> {
+    pub fn archive(&mut self, anchor: &Anchor) -> Result<&mut Self, SqliteError> {
         let archive = match self.archive.take() {
             Some(archive) => archive,
-            None => Box::new(self.open_archive(anchor)?),
+            None => Box::new(self.open_archive(anchor).map_err(|why| SqliteError::NoArchive { anchor: anchor.clone(), why })?),
         };
         Ok(self.archive.insert(archive))
     }
 
-    fn open_archive(&self, anchor: &Anchor) -> Result<Self, LedgerError> {
-        let missing = |why: String| LedgerError::Failed {
-            message: format!(
-                "the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there",
-                anchor.head.seq,
-                anchor.archive.display()
-            ),
-        };
-        let file = SqliteFile::open_read_only(&anchor.archive).map_err(|why| missing(why.to_string()))?;
+    fn open_archive(&self, anchor: &Anchor) -> Result<Self, String> {
+        let file = SqliteFile::open_read_only(&anchor.archive).map_err(|why| why.to_string())?;
         let mut archive = file.ledger(&self.agent_id);
         // What was moved may be followed by a copy of more, where a move did not come to its end.
-        if archive.head()?.seq < anchor.head.seq {
-            return Err(missing("it has not all of them".to_owned()));
+        match archive.head() {
+            Ok(head) if head.seq >= anchor.head.seq => Ok(archive),
+            Ok(_) => Err("it has not all of them".to_owned()),
+            Err(why) => Err(why.to_string()),
         }
-        Ok(archive)
     }
 
     /// Reads what was moved out, where that is asked for: nothing of it is here.
@@ -137,9 +157,7 @@ impl SqliteLedger {
         let file = SqliteFile::open(archive)?;
         let begins = named.map_or(Head::START, |anchor| anchor.head);
         self.copy(begins, to, &file, &mut done)?;
-        let [own, other] = [self.file.path(), archive].map(canonical);
-        let beside = other.file_name().filter(|_| own.parent() == other.parent()).map(PathBuf::from);
-        self.cut(begins, to, &beside.unwrap_or(other))?;
+        self.cut(begins, to, &as_named_by(self.file.path(), archive))?;
         Ok(to.seq.0 - begins.seq.0)
     }
 
@@ -162,13 +180,15 @@ impl SqliteLedger {
 
     fn copy(&mut self, begins: Head, to: Head, archive: &SqliteFile, done: &mut impl FnMut(Seq)) -> Result<(), ArchiveError> {
         let (path, agent) = (archive.path().to_owned(), self.agent_id.clone());
-        let mut there = archive.ledger(&agent).head()?;
+        // First of all nobody else appends there. A ledger that goes on by itself is no archive of this one: it may be a copy whose beginning leads back here.
+        let rest = as_named_by(archive.path(), self.file.path());
+        if !archive.end(&agent, &rest.to_string_lossy()).map_err(|why| SqliteError::of(&path, "append to", &why))? {
+            return Err(ArchiveError::Alive { path, agent });
+        }
+        let mut there = archive.ledger(&agent);
+        let mut there = if there.head()?.seq > to.seq { there.head_at(to.seq)? } else { there.head()? };
         if there.seq < begins.seq {
             return Err(ArchiveError::OtherHistory { path, agent });
-        }
-        // A ledger that goes on by itself, or whose own beginning is elsewhere, is no archive of this one: it may be a copy whose beginning leads back here.
-        if there.seq > to.seq || archive.ledger(&agent).anchor()?.is_some() {
-            return Err(ArchiveError::Alive { path, agent });
         }
         let mut at = begins;
         while at.seq < to.seq {
@@ -189,15 +209,21 @@ impl SqliteLedger {
                 return Err(ArchiveError::Changed(to.seq));
             }
             if !rows.is_empty() {
-                let appended = archive.append(&agent, &there, rows).map_err(|why| SqliteError::of(&path, "append to", &why))?;
-                if let Appended::Conflict(found) = appended {
-                    return Err(ArchiveError::Changed(found.seq));
+                let appended = archive.receive(&agent, &there, &rows).map_err(|why| SqliteError::of(&path, "append to", &why))?;
+                if !matches!(appended, Appended::By(_)) {
+                    return Err(ArchiveError::Changed(at.seq));
                 }
                 there = at;
             }
             done(at.seq);
         }
         if at == to { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
+    }
+
+    /// The entry at this place; [`Head::START`] where there is none.
+    fn head_at(&mut self, seq: Seq) -> Result<Head, LedgerError> {
+        let found = self.read(Seq(seq.0.saturating_sub(1)), 1)?;
+        Ok(found.first().and_then(EntryBytes::split).map_or(Head::START, |(_, chain)| Head { seq, chain }))
     }
 
     /// Takes out what was copied.
@@ -211,6 +237,26 @@ impl SqliteLedger {
 }
 
 impl SqliteFile {
+    /// Makes this the archive of an agent, whose ledger goes on in that file; no where it has a ledger of the agent that is none.
+    fn end(&self, agent_id: &AgentId, goes_on_in: &str) -> rusqlite::Result<bool> {
+        let connection = self.connection();
+        let mut statement = connection.prepare_cached(
+            "INSERT INTO agents (agent_id, goes_on_in) VALUES (?1, ?2)
+             ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in WHERE goes_on_in IS NOT NULL",
+        )?;
+        Ok(statement.execute([agent_id.as_str(), goes_on_in])? == 1)
+    }
+
+    /// Stores entries that were moved out, in the archive that this is.
+    fn receive(&self, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
+        let mut connection = self.connection();
+        let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
+        let known = number(&transaction, agent_id)?;
+        let appended = insert(&transaction, agent_id, known, expected, rows)?;
+        transaction.commit()?;
+        Ok(appended)
+    }
+
     /// Gives back to the disk what is not used any more; no where another process holds the file.
     ///
     /// # Errors
@@ -240,6 +286,13 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
     statement.query_row([agent], anchor).optional()
 }
 
+fn goes_on_in(connection: &Connection, agent: i64) -> rusqlite::Result<Option<String>> {
+    if !connection.column_exists(None, "agents", "goes_on_in")? {
+        return Ok(None);
+    }
+    connection.prepare_cached("SELECT goes_on_in FROM agents WHERE agent = ?1")?.query_row([agent], |row| row.get(0))
+}
+
 /// Takes the entries up to `to` out, and the snapshots among them; no where the ledger is not as it was when they were copied, or has no snapshot that
 /// the rest can begin with.
 fn cut(connection: &mut Connection, agent: i64, begins: Head, to: Head, archive: &str) -> rusqlite::Result<bool> {
@@ -265,6 +318,13 @@ fn cut(connection: &mut Connection, agent: i64, begins: Head, to: Head, archive:
     }
     transaction.commit()?;
     Ok(true)
+}
+
+/// How a file names another one: one in the same folder by its name alone, so that the folder may be moved.
+fn as_named_by(file: &Path, other: &Path) -> PathBuf {
+    let [file, other] = [file, other].map(canonical);
+    let beside = other.file_name().filter(|_| file.parent() == other.parent()).map(PathBuf::from);
+    beside.unwrap_or(other)
 }
 
 /// A path by which files are compared; one that is not there as it was named.

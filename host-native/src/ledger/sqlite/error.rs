@@ -3,7 +3,9 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
-use wakeful_core::host::LedgerError;
+use wakeful_core::{host::LedgerError, id::AgentId};
+
+use super::Anchor;
 
 /// Why a file of ledgers cannot be used. Nothing was stored then.
 #[derive(Debug, thiserror::Error)]
@@ -24,7 +26,7 @@ pub enum SqliteError {
         folder: PathBuf,
     },
     /// It is there, and nothing was ever stored in it.
-    #[error("`{}` holds no ledger yet: it is empty until a writer has opened it", .0.display())]
+    #[error("`{}` holds no ledger yet: it is empty until a writer has opened it, and a copy of a live one needs its `-wal` too", .0.display())]
     Empty(PathBuf),
     /// Another program's file is there.
     #[error("`{}` is no file of ledgers: another program made it, and it was left as it is", .0.display())]
@@ -61,6 +63,24 @@ pub enum SqliteError {
         path: PathBuf,
         /// The mode that SQLite chose.
         mode: String,
+    },
+    /// It is an archive.
+    #[error("`{}` is the archive of agent `{agent}`, whose ledger goes on in `{}`: nothing is appended here", path.display(), goes_on_in.display())]
+    Archive {
+        /// The file.
+        path: PathBuf,
+        /// The agent.
+        agent: AgentId,
+        /// Where the ledger goes on.
+        goes_on_in: PathBuf,
+    },
+    /// It is the rest of a ledger whose beginning is not where it was moved to.
+    #[error("the entries up to {} were moved to `{}`, which cannot be read ({why}): put it back there", anchor.head.seq, anchor.archive.display())]
+    NoArchive {
+        /// Where they should be.
+        anchor: Anchor,
+        /// Why they cannot be read.
+        why: String,
     },
     /// It is damaged.
     #[error("`{}` is damaged ({why}): keep a copy of it with its `-wal`, then restore a backup or rescue what can be read with `sqlite3 {} .recover`", path.display(), path.display())]

@@ -1,5 +1,7 @@
 //! One agent's ledger in a file: append at a head, read pages, keep snapshots beside them.
 
+use std::path::Path;
+
 use rusqlite::{Connection, OptionalExtension, params};
 use wakeful_core::{
     entry::{Chain, EntryBytes, Head},
@@ -30,7 +32,7 @@ impl SqliteLedger {
     /// # Errors
     /// Where the file cannot be read.
     pub fn head(&mut self) -> Result<Head, LedgerError> {
-        self.with("read", |connection, agent| agent.map_or(Ok(Head::START), |agent| head(connection, agent)))
+        Ok(self.with("read", |connection, agent| agent.map_or(Ok(Head::START), |agent| head(connection, agent)))?)
     }
 
     /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins that it was appended in (contract 1.1). What was
@@ -53,13 +55,13 @@ impl SqliteLedger {
         &mut self,
         doing: &'static str,
         read: impl FnOnce(&Connection, Option<i64>) -> rusqlite::Result<T>,
-    ) -> Result<T, LedgerError> {
+    ) -> Result<T, SqliteError> {
         let connection = self.file.connection();
         let done = self.agent.map_or_else(|| number(&connection, &self.agent_id), |agent| Ok(Some(agent))).and_then(|agent| {
             self.agent = agent;
             read(&connection, agent)
         });
-        done.map_err(|why| SqliteError::of(self.file.path(), doing, &why).into())
+        done.map_err(|why| SqliteError::of(self.file.path(), doing, &why))
     }
 }
 
@@ -70,6 +72,7 @@ impl Ledger for SqliteLedger {
         match appended.map_err(|why| SqliteError::of(self.file.path(), "append to", &why))? {
             Appended::By(agent) => self.agent = agent,
             Appended::Conflict(found) => return Err(LedgerError::Conflict { found: found.seq }),
+            Appended::Ended(goes_on_in) => return Err(self.ended(Path::new(&goes_on_in)).into()),
         }
         Ok(())
     }
@@ -79,7 +82,7 @@ impl Ledger for SqliteLedger {
     }
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
-        self.with("read a snapshot of", |connection, agent| agent.map_or(Ok(None), |agent| snapshots::newest(connection, agent)))
+        Ok(self.with("read a snapshot of", |connection, agent| agent.map_or(Ok(None), |agent| snapshots::newest(connection, agent)))?)
     }
 
     fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
@@ -137,11 +140,29 @@ pub(super) enum Appended {
     By(Option<i64>),
     /// The ledger ends elsewhere.
     Conflict(Head),
+    /// This is an archive, and the ledger goes on in that file.
+    Ended(String),
 }
 
 /// Compares the head and stores the batch, in a transaction that holds the file from its first statement on (contract 3.2).
 pub(super) fn store(transaction: &Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
-    let known = number(transaction, agent_id)?;
+    let mut statement = transaction.prepare_cached("SELECT agent, goes_on_in FROM agents WHERE agent_id = ?1")?;
+    let known = statement.query_row([agent_id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+    match known {
+        Some((_, Some(goes_on_in))) => Ok(Appended::Ended(goes_on_in)),
+        Some((agent, None)) => insert(transaction, agent_id, Some(agent), expected, rows),
+        None => insert(transaction, agent_id, None, expected, rows),
+    }
+}
+
+/// Compares the head and stores the batch of an agent with this number, if it has one yet.
+pub(super) fn insert(
+    transaction: &Connection,
+    agent_id: &AgentId,
+    known: Option<i64>,
+    expected: &Head,
+    rows: &[Row],
+) -> rusqlite::Result<Appended> {
     let found = known.map_or(Ok(Head::START), |agent| head(transaction, agent))?;
     if found != *expected {
         return Ok(Appended::Conflict(found));

@@ -12,7 +12,8 @@ const APPLICATION_ID: i32 = 0x576b_666c;
 /// The steps of the schema: the first makes version 1 out of an empty file, the next one would make version 2 out of version 1.
 ///
 /// An entry is kept as its canonical text and its chain (contract 3.4), with the position at which its batch begins. The key of `entries` keeps an agent's entries together, finds
-/// its head and its pages; no other index is needed. An anchor says where the entries up to it are, and what the rest continues.
+/// its head and its pages; no other index is needed. An anchor says where the entries up to it are, and what the rest continues. An agent of
+/// an archive goes on in another file.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE agents (
@@ -41,6 +42,7 @@ const STEPS: &[&str] = &[
         chain BLOB NOT NULL CHECK (length(chain) = 32),
         archive TEXT NOT NULL
     ) STRICT;
+    ALTER TABLE agents ADD COLUMN goes_on_in TEXT;
 ",
 ];
 
