@@ -1,6 +1,6 @@
 // Builds the package into target/npm: stages the guest, compiles the sources, packs the tarball, and prints what a user downloads.
 //
-//   node npm/build.mjs        needs the web guest (target/guest/npm) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
+//   node npm/build.mjs        needs the web guests (target/guest/npm and npm-fast) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
 import { execFileSync } from "node:child_process";
 import { cp, mkdir, readFile, rm, stat, writeFile } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
@@ -9,10 +9,11 @@ import { gzipSync } from "node:zlib";
 const here = new URL("./", import.meta.url);
 const root = new URL("../", here);
 const guest = new URL("target/guest/npm/", root);
+const fast = new URL("target/guest/npm-fast/", root);
 const stage = new URL("target/npm/stage/guest/", root);
 const made = new URL("target/npm/package/", root);
 
-/** What the guest may weigh, gzipped, so that growth is seen. ARCHITECTURE.md says what keeps it small. */
+/** What the guest that pages download may weigh, gzipped, so that growth is seen. ARCHITECTURE.md says what keeps it small. */
 const MOST_GZIPPED_BYTES = 200_000;
 
 /** The guest's declarations for users: the start of the guest is `slim`'s, and Rust's words for errors become TSDoc's. */
@@ -44,7 +45,12 @@ async function stageGuest() {
   }
   // Without it the compiler takes the staged declarations for CommonJS.
   await writeFile(new URL("package.json", stage), '{"type":"module"}\n');
+  // One glue is loaded with either module, so the two must speak to it alike.
+  if (code !== (await readFile(new URL("wakeful_web.js", fast), "utf8"))) {
+    throw new Error("the small and the fast module have different glue: build both from the same sources");
+  }
   await cp(new URL("wakeful_web_bg.wasm", guest), new URL("core.wasm", made));
+  await cp(new URL("wakeful_web_bg.wasm", fast), new URL("core-fast.wasm", made));
 }
 
 function compile() {
@@ -68,15 +74,16 @@ async function sizes(packed) {
   const wasm = await readFile(new URL("core.wasm", made));
   const glue = await readFile(new URL("dist/guest/wakeful_web.js", made));
   const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
-  const line = (name, bytes) => console.log(`${name.padEnd(12)} ${kilobytes(bytes.length)}, gzipped ${kilobytes(gzipSync(bytes, { level: 9 }).length)}`);
+  const line = (name, bytes) => console.log(`${name.padEnd(14)} ${kilobytes(bytes.length)}, gzipped ${kilobytes(gzipSync(bytes, { level: 9 }).length)}`);
   line("core.wasm", wasm);
+  line("core-fast.wasm", await readFile(new URL("core-fast.wasm", made)));
   line("its glue", glue);
   const { size } = await stat(new URL(`target/npm/${packed.filename}`, root));
   const gzipped = gzipSync(wasm, { level: 9 }).length;
   if (gzipped > MOST_GZIPPED_BYTES) {
     throw new Error(`core.wasm weighs ${gzipped} bytes gzipped, more than ${MOST_GZIPPED_BYTES}: look for what made it grow`);
   }
-  console.log(`${"the tarball".padEnd(12)} ${kilobytes(size)}, ${packed.entryCount} files: target/npm/${packed.filename}`);
+  console.log(`${"the tarball".padEnd(14)} ${kilobytes(size)}, ${packed.entryCount} files: target/npm/${packed.filename}`);
 }
 
 await stageGuest();

@@ -1,8 +1,8 @@
-/** The package in Node: the guest is read from its file when the module is loaded. */
+/** The package in Node: the fast guest is read from its file when the module is loaded. */
 import { readFileSync } from "node:fs";
 
 import { initSync } from "./guest/wakeful_web.js";
 
-initSync({ module: readFileSync(new URL("../core.wasm", import.meta.url)) });
+initSync({ module: readFileSync(new URL("../core-fast.wasm", import.meta.url)) });
 
 export * from "./api.js";

@@ -5,7 +5,10 @@
  */
 import start, { initSync as startSync } from "./guest/wakeful_web.js";
 
-/** The compiled guest, or its bytes: what `@wakeful/scheduler/core.wasm` holds. */
+/**
+ * The compiled guest, or its bytes: what `@wakeful/scheduler/core.wasm` holds, or `core-fast.wasm`, which is half as large again to download and more
+ * than twice as quick.
+ */
 export type WasmModule = WebAssembly.Module | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
 /** Where the guest comes from: itself, a response that brings it, or where it is fetched from. */

@@ -161,7 +161,7 @@ test("publint and arethetypeswrong find nothing in the tarball", async () => {
       type: "module",
       scripts: {
         publint: `publint run ${JSON.stringify(await tarball())} --strict`,
-        attw: `attw ${JSON.stringify(await tarball())} --profile esm-only --exclude-entrypoints core.wasm --no-emoji --no-color`,
+        attw: `attw ${JSON.stringify(await tarball())} --profile esm-only --exclude-entrypoints core.wasm core-fast.wasm --no-emoji --no-color`,
       },
     }),
   });

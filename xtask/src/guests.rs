@@ -33,8 +33,9 @@ fn build_web(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "web", "guest", &["--features", "workbench"])
 }
 
-/// Builds the web module of the npm package, and puts its functions in an order that compresses well.
+/// Builds the web modules of the npm package: the quick one, and the small one, whose functions are put in an order that compresses well.
 pub(crate) fn build_package(paths: &Paths) -> Result<(), Failure> {
+    bind(paths, "npm-fast", "guest", &[])?;
     bind(paths, "npm", "web", &[])?;
     Call::new(paths, "npm-order", paths.tools()).arg("order").arg(paths.guest().join("npm/wakeful_web_bg.wasm")).build()
 }

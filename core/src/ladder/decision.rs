@@ -213,8 +213,25 @@ impl Decision {
     /// Whether the other decision says the same, whatever it rests on (contract 7.5).
     #[must_use]
     pub fn says_the_same(&self, other: &Self) -> bool {
-        let bare = |decision: &Self| Self { because: Vec::new(), ..decision.clone() };
-        bare(self) == bare(other)
+        let Self {
+            kind,
+            reason,
+            model_reentry,
+            liveness_only,
+            message_id,
+            work_item_id,
+            task_id,
+            boundary,
+            evidence,
+            rule,
+            edition,
+            ignored,
+            because: _,
+        } = self;
+        (*kind, *model_reentry, *liveness_only, *boundary, *edition)
+            == (other.kind, other.model_reentry, other.liveness_only, other.boundary, other.edition)
+            && (message_id, work_item_id, task_id) == (&other.message_id, &other.work_item_id, &other.task_id)
+            && (reason, rule, evidence, ignored) == (&other.reason, &other.rule, &other.evidence, &other.ignored)
     }
 }
 

@@ -32,7 +32,7 @@ pub fn decide(edition: Edition, view: &View) -> Ruling {
 /// Where no rule fires: what each of them said.
 pub(crate) fn decide_by<'a>(edition: Edition, rules: impl Iterator<Item = &'a Rule>, view: &View) -> Result<Ruling, Vec<RuleTrace>> {
     let mut fired: Option<&Rule> = None;
-    let mut trace = Vec::new();
+    let mut trace = Vec::with_capacity(rules.size_hint().0);
     for rule in rules {
         let outcome = match rule.evaluate(view) {
             RuleOutcome::Fired if fired.is_some() => RuleOutcome::Outranked,
@@ -41,7 +41,7 @@ pub(crate) fn decide_by<'a>(edition: Edition, rules: impl Iterator<Item = &'a Ru
         if outcome == RuleOutcome::Fired {
             fired = Some(rule);
         }
-        trace.push(RuleTrace { rule: rule.id.into(), says: rule.says.into(), outcome });
+        trace.push(RuleTrace { rule: rule.id, says: rule.says, outcome });
     }
     match fired {
         Some(rule) => Ok(decision::assemble(edition, view, rule, trace)),

@@ -52,7 +52,7 @@ pub enum RuleOutcome {
     /// An atom of its guard is false.
     False {
         /// The first atom that is.
-        atom: String,
+        atom: &'static str,
     },
     /// Its guard holds, but every key that it could use is spent.
     Suppressed {
@@ -76,9 +76,9 @@ pub struct Spent {
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuleTrace {
     /// The rule.
-    pub rule: String,
+    pub rule: &'static str,
     /// What it says, in a sentence.
-    pub says: String,
+    pub says: &'static str,
     /// What it said here.
     #[serde(flatten)]
     pub outcome: RuleOutcome,
@@ -89,7 +89,7 @@ impl Rule {
     #[must_use]
     pub fn evaluate(&self, view: &View) -> RuleOutcome {
         if let Some(atom) = self.guard.iter().find(|atom| !atom.holds(view)) {
-            return RuleOutcome::False { atom: atom.name.into() };
+            return RuleOutcome::False { atom: atom.name };
         }
         let keys = (self.keys)(view);
         let spent: Vec<_> = keys.iter().filter_map(|key| Some(Spent { key: key.key.clone(), spent_by: key.spent_by? })).collect();

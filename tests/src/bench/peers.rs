@@ -18,7 +18,7 @@ struct Measured {
 /// Figures.
 pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let mut node = Command::new("node");
-    node.arg(paths::tree("tests/peers/peers.mjs")).arg(paths::guest("npm")).arg(depth.turns().to_string());
+    node.arg(paths::tree("tests/peers/peers.mjs")).arg(paths::guest("npm-fast")).arg(depth.turns().to_string());
     let done = node.output().unwrap_or_else(|why| panic!("Node does not start: {why}"));
     let why = String::from_utf8_lossy(&done.stderr);
     assert!(done.status.success(), "the peers cannot be measured; `cargo xtask bench` installs them: {why}");
