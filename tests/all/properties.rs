@@ -1,11 +1,15 @@
 //! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every batch. The entries alone give the state and
 //! whatever is decided (contract 1.2, 3.8).
 
+use std::collections::BTreeSet;
+
 use proptest::{
     prelude::*,
-    test_runner::{Config, RngSeed},
+    strategy::ValueTree,
+    test_runner::{Config, RngSeed, TestRunner},
 };
 use wakeful_core::{
+    fact::Fact,
     ladder::{self, Boundary, Edition, View},
     machine::{Machine, Options},
     plane::waiting::WaitConditionKind,
@@ -48,6 +52,21 @@ fn folded(host: &Host, from: usize) -> State {
         machine.load(&stored(line)).expect("the ledger verifies");
     }
     machine.state().clone()
+}
+
+/// A fact that no sequence has would be a fact that no property is asked about.
+#[test]
+fn each_fact_is_said_in_some_sequence() {
+    let mut runner = TestRunner::new(config());
+    let mut missing: BTreeSet<&str> = Fact::NAMES.iter().copied().collect();
+    for _ in 0..config().cases {
+        for command in sequences(LONGEST).new_tree(&mut runner).expect("a sequence").current() {
+            let Command::Say(fact) = command else { continue };
+            let fact: serde_json::Value = serde_json::from_str(&fact).expect("JSON");
+            missing.remove(fact["fact"].as_str().expect("a name"));
+        }
+    }
+    assert!(missing.is_empty(), "{missing:?}");
 }
 
 proptest! {

@@ -138,6 +138,7 @@ fn fact() -> impl Strategy<Value = Value> {
         2 => hint(),
         3 => control(),
         2 => evidence(),
+        1 => elsewhere(),
     ]
 }
 
@@ -175,7 +176,9 @@ fn turn() -> impl Strategy<Value = Value> {
     prop_oneof![
         6 => kind.prop_map(|kind| json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})),
         1 => select(&["operator_aborted", "runtime_error"][..]).prop_map(|why| json!({"fact": "turn_aborted", "run_id": "$run", "reason": why})),
-        1 => Just(json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1})),
+        1 => select(&["provider_round_completed", "tool_round_completed"][..]).prop_map(|fact| json!({"fact": fact, "run_id": "$run", "round": 1})),
+        1 => Just(json!({"fact": "assistant_round_recorded", "run_id": "$run", "data": {}})),
+        1 => Just(json!({"fact": "turn_baseline_over_budget", "run_id": "$run"})),
         1 => Just(json!({"fact": "turn_terminal", "run_id": "stale", "kind": "completed"})),
         1 => Just(json!({"fact": "tool_execution_recorded", "run_id": "$run", "tool_execution_id": "x", "tool_name": "ExecCommand",
                          "status": "success", "input": {}, "output": {}, "summary": "s"})),
@@ -183,10 +186,12 @@ fn turn() -> impl Strategy<Value = Value> {
 }
 
 fn task() -> impl Strategy<Value = Value> {
-    let status = select(&["created", "running", "cancelling", "completed", "failed", "cancelled", "interrupted", "result_queued"][..]);
+    let status = select(
+        &["created", "running", "cancelling", "completed", "failed", "cancelled", "interrupted", "result_queued", "result_delivered"][..],
+    );
     let policy = select(&["blocking", "background"][..]);
     (status, id("t"), prop::option::of(id("w")), policy).prop_map(|(status, task, item, policy)| match status {
-        "result_queued" => json!({"fact": "task_result_queued", "task_id": task}),
+        "result_queued" | "result_delivered" => json!({"fact": format!("task_{status}"), "task_id": task}),
         _ => json!({"fact": format!("task_{status}"), "task_id": task, "task_kind": "command_task", "work_item_id": item,
                     "detail": {"wait_policy": policy}}),
     })
@@ -202,6 +207,7 @@ fn work_item() -> impl Strategy<Value = Value> {
         1 => id("w").prop_map(|id| json!({"fact": "work_item_unblocked", "work_item_id": id})),
         1 => id("w").prop_map(|id| json!({"fact": "work_item_completed", "work_item_id": id})),
         1 => id("w").prop_map(|id| json!({"fact": "work_item_delegated", "delegation_id": "d", "work_item_id": id, "child_agent_id": "child"})),
+        1 => Just(json!({"fact": "work_item_delegation_completed", "delegation_id": "d"})),
     ]
 }
 
@@ -263,5 +269,18 @@ fn evidence() -> impl Strategy<Value = Value> {
         Just(json!({"fact": "context_compacted", "compacted_message_count": 3})),
         Just(json!({"fact": "checkpoint_recorded", "anchor_generation": 9, "data": {}})),
         Just(json!({"fact": "transcript_appended", "data": {}})),
+    ]
+}
+
+/// What a driver does by itself, and only an observer is told.
+fn elsewhere() -> impl Strategy<Value = Value> {
+    let message = select(&["dequeued", "processed", "aborted", "interjected"][..]);
+    let timer = select(&["fired", "completed"][..]);
+    let hint = select(&["coalesced", "ignored"][..]);
+    prop_oneof![
+        (message, 0..8_u8).prop_map(|(what, n)| json!({"fact": format!("message_{what}"), "message_id": format!("m{n}")})),
+        (0..8_u8).prop_map(|n| json!({"fact": "turn_started", "run_id": "elsewhere", "message_id": format!("m{n}")})),
+        (timer, id("k")).prop_map(|(what, id)| json!({"fact": format!("timer_{what}"), "timer_id": id})),
+        hint.prop_map(|what| json!({"fact": format!("wake_hint_{what}"), "reason": "look", "source": "ci"})),
     ]
 }

@@ -177,7 +177,8 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     }
     let conditions: Vec<_> = readiness::conditions(state).filter(|wait| is_meant(&wait.seq)).collect();
     let of_item = item.map_or_else(String::new, |item| format!(", for {}", named(item)));
-    let mut wakers: Vec<_> = conditions.iter().flat_map(|wait| &wait.record.wake_sources).map(waker).collect();
+    let mut wakers: Vec<_> =
+        conditions.iter().flat_map(|wait| &wait.record.wake_sources).filter(|source| may_come(state, source)).map(waker).collect();
     sort_by(&mut wakers, Ord::cmp);
     wakers.dedup();
     let what = match conditions.first() {
@@ -201,6 +202,11 @@ fn without_condition(state: &State, decision: &Decision, item: Option<&Item>, wa
         }
         _ => "something external".into(),
     }
+}
+
+/// Whether what is waited for can still come by itself: at rest no result waits to be told, so that of a task that has ended does not.
+fn may_come(state: &State, source: &WakeSource) -> bool {
+    !matches!(source, WakeSource::TaskResult { task_id } if state.tasks.ended.contains_key(task_id))
 }
 
 fn waker(source: &WakeSource) -> String {

@@ -47,6 +47,10 @@ fn malformed(what: &str, why: &str, place: Option<ErrorPlace>) -> JsValue {
 
 /// The JSON text of whatever JavaScript gives; what runs while it is written (getters, `toJSON`) may throw.
 pub(crate) fn text(value: &JsValue) -> Result<String, String> {
+    // A name, as of a boundary: its text needs no help from the other side.
+    if let Some(name) = value.as_string() {
+        return Ok(json::write(&name));
+    }
     let text = js_sys::JSON::stringify(value).map_err(|thrown| words(&thrown))?;
     JsValue::from(text).as_string().ok_or_else(|| format!("{} is no JSON", words(value)))
 }

@@ -5,7 +5,6 @@ mod says;
 use std::{
     collections::VecDeque,
     io::{self, Write},
-    num::NonZeroUsize,
     sync::mpsc::{self, Receiver, RecvTimeoutError},
     time::Duration,
 };
@@ -53,8 +52,8 @@ pub(super) struct Log {
     #[arg(long, value_name = "SEQ")]
     after: Option<u64>,
     /// At most this many: the newest, or with --after the first ones after it
-    #[arg(long, value_name = "N")]
-    limit: Option<NonZeroUsize>,
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
 }
 
 impl Log {
@@ -72,12 +71,12 @@ impl Log {
     fn print(&self, reader: &mut Reader<'_>, interrupted: Option<&Receiver<()>>) -> Result<(), CliError> {
         let mut left = match (self.after, self.limit) {
             (None, Some(newest)) => {
-                self.print_newest(reader, newest.get())?;
+                self.print_newest(reader, usize::try_from(newest).unwrap_or(usize::MAX))?;
                 usize::MAX
             }
             (after, limit) => {
                 reader.go_to(Seq(after.unwrap_or(0)))?;
-                limit.map_or(usize::MAX, NonZeroUsize::get)
+                limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
             }
         };
         loop {

@@ -28,7 +28,7 @@ const TOLD_TWICE: i32 = 130;
                         crashes here; 130 Ctrl-C twice, which ends it at once.\n\nThe key of a provider comes from WAKEFUL_API_KEY or OPENAI_API_KEY, or from --api-key-file; it is never written \
                         anywhere.\n\nExamples:\n  wakeful run --ledger agent.sqlite --story story.toml --virtual --until-rest\n  \
                         wakeful run --ledger agent.sqlite --provider openai --base-url http://localhost:11434/v1 --model qwen3\n  \
-                        wakeful run --ledger agent.sqlite --provider openai --model qwen3 --prompt \"Make the tests pass.\" --until-rest --engine wasm"
+                        wakeful run --ledger agent.sqlite --provider openai --model qwen3 --prompt \"Make the tests pass.\" --until-rest --engine wasmtime"
 )]
 pub(super) struct RunArgs {
     /// The file of ledgers; made where there is none
