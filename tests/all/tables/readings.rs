@@ -3,10 +3,13 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{
+        diagnostic,
         obligation::{self, ObligationKind},
         posture::{self, AgentPosture, Posture},
         summary::AgentListEntry,
     },
+    entry::EventRecord,
+    json::read,
     ladder::Boundary,
 };
 
@@ -213,4 +216,19 @@ fn the_sentence_says_what_a_rest_leaves_lying() {
     let interjection = prompt_with("i", json!({"priority": "interject"}));
     let facts = [prompt("m"), run(), interjection];
     assert_eq!(said(&facts, Boundary::AfterToolResults), "Puts operator prompt `i` into the open run.");
+}
+
+/// An event of another kind that carries the words of a diagnostic is none, and neither is a diagnostic of another kind.
+#[test]
+fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
+    let said = |kind: &str, of: &str| {
+        let event: EventRecord = read(&format!(
+            r#"{{"id":"e","created_at":"2026-05-27T09:00:00Z","kind":"{kind}","data":{{"kind":"{of}","evidence":["host_now=2026-05-27T08:00:00Z"]}}}}"#
+        ))
+        .expect("an event");
+        diagnostic::clock_behind_at(&event).map(|at| at.to_string())
+    };
+    assert_eq!(said("scheduler_diagnostic", "clock_behind").as_deref(), Some("2026-05-27T08:00:00Z"));
+    assert_eq!(said("noop", "clock_behind"), None);
+    assert_eq!(said("scheduler_diagnostic", "stalled_run"), None);
 }
