@@ -6,8 +6,8 @@
 import start, { initSync as startSync } from "./guest/wakeful_web.js";
 
 /**
- * The compiled guest, or its bytes: what `@wakeful/scheduler/core.wasm` holds, or `core-fast.wasm`, which is half as large again to download and more
- * than twice as quick.
+ * The compiled guest, or its bytes: what `@wakeful/scheduler/core.wasm` holds, or `core-fast.wasm`, which is half as large again to download and does
+ * a step in two thirds of the time.
  */
 export type WasmModule = WebAssembly.Module | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 

@@ -54,6 +54,20 @@ console.log(said);`,
   }
 });
 
+test("the small and the fast guest give the same entries, to the chain", async () => {
+  const folder = await project("node-both", {
+    "main.mjs": `
+import { readFileSync } from "node:fs";
+import { initSync, MemoryLedger, Scheduler } from "@wakeful/scheduler/slim";
+initSync(readFileSync(new URL(import.meta.resolve("@wakeful/scheduler/" + process.argv[2]))));
+${STORY}
+console.log(said, lines.lines.join("\\n"));`,
+  });
+  const small = await node(folder, "main.mjs", "core.wasm");
+  assert.equal(small.slice(0, SAID.length), SAID);
+  assert.equal(await node(folder, "main.mjs", "core-fast.wasm"), small);
+});
+
 test("esbuild bundles the slim entry with the guest as a file, and the bundle runs in Node", async () => {
   const folder = await project("esbuild", {
     "package.json": JSON.stringify({

@@ -152,9 +152,7 @@ impl What {
         };
         json::write(&fact)
     }
-}
 
-impl What {
     /// Refuses a prompt about a work item that is not there: the message would wait for nothing and say so nowhere.
     fn require_item(&self, state: &State) -> Result<(), CliError> {
         let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
