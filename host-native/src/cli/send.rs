@@ -13,13 +13,13 @@ use wakeful_core::{
     id::{ExternalTriggerId, MessageId, WorkItemId},
     json,
     machine::Options,
-    opening,
     plane::{
         control::WakeHint,
         queue::{MessageBody, Priority},
     },
     state::State,
     story::{Request, said},
+    time::Timestamp,
 };
 
 use super::{
@@ -180,22 +180,29 @@ fn message_id(given: Option<&str>) -> MessageId {
 
 impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        let (agent, mut ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
-        let options = Options::new(agent.clone());
-        let opened = opening::open(&options, &mut ledger);
-        let (machine, _) = opened.map_err(|why| CliError::Unreadable { path: self.ledger.clone(), agent, why: Box::new(why) })?;
-        self.what.require_item(machine.state())?;
-        let receipt = match self.is_virtual {
-            true => say(&options, ledger, &VirtualClock::at(machine.state().at), &self.what.fact()),
-            false => say(&options, ledger, &SystemClock, &self.what.fact()),
+        let receipt = if self.is_virtual {
+            let clock = VirtualClock::at(Timestamp::from_nanos(0));
+            self.say(clock.clone(), |state| clock.set(state.at))?
+        } else {
+            self.say(SystemClock, |_| ())?
         };
-        let receipt = receipt.map_err(|why| EngineError::Refused(why.report()))?;
         if self.json {
             say!("{}", json::write(&receipt));
         } else {
             print(&receipt);
         }
         Ok(if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs })
+    }
+
+    /// Proposes the fact as an observer, once the clock was `set` by what the ledger says.
+    fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
+        let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
+        let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
+        let mut scheduler = opened.map_err(|why| CliError::Unreadable { path: self.ledger.clone(), agent, why: Box::new(why) })?;
+        self.what.require_item(scheduler.state())?;
+        set(scheduler.state());
+        let receipt = said_beside_others(&mut scheduler, &self.what.fact());
+        Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
     }
 }
 
@@ -211,13 +218,11 @@ fn print(receipt: &Receipt) {
     }
 }
 
-/// Proposes a fact as an observer. Where another writer was first, what that one said is read, and the same is said again.
-fn say<L: Ledger + Clone>(options: &Options, ledger: L, clock: &(impl Clock + Clone), fact: &str) -> Result<Receipt, SchedulerError> {
-    let is_conflict = |why: &SchedulerError| matches!(why, SchedulerError::Ledger(LedgerError::Conflict { .. }));
-    let mut scheduler = Scheduler::observe(options.clone(), ledger, clock.clone(), Elsewhere)?;
+/// Proposes a fact. Where another writer was first, what that one said is read, and the same is said again.
+fn said_beside_others<L: Ledger, C: Clock>(scheduler: &mut Scheduler<L, C, Elsewhere>, fact: &str) -> Result<Receipt, SchedulerError> {
     loop {
         match scheduler.propose(fact) {
-            Err(why) if is_conflict(&why) => drop(scheduler.catch_up()?),
+            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => drop(scheduler.catch_up()?),
             said => return said,
         }
     }

@@ -3,12 +3,13 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{
-        diagnostic,
+        diagnostic::{self, DiagnosticKind},
         obligation::{self, ObligationKind},
         posture::{self, AgentPosture, Posture},
         summary::AgentListEntry,
     },
     entry::EventRecord,
+    foreign::Folder,
     json::read,
     ladder::Boundary,
 };
@@ -91,6 +92,54 @@ fn each_posture_says_what_it_is_about() {
         seen.push(posture);
     }
     assert_eq!(seen, Posture::ALL, "a posture without a case");
+}
+
+/// contract 11.3: whoever reads that something looks wrong is told where to look.
+#[test]
+fn each_oddity_says_what_it_is_about() {
+    let files = [
+        ("agent.json", r#"{"id":"default","status":"asleep","turn_index":0}"#),
+        (
+            "ledger/work_items.jsonl",
+            r#"{"id":"w","objective":"o","state":"open","revision":1}
+               {"id":"b","objective":"o","state":"open","revision":1,"blocked_by":"a review"}"#,
+        ),
+        ("ledger/tasks.jsonl", r#"{"id":"t","status":"interrupted","wait_policy":"background"}"#),
+        (
+            "ledger/wait_conditions.jsonl",
+            r#"{"id":"empty","agent_id":"default","work_item_id":"w","status":"active","kind":"task","waiting_for":"x","wake_sources":[],"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}
+               {"id":"late","agent_id":"default","work_item_id":"w","status":"active","kind":"task","waiting_for":"x","wake_sources":[{"kind":"task_result","task_id":"t"}],"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}
+               {"id":"weak","agent_id":"default","work_item_id":"w","status":"active","kind":"external","waiting_for":"x","wake_sources":[],"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}"#,
+        ),
+        (
+            "ledger/waiting_intents.jsonl",
+            r#"{"id":"i","agent_id":"default","scope":"work_item","work_item_id":"w","description":"d","source":"s","delivery_mode":"wake_hint","status":"active","external_trigger_id":" ","created_at":"2026-05-27T09:00:00Z","trigger_count":0}"#,
+        ),
+    ];
+    let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
+    let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), lines(text)))));
+    let found: Vec<_> = diagnostic::all(driven.state())
+        .into_iter()
+        .map(|found| {
+            let ids = [
+                found.work_item_id.map(|id| id.to_string()),
+                found.waiting_intent_id.map(|id| id.to_string()),
+                found.wait_condition_id.map(|id| id.to_string()),
+            ];
+            (found.kind, ids.map(Option::unwrap_or_default))
+        })
+        .collect();
+    let about = |item: &str, intent: &str, condition: &str| [item, intent, condition].map(str::to_owned);
+    assert_eq!(
+        found,
+        [
+            (DiagnosticKind::ExternalWaitHasWeakRecoverability, about("w", "", "weak")),
+            (DiagnosticKind::BlockedWorkItemWithoutRecheckOrWait, about("b", "", "")),
+            (DiagnosticKind::WaitingIntentWithoutExternalTrigger, about("w", "i", "")),
+            (DiagnosticKind::WaitWithoutWaker, about("w", "", "empty")),
+            (DiagnosticKind::WaitWithoutWaker, about("w", "", "late")),
+        ]
+    );
 }
 
 /// contract 6.4: the summary and the line in a list are read from the state when they are asked for.
