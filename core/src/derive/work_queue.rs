@@ -115,7 +115,6 @@ impl<'a> Candidate<'a> {
     fn classed(mut self) -> Self {
         self.class = match self.state {
             SchedulingState::Runnable if self.is_current => CandidateClass::CurrentRunnable,
-            SchedulingState::Completed => CandidateClass::CompletedRecent,
             _ if self.has_triggered_waits() && self.record.blocked_by.is_some() => CandidateClass::TriggeredBlocked,
             SchedulingState::Runnable => CandidateClass::QueuedRunnable,
             SchedulingState::WaitingOperator => CandidateClass::WaitingForOperator,

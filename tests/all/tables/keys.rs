@@ -253,6 +253,18 @@ fn an_item_whose_turn_was_aborted_by_stop_is_offered_again() {
     assert_eq!(driven.tick_keys(), ["work_queue:continue_active:w:1~1", "work_queue:continue_active:w:1~2"]);
 }
 
+/// contract 8.4: of two items that wait for the runtime, the one that has the focus is looked at first.
+#[test]
+fn the_item_in_focus_is_ticked_before_others_that_wait_for_the_runtime() {
+    for focus in ["w", "v"] {
+        let waits = |id: &str, item: &str| condition(id, "system", Some(item), json!({"kind": "system_tick"}));
+        let mut driven = Driven::told(&[item("w"), item("v"), waits("of_w", "w"), waits("of_v", "v"), of_item("work_item_picked", focus)]);
+        driven.now = driven.now.plus_ms(60 * 60_000);
+        driven.run();
+        assert_eq!(driven.tick_keys(), [format!("system_wait:of_{focus}")]);
+    }
+}
+
 /// contract 8.3: what another runtime calls a tick of ours spends nothing where it is not runtime-owned (contract 5.19).
 #[test]
 fn a_strangers_tick_spends_no_key() {

@@ -98,6 +98,19 @@ fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
     assert_eq!(driven.machine().next_wake(driven.now), Some(driven.now), "and what is due by then is due at once");
 }
 
+/// contract 1.3, 11.3: each kind of oddity is recorded for itself: a run that is silent says nothing of the clock.
+#[test]
+fn a_silent_run_and_a_clock_that_is_behind_are_both_recorded() {
+    let mut driven = Driven::told(&[prompt("m")]);
+    driven.run();
+    driven.now = NOW.plus_ms(60 * MINUTE);
+    driven.run();
+    driven.now = NOW;
+    driven.run();
+    driven.run();
+    assert_eq!((driven.diagnostics("stalled_run"), driven.diagnostics("clock_behind")), (1, 1));
+}
+
 #[test]
 fn the_edition_of_the_rfc_has_no_offers() {
     let mut driven = Driven::told(&[json!({"fact": "policy_set", "edition": Edition::Rfc20260508}), item("w")]);

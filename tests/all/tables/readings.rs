@@ -11,7 +11,8 @@ use wakeful_core::{
     entry::EventRecord,
     foreign::Folder,
     json::read,
-    ladder::Boundary,
+    ladder::{Boundary, DecisionKind, Edition},
+    plane::control::AgentStatus,
 };
 
 use super::driven::{
@@ -140,6 +141,57 @@ fn each_oddity_says_what_it_is_about() {
             (DiagnosticKind::WaitWithoutWaker, about("w", "", "late")),
         ]
     );
+}
+
+/// contract 9.4, 11.3: an item that was offered looks stuck only where the edition does not offer it again.
+#[test]
+fn an_item_at_rest_looks_wrong_where_it_is_not_offered_again() {
+    for (edition, expected) in
+        [(Edition::Pages20260527, vec![]), (Edition::Rfc20260508, vec![(DiagnosticKind::RunnableWorkAtRest, Some("w".into()))])]
+    {
+        let mut driven = Driven::told(&[json!({"fact": "policy_set", "edition": edition}), item("w")]);
+        driven.run();
+        driven.tell(&[end("completed")]);
+        driven.run();
+        let found: Vec<_> = diagnostic::all(driven.state()).into_iter().map(|found| (found.kind, found.work_item_id)).collect();
+        assert_eq!(found, expected, "{edition}");
+    }
+}
+
+/// contract 4.1: an agent whose ledger has begun, and whose runtime has not, is booting.
+#[test]
+fn an_agent_that_was_never_started_is_booting() {
+    let mut driven = Driven::observed();
+    assert_eq!(driven.machine().summary().status, AgentStatus::Booting);
+    driven.tell(&[fact("runtime_restarted")]);
+    assert_eq!(driven.machine().summary().status, AgentStatus::AwakeIdle);
+}
+
+/// contract 3.3: a record that comes after the end of what it is about changes nothing, and all such records are counted.
+#[test]
+fn what_comes_after_an_end_is_counted() {
+    let files = [
+        ("agent.json", r#"{"id":"default","status":"asleep","turn_index":0}"#),
+        ("ledger/messages.jsonl", r#"{"id":"m","kind":"operator_prompt","text":"hello"}"#),
+        ("ledger/queue_entries.jsonl", "{\"message_id\":\"m\",\"status\":\"processed\"}\n{\"message_id\":\"m\",\"status\":\"queued\"}"),
+        (
+            "ledger/tasks.jsonl",
+            "{\"id\":\"t\",\"status\":\"completed\",\"wait_policy\":\"background\"}\n{\"id\":\"t\",\"status\":\"running\",\"wait_policy\":\"background\"}",
+        ),
+        (
+            "ledger/work_items.jsonl",
+            "{\"id\":\"w\",\"objective\":\"o\",\"state\":\"completed\",\"revision\":1}\n{\"id\":\"w\",\"objective\":\"o\",\"state\":\"open\",\"revision\":2}",
+        ),
+        (
+            "ledger/wait_conditions.jsonl",
+            r#"{"id":"c","agent_id":"default","status":"resolved","kind":"operator","waiting_for":"x","wake_sources":[],"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}
+{"id":"c","agent_id":"default","status":"active","kind":"operator","waiting_for":"x","wake_sources":[],"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}"#,
+        ),
+    ];
+    let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
+    let state = driven.state();
+    assert_eq!((state.queue.refused, state.tasks.refused, state.work.refused, state.waiting.refused), (1, 1, 1, 1));
+    assert_eq!(driven.machine().summary().set_aside.refused_records, 4);
 }
 
 /// contract 6.4: the summary and the line in a list are read from the state when they are asked for.
@@ -280,4 +332,16 @@ fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
     assert_eq!(said("scheduler_diagnostic", "clock_behind").as_deref(), Some("2026-05-27T08:00:00Z"));
     assert_eq!(said("noop", "clock_behind"), None);
     assert_eq!(said("scheduler_diagnostic", "stalled_run"), None);
+}
+
+/// `wakeful why --not` takes a decision by its name, however it is written.
+#[test]
+fn a_decision_is_found_by_its_name_in_any_case_of_letters() {
+    for kind in DecisionKind::ALL {
+        let name = kind.to_string();
+        for written in [name.clone(), name.to_lowercase(), name.to_uppercase()] {
+            assert_eq!(DecisionKind::named(&written), Some(*kind));
+        }
+    }
+    assert_eq!(DecisionKind::named("Dance"), None);
 }

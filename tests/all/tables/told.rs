@@ -7,7 +7,7 @@ use wakeful_core::{
     plane::{queue::MessageKind, turn::TurnTerminalKind, waiting::TimerRecord},
 };
 
-use super::driven::{Driven, NOW, end, item, of_item, prompt, prompt_with, task_message, timer};
+use super::driven::{Driven, NOW, end, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
 
 const MINUTE: u64 = 60_000;
 
@@ -83,6 +83,27 @@ fn diagnostics_name_the_item_that_they_are_about() {
     let mut malformed = Driven::told(&[item("w"), bad]);
     malformed.run();
     assert_eq!(diagnostic(&malformed, "malformed_message")["work_item_id"], "w");
+}
+
+/// contract 5.2, D15: a task message without a task is about the one that it names, if that one is known; one with half a task is about none.
+#[test]
+fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
+    for (task_id, metadata, malformed) in [
+        ("active", json!({}), 0),
+        ("ended", json!({}), 0),
+        ("unknown", json!({}), 1),
+        ("active", json!({"task_id": "active", "task_kind": "errand"}), 1),
+        ("ended", json!({"task_id": "ended"}), 1),
+        ("unknown", json!({"task_id": "unknown", "task_kind": "command_task"}), 0),
+    ] {
+        let mut result = task_message("r", "task_status", task_id, "running");
+        result["message"]["metadata"] = metadata.clone();
+        let mut driven = Driven::told(&[task("active", None, false), task("ended", None, false), of_task("task_interrupted", "ended")]);
+        driven.run();
+        driven.tell(&[end("completed"), result]);
+        driven.run();
+        assert_eq!(driven.diagnostics("malformed_message"), malformed, "{task_id}, {metadata}");
+    }
 }
 
 /// contract 6.2: only a completed turn clears the error, and none makes one.
