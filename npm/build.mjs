@@ -29,6 +29,8 @@ export default function init(input: { module_or_path: unknown }): Promise<unknow
 export function initSync(input: { module: unknown }): unknown;
 `;
   return (text.slice(0, start) + own)
+    // Who compiles for older targets has no such symbol; `free` does the same.
+    .replaceAll(/^ +\[Symbol\.dispose\]\(\): void;\n/gm, "")
     .replaceAll(/# Errors\n( +\* |\s*\* )/g, "@throws ")
     .replaceAll('from "./payloads.js"', 'from "../payloads.js"');
 }

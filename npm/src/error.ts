@@ -19,7 +19,7 @@ export class WakefulError extends Error {
   readonly reportText?: string;
 
   /** An error of this code; the message says what to do. */
-  constructor(code: WakefulErrorCode, message: string, options?: ErrorOptions) {
+  constructor(code: WakefulErrorCode, message: string, options?: { cause?: unknown }) {
     super(message, options);
     this.code = code;
   }

@@ -144,7 +144,7 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>] = [false, false, false];
 export { later, none, wrong };
 `;
-  const options = { strict: true, noEmit: true, target: "ES2023", lib: ["ES2023", "DOM", "ESNext.Disposable"], types: [], skipLibCheck: false };
+  const options = { strict: true, noEmit: true, target: "ES2020", lib: ["ES2020", "DOM"], types: [], skipLibCheck: false };
   const config = (module, moduleResolution) => JSON.stringify({ compilerOptions: { ...options, module, moduleResolution }, files: ["main.ts"] });
   const folder = await project("typescript", {
     "package.json": JSON.stringify({
