@@ -116,7 +116,8 @@ fn look_into(paths: &Paths, packed: &Crate) -> Result<String, Failure> {
     let _ = fs::remove_dir_all(&folder);
     let above = paths.at("target/package/unpacked");
     fs::create_dir_all(&above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
-    Call::new(paths, "unpack", "tar").arg("-xzf").arg(&file).arg("-C").arg(&above).build()?;
+    // Its files get the time of now: those of a crate are all of one day, so that cargo would take a changed one for what it built before.
+    Call::new(paths, "unpack", "tar").arg("-xzmf").arg(&file).arg("-C").arg(&above).build()?;
     if let Some(lost) = packed.holds.iter().find(|path| !folder.join(path).is_file()) {
         return Err(Failure::new(format!("{} has no {lost}", file.display())));
     }
