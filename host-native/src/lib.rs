@@ -7,8 +7,72 @@
 //!
 //! On Linux, `agent` is a real agent: a model, people, child agents, and processes. `command` runs commands and looks after them, `confine` is
 //! what they may do, and `worktree` is where children work.
-//! On Linux, `command` runs commands and looks after them, and `confine` is what they may do; `worktree` gives
-//! a task a folder of its own.
+//!
+//! # An agent in a program
+//!
+//! Without a sandbox the core runs in the program itself. A host lends a ledger, a clock and a provider:
+//!
+//! ```
+//! use wakeful::{
+//!     clock::SystemClock,
+//!     ledger::SqliteFile,
+//! };
+//! use wakeful_core::{
+//!     effect::TurnRequest,
+//!     host::{Provider, ProviderError, Scheduler},
+//!     id::{MessageId, RunId},
+//!     machine::Options,
+//!     plane::turn::AbortReason,
+//! };
+//!
+//! /// Starts what a turn needs, and returns at once: how the turn ends is said as a fact.
+//! struct Turns;
+//!
+//! impl Provider for Turns {
+//!     fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
+//!         println!("ask the model, as {}", request.run_id);
+//!         Ok(())
+//!     }
+//!     fn interject(&mut self, _run: &RunId, _message: &MessageId) -> Result<(), ProviderError> {
+//!         Ok(())
+//!     }
+//!     fn yield_turn(&mut self, _run: &RunId) -> Result<(), ProviderError> {
+//!         Ok(())
+//!     }
+//!     fn abort_turn(&mut self, _run: &RunId, _reason: AbortReason) -> Result<(), ProviderError> {
+//!         Ok(())
+//!     }
+//!     fn release(&mut self) -> Result<(), ProviderError> {
+//!         Ok(())
+//!     }
+//! }
+//!
+//! # let folder = std::env::temp_dir().join(format!("wakeful-doc-{}", std::process::id()));
+//! # std::fs::create_dir_all(&folder)?;
+//! # let path = folder.join("agents.sqlite");
+//! let ledger = SqliteFile::open(&path)?.ledger(&"ada".into());
+//! let mut scheduler = Scheduler::drive(Options::new("ada".into()), ledger, SystemClock, Turns)?;
+//! scheduler.propose(
+//!     r#"{"fact": "message_queued", "message": {"id": "m1", "kind": "operator_prompt", "origin": {"kind": "operator"},
+//!         "trust": "trusted_operator", "body": {"type": "text", "text": "check the build"}}}"#,
+//! )?;
+//! for step in scheduler.run_until_rest()? {
+//!     if let Some(decision) = step.decision {
+//!         println!("{} ({})", decision.kind, decision.reason); // StartModelTurn (OperatorPrompt)
+//!     }
+//! }
+//! let run = scheduler.state().turns.run.as_ref().expect("a turn runs").run_id.clone();
+//!
+//! // Later, when the model has answered:
+//! scheduler.propose(&format!(r#"{{"fact": "turn_terminal", "run_id": "{run}", "kind": "completed"}}"#))?;
+//! scheduler.run_until_rest()?;
+//! assert_eq!(scheduler.next_wake(), None, "it sleeps until something is said");
+//! # std::fs::remove_dir_all(&folder)?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! A host in production sets one alarm for `next_wake`, and says each fact as it comes. `wakeful status agents.sqlite` shows the agent meanwhile.
+//! [`sandbox::Plugin`] is the same with the guest in wasmtime.
 
 #[cfg(target_os = "linux")]
 pub mod agent;

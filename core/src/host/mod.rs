@@ -1,6 +1,64 @@
 //! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and [`Scheduler`] over them.
 //!
 //! Hosts whose storage is not synchronous drive the [`Machine`] themselves.
+//!
+//! A ledger of one's own, with all that it must do, under an agent that only looks:
+//!
+//! ```
+//! use wakeful_core::{
+//!     entry::{EntryBytes, Head},
+//!     host::{Clock, Ledger, LedgerError, Provider, ProviderError, Scheduler},
+//!     id::{MessageId, RunId, Seq},
+//!     ladder::{Boundary, DecisionKind},
+//!     machine::Options,
+//!     time::Timestamp,
+//! };
+//! # use wakeful_core::{effect::TurnRequest, plane::turn::AbortReason};
+//!
+//! #[derive(Default)]
+//! struct Lines(Vec<EntryBytes>);
+//!
+//! impl Ledger for Lines {
+//!     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+//!         let found = Seq(self.0.len() as u64);
+//!         if found != expected.seq {
+//!             return Err(LedgerError::Conflict { found });
+//!         }
+//!         self.0.extend_from_slice(batch); // a store that lasts is durable before it returns
+//!         Ok(())
+//!     }
+//!
+//!     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+//!         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
+//!         Ok(self.0.iter().skip(after).take(limit as usize).cloned().collect())
+//!     }
+//! }
+//!
+//! struct Noon;
+//!
+//! impl Clock for Noon {
+//!     fn now(&mut self) -> Timestamp {
+//!         Timestamp::parse("2026-05-27T12:00:00Z").expect("an instant")
+//!     }
+//! }
+//!
+//! # struct Nobody;
+//! # impl Provider for Nobody {
+//! #     fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> { Ok(()) }
+//! #     fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> { Ok(()) }
+//! #     fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> { Ok(()) }
+//! #     fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> { Ok(()) }
+//! #     fn release(&mut self) -> Result<(), ProviderError> { Ok(()) }
+//! # }
+//! let mut scheduler = Scheduler::observe(Options::new("ada".into()), Lines::default(), Noon, Nobody)?;
+//! scheduler.propose(r#"{"fact": "timer_created", "timer_id": "look-again", "duration_ms": 60000}"#)?;
+//! let explained = scheduler.explain(Boundary::RunLoopIdle);
+//! assert_eq!(explained.decision.kind, DecisionKind::WaitForTimer);
+//! assert_eq!(scheduler.next_wake().map(|at| at.to_string()).as_deref(), Some("2026-05-27T12:01:00Z"));
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! `Nobody` is a [`Provider`] whose methods do nothing: an observer starts no turns.
 
 mod error;
 
