@@ -7,7 +7,11 @@ use std::{
 
 use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
 
-use crate::{ledger::SqliteFile, scenario::NoCommand, story};
+use crate::{
+    ledger::{SqliteFile, looks_like_lines},
+    scenario::NoCommand,
+    story,
+};
 
 /// Something to play.
 #[derive(Clone, Debug)]
@@ -139,7 +143,7 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
     let cases = &mut below.cases;
     if path.is_file() && is_scenario(path) {
         below.scenarios.push(path.to_owned());
-    } else if SqliteFile::looks_like_one(path) {
+    } else if SqliteFile::looks_like_one(path) || looks_like_lines(path) {
         return Err(CaseError::Ledgers(path.to_owned()));
     } else if path.is_file() {
         cases.push(story(path)?);

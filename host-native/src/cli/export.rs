@@ -17,11 +17,15 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{CliError, Verdict, import::Ledger, ledger::to_read, status::counted};
+use super::{
+    CliError, Verdict,
+    import::Ledger,
+    ledger::{is_one, to_read},
+    status::counted,
+};
 use crate::{
     case::{self, CaseKind},
     clock::VirtualClock,
-    ledger::SqliteFile,
     provider::Elsewhere,
     trace::Tracer,
 };
@@ -107,7 +111,7 @@ pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
 
 impl Export {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        if SqliteFile::looks_like_one(&self.case) {
+        if is_one(&self.case) {
             return self.of_ledger();
         }
         if self.agent.is_some() || self.up_to.is_some() {

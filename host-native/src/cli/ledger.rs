@@ -9,14 +9,14 @@ use clap::Args;
 use wakeful_core::{host::SchedulerError, id::AgentId};
 
 use super::CliError;
-use crate::ledger::{SqliteFile, SqliteLedger};
+use crate::ledger::{SqliteFile, SqliteLedger, looks_like_lines, read_lines};
 
 /// How many ids an error lists.
 const LISTED: usize = 20;
 
 #[derive(Args)]
 pub(super) struct LedgerArg {
-    /// A file of ledgers; another process may be writing to it
+    /// A file of ledgers, to which another process may be writing; to look, also a ledger as lines (`.jsonl`: `wakeful log --json`, the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
     /// The agent; not needed where the file holds one
@@ -48,14 +48,26 @@ impl LedgerArg {
 
 /// The ledger of an agent that is there, for reading only: the named one, else the only one of the file.
 pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
+    if looks_like_lines(path) {
+        let (agent, ledger) = read_lines(path)?;
+        return Ok((choose(path, vec![agent], asked)?, ledger));
+    }
     let file = SqliteFile::open_read_only(path)?;
     let agent = choose(path, file.agents()?, asked)?;
     let ledger = file.ledger(&agent);
     Ok((agent, ledger))
 }
 
+/// Whether a path is a file that [`to_read`] reads, by how it begins.
+pub(super) fn is_one(path: &Path) -> bool {
+    SqliteFile::looks_like_one(path) || looks_like_lines(path)
+}
+
 /// The same for writing. Nothing is made where there is nothing.
 pub(super) fn to_write(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
+    if looks_like_lines(path) {
+        return Err(CliError::OnlyLines(path.to_owned()));
+    }
     let (agent, _) = to_read(path, asked)?;
     let mut ledger = SqliteFile::open(path)?.ledger(&agent);
     ledger.require_alive()?;

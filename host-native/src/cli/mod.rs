@@ -36,7 +36,14 @@ use wakeful_core::{
     id::{AgentId, Seq},
 };
 
-use crate::{case::CaseError, engine::EngineError, ledger::SqliteError, sandbox::GuestError, schema, trace::TraceError};
+use crate::{
+    case::CaseError,
+    engine::EngineError,
+    ledger::{LinesError, SqliteError},
+    sandbox::GuestError,
+    schema,
+    trace::TraceError,
+};
 
 /// Decides what a long-lived agent does next, and says why.
 #[derive(Parser)]
@@ -262,6 +269,12 @@ enum CliError {
     /// A file of ledgers cannot be opened.
     #[error(transparent)]
     Ledger(#[from] SqliteError),
+    /// A ledger as lines cannot be read.
+    #[error(transparent)]
+    Lines(#[from] LinesError),
+    /// Something was to be appended to lines.
+    #[error("`{}` is a ledger as lines, which are only read: agents live in files of SQLite", .0.display())]
+    OnlyLines(PathBuf),
     /// Nothing was ever appended.
     #[error("`{}` holds no agent yet: none has appended to it", .0.display())]
     NoAgents(PathBuf),

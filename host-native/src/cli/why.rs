@@ -18,13 +18,13 @@ use wakeful_core::{
 use super::{
     CliError, Verdict,
     explain::{last_explanation, word},
-    ledger::to_read,
+    ledger::{is_one, to_read},
     style::{BAD, FAINT, STRONG, painted},
 };
 use crate::{
     case::{self, Case, CaseKind},
     clock::SystemClock,
-    ledger::{SqliteFile, SqliteLedger},
+    ledger::SqliteLedger,
     trace::{Trace, TraceError, Tracer},
 };
 
@@ -99,7 +99,7 @@ impl Why {
     }
 
     fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
-        if SqliteFile::looks_like_one(path) {
+        if is_one(path) {
             return of_ledger(path, self.agent.as_deref()).map(|subject| vec![subject]);
         }
         case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()

@@ -8,6 +8,7 @@ mod denied;
 mod doctor;
 mod failing;
 mod files;
+mod lines;
 mod processes;
 mod snapshots;
 mod storing;

@@ -90,6 +90,13 @@ impl SqliteFile {
         Ok(Self::of(path, connection))
     }
 
+    /// A file in memory, which is gone with the last ledger of it. Errors name it by `path`.
+    pub(super) fn in_memory(path: &Path) -> Result<Self, SqliteError> {
+        let mut connection = Connection::open_in_memory().map_err(|why| SqliteError::of(path, "make room for", &why))?;
+        schema::migrate(path, &mut connection)?;
+        Ok(Self::of(path, connection))
+    }
+
     /// Whether a file is of SQLite, by how it begins. Whether it is one of ledgers is seen when it is opened.
     #[must_use]
     pub fn looks_like_one(path: &Path) -> bool {

@@ -1,0 +1,101 @@
+//! Ledgers as text: one stored entry on each line, as `wakeful log --json` prints them and the workbench exports them.
+
+use std::{
+    fs::File,
+    io::{self, BufRead, BufReader, Read},
+    path::{Path, PathBuf},
+};
+
+use wakeful_core::{
+    entry::{EntryBytes, Head, Record},
+    host::{Ledger, LedgerError},
+    id::AgentId,
+    machine::OpenError,
+    plane::control::ControlRecord,
+};
+
+use super::{SqliteFile, SqliteLedger};
+
+/// How a stored entry begins.
+const BEGINS: &[u8] = br#"{"seq":"#;
+
+/// Why a ledger as text cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum LinesError {
+    /// The file cannot be read.
+    #[error("cannot read `{}`: {why}", path.display())]
+    Io {
+        /// The file.
+        path: PathBuf,
+        /// What the system says.
+        why: io::Error,
+    },
+    /// It begins as no ledger does.
+    #[error("`{}`, line 1: {why}", path.display())]
+    Beginning {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong.
+        why: OpenError,
+    },
+    /// A line is no entry.
+    #[error("`{}`, line {line}: this is no whole entry, which ends with its chain", path.display())]
+    Line {
+        /// The file.
+        path: PathBuf,
+        /// Which, from 1.
+        line: usize,
+    },
+    /// It cannot be held in memory.
+    #[error("cannot hold `{}` in memory: {why}", path.display())]
+    Memory {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        why: LedgerError,
+    },
+}
+
+/// Whether a file begins as a ledger as text. Whether it is a whole one is seen when it is read.
+#[must_use]
+pub fn looks_like_lines(path: &Path) -> bool {
+    let mut begins = Vec::new();
+    let read = File::open(path).and_then(|file| file.take(BEGINS.len() as u64).read_to_end(&mut begins));
+    read.is_ok() && begins == BEGINS
+}
+
+/// Reads a ledger as text into memory, for looking at it: what is appended to it is gone with it. Lines do not tell in which batches they were
+/// appended, so all of them are one. The chain is verified when the agent is opened, as ever.
+///
+/// # Errors
+/// Where the file cannot be read, or is no ledger.
+pub fn read_lines(path: &Path) -> Result<(AgentId, SqliteLedger), LinesError> {
+    let unread = |why| LinesError::Io { path: path.to_owned(), why };
+    let file = File::open(path).map_err(unread)?;
+    let mut entries = Vec::new();
+    for (text, line) in BufReader::new(file).lines().zip(1..) {
+        let text = text.map_err(unread)?;
+        if text.trim().is_empty() {
+            continue;
+        }
+        let entry = EntryBytes::from_stored(text);
+        if entry.split().is_none() {
+            return Err(LinesError::Line { path: path.to_owned(), line });
+        }
+        entries.push(entry);
+    }
+    let agent_id = agent_of(entries.first()).map_err(|why| LinesError::Beginning { path: path.to_owned(), why })?;
+    let unheld = |why| LinesError::Memory { path: path.to_owned(), why };
+    let mut ledger = SqliteFile::in_memory(path).map_err(|why| unheld(why.into()))?.ledger(&agent_id);
+    ledger.append(&Head::START, &entries).map_err(unheld)?;
+    Ok((agent_id, ledger))
+}
+
+/// Whose ledger it is, as its first entry says.
+fn agent_of(first: Option<&EntryBytes>) -> Result<AgentId, OpenError> {
+    let opened = first.map(|bytes| bytes.open(&Head::START)).transpose()?;
+    match opened.map(|entry| entry.record) {
+        Some(Record::Control(ControlRecord::Genesis(genesis))) => Ok(genesis.agent_id),
+        _ => Err(OpenError::NoGenesis),
+    }
+}
