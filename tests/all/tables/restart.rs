@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     entry::EventKind,
+    machine::Machine,
     plane::{
         queue::QueueStatus,
         turn::{AbortReason, TurnTerminalKind},
@@ -113,4 +114,15 @@ fn an_abort_settles_its_message_unless_the_agent_is_closing() {
             assert_eq!(driven.events(EventKind::RuntimeError), errors, "{reason}, closing: {closing}");
         }
     }
+}
+
+/// contract 3.4, 3.5: a snapshot is gone on from only in the history in which it was made.
+#[test]
+fn a_snapshot_stands_at_the_newest_entry_of_its_own_history_and_at_no_other() {
+    let [one, other] = ["one", "other"].map(|id| Driven::told(&[prompt(id)]));
+    let resumed = Machine::resume(one.machine().options().clone(), &one.machine().snapshot()).expect("a snapshot of this program");
+    let [newest, before, elsewhere] = [one.entries.last(), one.entries.iter().rev().nth(1), other.entries.last()];
+    assert_eq!(one.entries.len(), other.entries.len());
+    let stands = [newest, before, elsewhere].map(|entry| resumed.stands_at(entry.expect("an entry")));
+    assert_eq!(stands, [true, false, false]);
 }
