@@ -7,11 +7,7 @@ use std::{
 
 use wakeful_core::{foreign::Folder, json::JsonError, story::Story};
 
-use crate::{
-    ledger::{SqliteFile, looks_like_lines},
-    scenario::NoCommand,
-    story,
-};
+use crate::{ledger::Format, scenario::NoCommand, story};
 
 /// Something to play.
 #[derive(Clone, Debug)]
@@ -143,7 +139,7 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
     let cases = &mut below.cases;
     if path.is_file() && is_scenario(path) {
         below.scenarios.push(path.to_owned());
-    } else if SqliteFile::looks_like_one(path) || looks_like_lines(path) {
+    } else if Format::of(path).is_some() {
         return Err(CaseError::Ledgers(path.to_owned()));
     } else if path.is_file() {
         cases.push(story(path)?);

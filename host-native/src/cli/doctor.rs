@@ -10,7 +10,10 @@ use super::{
     status::counted,
     style::{self, BAD, FAINT, GOOD, STRONG, painted},
 };
-use crate::doctor::{self, ArchiveFound, Examination, Recorded, SnapshotFound, Thoroughness};
+use crate::{
+    doctor::{self, ArchiveFound, Examination, Recorded, SnapshotFound, Thoroughness},
+    ledger::Format,
+};
 
 /// How many recorded diagnostics are listed; `wakeful log --diagnostics` has them all.
 const LISTED: usize = 10;
@@ -46,17 +49,19 @@ impl Doctor {
         if self.json {
             say!("{}", json::write(&found));
         } else {
-            print(&found);
+            print(&found, Format::of(self.ledger.path()) == Some(Format::Lines));
         }
         Ok(if found.is_well() { Verdict::Well } else { Verdict::Differs })
     }
 }
 
-fn print(found: &Examination) {
+/// As text. Lines do not tell in which batches they were appended: they are one, and what must hold is asked at its end.
+fn print(found: &Examination, is_lines: bool) {
     let entries_of = counted(usize::try_from(found.head.seq.0).unwrap_or(usize::MAX), "entry");
     let batches = counted(usize::try_from(found.batches).unwrap_or(usize::MAX), "batch");
     let whole = match found.archive {
         ArchiveFound::Missing { .. } => format!("{entries_of}, {batches} after the snapshot"),
+        _ if is_lines => format!("{entries_of}, as lines"),
         _ => format!("{entries_of} in {batches}"),
     };
     say!("{}  {whole}", painted(STRONG, found.agent_id.as_str()));
@@ -85,7 +90,9 @@ fn print(found: &Examination) {
     }
     if found.breaches.is_empty() {
         let count = check::ALL.len();
-        let of = if found.checked == found.batches {
+        let of = if is_lines {
+            "the last entry; lines do not tell of the batches before it".to_owned()
+        } else if found.checked == found.batches {
             "each batch".to_owned()
         } else {
             format!("each of {} of the batches; --thorough checks all", found.checked)

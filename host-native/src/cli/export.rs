@@ -17,15 +17,11 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{
-    CliError, Verdict,
-    import::Ledger,
-    ledger::{is_one, to_read},
-    status::counted,
-};
+use super::{CliError, Verdict, import::Ledger, ledger::to_read, status::counted};
 use crate::{
     case::{self, CaseKind},
     clock::VirtualClock,
+    ledger::Format,
     provider::Elsewhere,
     trace::Tracer,
 };
@@ -111,7 +107,7 @@ pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
 
 impl Export {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        if is_one(&self.case) {
+        if Format::of(&self.case).is_some() {
             return self.of_ledger();
         }
         if self.agent.is_some() || self.up_to.is_some() {

@@ -9,7 +9,7 @@ use clap::Args;
 use wakeful_core::{host::SchedulerError, id::AgentId};
 
 use super::CliError;
-use crate::ledger::{SqliteFile, SqliteLedger, looks_like_lines, read_lines};
+use crate::ledger::{Format, SqliteFile, SqliteLedger, read_lines};
 
 /// How many ids an error lists.
 const LISTED: usize = 20;
@@ -48,7 +48,7 @@ impl LedgerArg {
 
 /// The ledger of an agent that is there, for reading only: the named one, else the only one of the file.
 pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
-    if looks_like_lines(path) {
+    if Format::of(path) == Some(Format::Lines) {
         let (agent, ledger) = read_lines(path)?;
         return Ok((choose(path, vec![agent], asked)?, ledger));
     }
@@ -58,14 +58,9 @@ pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, Sqli
     Ok((agent, ledger))
 }
 
-/// Whether a path is a file that [`to_read`] reads, by how it begins.
-pub(super) fn is_one(path: &Path) -> bool {
-    SqliteFile::looks_like_one(path) || looks_like_lines(path)
-}
-
 /// The same for writing. Nothing is made where there is nothing.
 pub(super) fn to_write(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
-    if looks_like_lines(path) {
+    if Format::of(path) == Some(Format::Lines) {
         return Err(CliError::OnlyLines(path.to_owned()));
     }
     let (agent, _) = to_read(path, asked)?;

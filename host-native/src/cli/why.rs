@@ -18,13 +18,13 @@ use wakeful_core::{
 use super::{
     CliError, Verdict,
     explain::{last_explanation, word},
-    ledger::{is_one, to_read},
+    ledger::to_read,
     style::{BAD, FAINT, STRONG, painted},
 };
 use crate::{
     case::{self, Case, CaseKind},
     clock::SystemClock,
-    ledger::SqliteLedger,
+    ledger::{Format, SqliteLedger},
     trace::{Trace, TraceError, Tracer},
 };
 
@@ -99,7 +99,7 @@ impl Why {
     }
 
     fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
-        if is_one(path) {
+        if Format::of(path).is_some() {
             return of_ledger(path, self.agent.as_deref()).map(|subject| vec![subject]);
         }
         case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()

@@ -2,7 +2,7 @@
 
 use std::{
     fs::File,
-    io::{self, BufRead, BufReader, Read},
+    io::{self, BufRead, BufReader},
     path::{Path, PathBuf},
 };
 
@@ -15,9 +15,6 @@ use wakeful_core::{
 };
 
 use super::{SqliteFile, SqliteLedger};
-
-/// How a stored entry begins.
-const BEGINS: &[u8] = br#"{"seq":"#;
 
 /// Why a ledger as text cannot be used.
 #[derive(Debug, thiserror::Error)]
@@ -54,14 +51,6 @@ pub enum LinesError {
         /// Why.
         why: LedgerError,
     },
-}
-
-/// Whether a file begins as a ledger as text. Whether it is a whole one is seen when it is read.
-#[must_use]
-pub fn looks_like_lines(path: &Path) -> bool {
-    let mut begins = Vec::new();
-    let read = File::open(path).and_then(|file| file.take(BEGINS.len() as u64).read_to_end(&mut begins));
-    read.is_ok() && begins == BEGINS
 }
 
 /// Reads a ledger as text into memory, for looking at it: what is appended to it is gone with it. Lines do not tell in which batches they were

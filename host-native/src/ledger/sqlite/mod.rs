@@ -12,8 +12,6 @@ mod snapshots;
 
 use std::{
     cell::Cell,
-    fs::File,
-    io::Read,
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError},
     thread,
@@ -95,15 +93,6 @@ impl SqliteFile {
         let mut connection = Connection::open_in_memory().map_err(|why| SqliteError::of(path, "make room for", &why))?;
         schema::migrate(path, &mut connection)?;
         Ok(Self::of(path, connection))
-    }
-
-    /// Whether a file is of SQLite, by how it begins. Whether it is one of ledgers is seen when it is opened.
-    #[must_use]
-    pub fn looks_like_one(path: &Path) -> bool {
-        const MAGIC: &[u8] = b"SQLite format 3\0";
-        let mut begins = Vec::new();
-        let read = File::open(path).and_then(|file| file.take(MAGIC.len() as u64).read_to_end(&mut begins));
-        read.is_ok() && begins == MAGIC
     }
 
     /// The agents that have entries here, by id.
