@@ -2,6 +2,7 @@
 
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
+    effect::Effect,
     entry::{EntryBytes, Head},
     fact::Answer,
     host::{Ledger, Scheduler},
@@ -13,6 +14,7 @@ use wakeful_core::{
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const RESTARTED: &str = r#"{"fact":"runtime_restarted"}"#;
+const STOPPED: &str = r#"{"fact":"stop_requested"}"#;
 const PROMPT: &str = r#"{"fact":"message_queued","message":{"id":"m1","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"hello"}}}"#;
 
 /// A driven machine and its ledger.
@@ -66,6 +68,19 @@ fn effects_of_a_batch_that_was_stored_without_an_answer_are_found_when_it_is_rea
     first.batch.iter().for_each(|entry| machine.load(entry).expect("it is its own"));
     assert_eq!(machine.found().len(), 1, "the turn is started once");
     assert!(machine.found().is_empty(), "and not again");
+}
+
+#[test]
+fn two_batches_in_doubt_keep_their_effects_apart() {
+    let (mut machine, _) = driven();
+    machine.propose_json(PROMPT, NOW).expect("a proposal");
+    machine.committed();
+    machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
+    machine.unacknowledged();
+    let stopped = machine.propose_json(STOPPED, NOW).expect("a proposal");
+    machine.unacknowledged();
+    stopped.batch.iter().for_each(|entry| machine.load(entry).expect("it is its own"));
+    assert_eq!(machine.found(), [Effect::Release], "the turn was not stored");
 }
 
 #[test]
