@@ -431,9 +431,21 @@ impl EntryBytes {
     /// nothing.
     #[must_use]
     pub fn split(&self) -> Option<(String, Chain)> {
+        let (body, chain) = self.parts()?;
+        Some(([body, "}"].concat(), chain))
+    }
+
+    /// The chain with which the line ends; none where it ends otherwise. Verifies nothing.
+    #[must_use]
+    pub fn chain(&self) -> Option<Chain> {
+        self.parts().map(|(_, chain)| chain)
+    }
+
+    /// What stands before the chain, and the chain.
+    fn parts(&self) -> Option<(&str, Chain)> {
         let (body, tail) = self.0.split_at_checked(self.0.len().checked_sub(CHAIN_SUFFIX_LEN)?)?;
         let chain = Chain::parse(tail.strip_prefix(CHAIN_PREFIX)?.strip_suffix("\"}")?)?;
-        Some(([body, "}"].concat(), chain))
+        Some((body, chain))
     }
 
     /// Reads the entry that follows `head` and verifies that it does.

@@ -23,6 +23,7 @@ mod scenarios;
 mod sim;
 mod sources;
 mod stories;
+mod suite;
 mod tables;
 mod time;
 mod two_writers;

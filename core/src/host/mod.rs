@@ -20,9 +20,10 @@
 //!
 //! impl Ledger for Lines {
 //!     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
-//!         let found = Seq(self.0.len() as u64);
-//!         if found != expected.seq {
-//!             return Err(LedgerError::Conflict { found });
+//!         let chain = self.0.last().and_then(EntryBytes::chain).unwrap_or(Head::START.chain);
+//!         let found = Head { seq: Seq(self.0.len() as u64), chain };
+//!         if found != *expected {
+//!             return Err(LedgerError::Conflict { found: found.seq });
 //!         }
 //!         self.0.extend_from_slice(batch); // a store that lasts is durable before it returns
 //!         Ok(())
@@ -58,9 +59,10 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `Nobody` is a [`Provider`] whose methods do nothing: an observer starts no turns.
+//! `Nobody` is a [`Provider`] whose methods do nothing: an observer starts no turns. [`suite::ledger`] tests a ledger of one's own.
 
 mod error;
+pub mod suite;
 
 use alloc::{collections::VecDeque, string::String, vec::Vec};
 use core::ops::RangeInclusive;
@@ -87,7 +89,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// Where entries are kept: 50 lines for a new store.
+/// Where entries are kept: 50 lines for a new store, which [`suite::ledger`] tests.
 pub trait Ledger {
     /// Stores a batch after the entry `expected`, all or nothing, durable before it returns.
     ///

@@ -20,6 +20,8 @@ struct Lines {
     text: String,
     /// Where each ends.
     ends: Vec<usize>,
+    /// The last of them.
+    head: Head,
 }
 
 impl Lines {
@@ -58,13 +60,14 @@ impl MemoryLedger {
 
 impl Ledger for MemoryLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
-        // One process holds this ledger, so the position alone tells whether another writer was first.
-        let found = Seq(self.len() as u64);
-        if found != expected.seq {
-            return Err(LedgerError::Conflict { found });
-        }
         let mut lines = self.lines.borrow_mut();
+        if lines.head != *expected {
+            return Err(LedgerError::Conflict { found: lines.head.seq });
+        }
+        let Some(last) = batch.last() else { return Ok(()) };
+        let chain = last.chain().ok_or_else(|| LedgerError::Failed { message: "the batch does not end with a chain".to_owned() })?;
         batch.iter().for_each(|entry| lines.push(entry.as_str()));
+        lines.head = Head { seq: expected.seq.plus(batch.len()), chain };
         Ok(())
     }
 

@@ -2,8 +2,8 @@
 
 use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
-    entry::{Chain, EntryBytes, Head},
-    host::{Ledger, LedgerError, SchedulerError},
+    entry::{EntryBytes, Head},
+    host::{Ledger, LedgerError, SchedulerError, suite},
     id::{AgentId, Seq},
 };
 
@@ -27,15 +27,13 @@ fn what_was_appended_is_there_after_a_reopening_byte_for_byte() {
 }
 
 #[test]
-fn pages_have_a_limit_and_an_end() {
+fn it_does_what_every_ledger_does() {
     let folder = tempfile::tempdir().expect("a folder");
-    let file = file_with(&folder.path().join("ledger.sqlite"), 5);
-    let mut stored = ledger(&file, "a");
-    let all = entries(&mut stored);
-    assert_eq!(stored.read(Seq(2), 3).expect("a page"), all[2..5]);
-    assert_eq!(stored.read(Seq(all.len() as u64), 3).expect("a page"), []);
-    assert_eq!(stored.read(Seq(u64::MAX), 3).expect("a page"), []);
-    assert_eq!(stored.read(Seq(0), 0).expect("a page"), []);
+    let path = folder.path().join("ledger.sqlite");
+    let connections = suite::ledger(|agent_id| SqliteFile::open(&path).expect("it opens").ledger(agent_id));
+    assert_eq!(connections, Ok(()));
+    let file = SqliteFile::open(&folder.path().join("shared.sqlite")).expect("it opens");
+    assert_eq!(suite::ledger(|agent_id| file.ledger(agent_id)), Ok(()));
 }
 
 #[test]
@@ -94,18 +92,6 @@ fn the_second_of_two_writers_is_told_where_the_ledger_ends_and_nothing_of_it_is_
     assert_eq!(why.to_string(), format!("the ledger ends at entry {found}, not where this writer left it: another writer was first"));
     assert_eq!(second.state(), &before);
     assert_eq!(&folded("a", &mut ledger(&file, "a")), first.state());
-}
-
-#[test]
-fn a_head_of_another_history_is_a_conflict_also_at_the_same_position() {
-    let folder = tempfile::tempdir().expect("a folder");
-    let file = file_with(&folder.path().join("ledger.sqlite"), 1);
-    let mut stored = ledger(&file, "a");
-    let head = stored.head().expect("a head");
-    let strange = Head { chain: Chain::START.extend("something else"), ..head };
-    assert_eq!(stored.append(&strange, &[]), Err(LedgerError::Conflict { found: head.seq }));
-    assert_eq!(stored.append(&Head::START, &[]), Err(LedgerError::Conflict { found: head.seq }));
-    assert_eq!(stored.append(&head, &[]), Ok(()));
 }
 
 #[test]

@@ -89,7 +89,7 @@ pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "hosts",
         does: "the command line, the sandbox, SQLite, agents, commands and the wire, with real files and real processes",
-        rooms: &["host-native/tests/", "examples/", "wasm/hostile/", "wasm/python/"],
+        rooms: &["host-native/tests/", "tests/all/suite.rs", "examples/", "wasm/hostile/", "wasm/python/"],
         command: None,
         fails: &[],
     },

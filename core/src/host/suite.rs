@@ -1,0 +1,255 @@
+//! Whether a ledger of one's own does what the scheduler relies on: [`ledger`] asks it for all of it, in a test of the host's.
+//!
+//! ```
+//! # use wakeful_core::{entry::{EntryBytes, Head}, host::{Ledger, LedgerError}, id::Seq};
+//! # use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
+//! # #[derive(Clone, Default)]
+//! # struct Lines(Rc<RefCell<Vec<EntryBytes>>>);
+//! # impl Ledger for Lines {
+//! #     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
+//! #         let mut lines = self.0.borrow_mut();
+//! #         let chain = lines.last().and_then(EntryBytes::chain).unwrap_or(Head::START.chain);
+//! #         let found = Head { seq: Seq(lines.len() as u64), chain };
+//! #         if found != *expected {
+//! #             return Err(LedgerError::Conflict { found: found.seq });
+//! #         }
+//! #         lines.extend_from_slice(batch);
+//! #         Ok(())
+//! #     }
+//! #     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
+//! #         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
+//! #         Ok(self.0.borrow().iter().skip(after).take(limit as usize).cloned().collect())
+//! #     }
+//! # }
+//! let mut store: BTreeMap<_, Lines> = BTreeMap::new();
+//! wakeful_core::host::suite::ledger(|agent_id| store.entry(agent_id.clone()).or_default().clone())?;
+//! # Ok::<(), Box<dyn std::error::Error>>(())
+//! ```
+//!
+//! What no program can ask is left to its author: that a batch is on the disk before `append` returns, and that a batch which a dying process was
+//! storing is there whole or not at all (contract 3.2).
+
+use alloc::{
+    format,
+    string::{String, ToString},
+    vec::Vec,
+};
+use core::fmt;
+
+use super::{Ledger, LedgerError};
+use crate::{
+    entry::{CarriedRecord, Chain, Entry, EntryBytes, Head, Record},
+    id::{AgentId, Seq},
+    json::RawJson,
+    time::Timestamp,
+};
+
+/// What a ledger does not do as it must.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error("{law}: this ledger {does}")]
+pub struct Fault {
+    /// What every ledger does.
+    pub law: &'static str,
+    /// What this one does.
+    pub does: String,
+}
+
+/// Asks a ledger for everything that the scheduler relies on (contract 3.1, 3.2, 3.5).
+///
+/// `open` opens the ledger of an agent in the store that is asked about: empty when an agent is named for the first time, and with what was
+/// appended each time after it, also where an earlier one is still open. The store is used up: give it one that may be thrown away.
+///
+/// # Errors
+/// The first thing that the ledger does otherwise.
+pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Fault> {
+    for (number, (law, holds)) in laws::<L>().into_iter().enumerate() {
+        let mut open = |who: &str| open(&AgentId::from(format!("suite-{number}-{who}")));
+        holds(&mut open).map_err(|does| Fault { law, does })?;
+    }
+    Ok(())
+}
+
+/// What holds of a ledger, and who asks whether it does; the answer is what the ledger does instead.
+type Law<L> = (&'static str, fn(&mut dyn FnMut(&str) -> L) -> Result<(), String>);
+
+fn laws<L: Ledger>() -> [Law<L>; 9] {
+    [
+        ("nothing is in a ledger before something is appended", |open| {
+            let mut fresh = open("a");
+            same("gives", fresh.read(Seq(0), ALL), Ok(Vec::new()))?;
+            same("has the snapshot", fresh.load_snapshot(), Ok(None))
+        }),
+        ("entries come back as they were appended, to the byte and in order", |open| {
+            let mut ledger = open("a");
+            let history = written(&mut ledger, &[&["one"], &["two", "three"], &TEXTS])?;
+            same("gives", ledger.read(Seq(0), ALL), Ok(history.entries))
+        }),
+        ("a batch may have thousands of entries, and an entry a megabyte", |open| {
+            let mut ledger = open("a");
+            let (many, long) = (Vec::from([""; 3_000]), "long ".repeat(200_000));
+            let history = written(&mut ledger, &[&many, &[&long]])?;
+            same("gives", ledger.read(Seq(0), ALL), Ok(history.entries))
+        }),
+        ("who opens a ledger again finds what was appended", |open| {
+            let history = written(&mut open("a"), &[&["one"], &["two"]])?;
+            same("gives", open("a").read(Seq(0), ALL), Ok(history.entries))
+        }),
+        ("`read` gives what is after a position, as many entries as it is asked for, and none at the end", |open| {
+            let mut ledger = open("a");
+            let entries = written(&mut ledger, &[&["1", "2"], &["3", "4", "5"]])?.entries;
+            for after in 0..=entries.len() {
+                for limit in 0..=entries.len() + 1 {
+                    let page: Vec<EntryBytes> = entries.iter().skip(after).take(limit).cloned().collect();
+                    let asked = ledger.read(Seq(after as u64), u32::try_from(limit).unwrap_or(ALL));
+                    same(&format!("gives, asked for {limit} after {after},"), asked, Ok(page))?;
+                }
+            }
+            same("gives, asked far after its end,", ledger.read(Seq(u64::MAX), ALL), Ok(Vec::new()))
+        }),
+        ("a batch after another entry than the last is a conflict, which says where the ledger ends and stores nothing", |open| {
+            let mut ledger = open("a");
+            let history = written(&mut ledger, &[&["one"], &["two", "three"]])?;
+            let end = history.head;
+            let elsewhere = Chain::START.extend("another history");
+            let others = [
+                ("the beginning", Head::START),
+                ("an entry before the last", history.heads[0]),
+                ("an entry that is not there yet", Head { seq: end.seq.next(), ..end }),
+                ("the last entry of another history of the same length", Head { chain: elsewhere, ..end }),
+            ];
+            for (what, head) in others {
+                let mut history = History { head, ..History::default() };
+                let answer = ledger.append(&head, &history.batch(&["it came second"]));
+                same(&format!("answers, given a batch after {what},"), answer, Err(LedgerError::Conflict { found: end.seq }))?;
+            }
+            same("gives after that", ledger.read(Seq(0), ALL), Ok(history.entries))
+        }),
+        ("of two who have a ledger open, each finds what the other appended, and the second to append is refused", |open| {
+            let (mut first, mut second) = (open("a"), open("a"));
+            let history = written(&mut first, &[&["one"]])?;
+            same("gives the other", second.read(Seq(0), ALL), Ok(history.entries))?;
+            let late = History::default().batch(&["it came second"]);
+            same("answers the other", second.append(&Head::START, &late), Err(LedgerError::Conflict { found: history.head.seq }))?;
+            let mut more = History { head: history.head, ..History::default() };
+            let batch = more.batch(&["two"]);
+            same("answers the other", second.append(&history.head, &batch), Ok(()))?;
+            same("gives", first.read(history.head.seq, ALL), Ok(batch))
+        }),
+        ("a ledger has the entries of its own agent alone", |open| {
+            let (mut ada, mut bob) = (open("a"), open("b"));
+            let [of_ada, of_bob] = [written(&mut ada, &[&["of a"]])?, written(&mut bob, &[&["of b"], &["and another"]])?];
+            same("gives the one", ada.read(Seq(0), ALL), Ok(of_ada.entries))?;
+            same("gives the other", bob.read(Seq(0), ALL), Ok(of_bob.entries))
+        }),
+        ("the newest snapshot comes back as it was written, or none does", |open| {
+            let mut ledger = open("a");
+            let history = written(&mut ledger, &[&["one"], &["two"]])?;
+            let mut kept = Vec::new();
+            for (head, text) in history.heads.iter().zip(["{\"of\":\"one\"}", TEXTS[0]]) {
+                same("answers", ledger.store_snapshot(head, &|| text.to_string()), Ok(()))?;
+                for read in [ledger.load_snapshot(), open("a").load_snapshot()] {
+                    let read = read.map_err(|why| format!("fails: {why}"))?;
+                    kept.push(read.is_some());
+                    if let Some(read) = read.filter(|read| read != text) {
+                        return Err(format!("gives `{read}` instead of `{text}`"));
+                    }
+                }
+            }
+            let keeps = kept.iter().all(|is_kept| *is_kept == kept[0]);
+            if keeps { Ok(()) } else { Err("keeps some snapshots and loses others".to_string()) }
+        }),
+    ]
+}
+
+/// As many entries as there are.
+const ALL: u32 = u32::MAX;
+
+/// Texts that a store could take for something else.
+const TEXTS: [&str; 4] = ["\u{e9}\u{1f980}\u{2028}", "a\nb\r\n\tc\0\\\"'", "%s ${x} {0} -- ;", ""];
+
+/// What was appended to a ledger.
+#[derive(Default)]
+struct History {
+    head: Head,
+    entries: Vec<EntryBytes>,
+    /// The head after each batch.
+    heads: Vec<Head>,
+}
+
+impl History {
+    /// The batch that comes next: an entry with each of these texts.
+    fn batch(&mut self, texts: &[&str]) -> Vec<EntryBytes> {
+        let seal = |text: &&str| {
+            let record = CarriedRecord { of_class: "suite".to_string(), line: RawJson::of(text) };
+            let (entry, bytes) = Entry::seal(&self.head, Timestamp::from_nanos(0), Record::Carried(record));
+            self.head = entry.head();
+            bytes
+        };
+        let batch: Vec<EntryBytes> = texts.iter().map(seal).collect();
+        self.entries.extend_from_slice(&batch);
+        self.heads.push(self.head);
+        batch
+    }
+}
+
+/// Appends batches to a fresh ledger.
+fn written(ledger: &mut impl Ledger, batches: &[&[&str]]) -> Result<History, String> {
+    let mut history = History::default();
+    for texts in batches {
+        let expected = history.head;
+        let batch = history.batch(texts);
+        let answer = ledger.append(&expected, &batch);
+        same("answers, given a batch after its last entry,", answer, Ok(()))?;
+    }
+    Ok(history)
+}
+
+fn same<T: PartialEq + Told>(does: &str, found: Result<T, LedgerError>, due: Result<T, LedgerError>) -> Result<(), String> {
+    if found == due { Ok(()) } else { Err(format!("{does} {} instead of {}", Outcome(&found), Outcome(&due))) }
+}
+
+/// An answer, in words.
+struct Outcome<'a, T>(&'a Result<T, LedgerError>);
+
+impl<T: Told> fmt::Display for Outcome<'_, T> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Ok(value) => value.tell(f),
+            Err(LedgerError::Conflict { found }) => write!(f, "a conflict at entry {found}"),
+            Err(LedgerError::Failed { message }) => write!(f, "the failure `{message}`"),
+        }
+    }
+}
+
+/// What a ledger answers with.
+trait Told {
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result;
+}
+
+impl Told for () {
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("that it is stored")
+    }
+}
+
+impl Told for Option<String> {
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            None => f.write_str("none"),
+            Some(text) => write!(f, "`{text}`"),
+        }
+    }
+}
+
+impl Told for Vec<EntryBytes> {
+    /// How many, and the first of them; what is large is not told whole.
+    fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        const LONGEST: usize = 200;
+        let first: String = self.first().map(|entry| entry.as_str().chars().take(LONGEST).collect()).unwrap_or_default();
+        match self.len() {
+            0 => f.write_str("no entry"),
+            1 => write!(f, "1 entry `{first}`"),
+            count => write!(f, "{count} entries from `{first}` on"),
+        }
+    }
+}
