@@ -1,7 +1,7 @@
 //! Import, export, import (contract 3.7): the second ledger says what the first said, and the second export is the first, byte for byte. A ledger that was
 //! cut anywhere is exported as what its folder replays as.
 
-use std::path::PathBuf;
+use std::{num::NonZeroU64, path::PathBuf};
 
 use wakeful::{
     case::{self, Case, CaseKind},
@@ -16,8 +16,9 @@ use wakeful_core::{
     foreign::{self, Folder, Import, expected::Expected},
     host::{ErrorCode, Ledger, Scheduler},
     id::Seq,
-    ladder::Boundary,
+    ladder::{Boundary, Edition},
     machine::{Machine, Options},
+    plane::control::Policy,
     time::Timestamp,
 };
 use wakeful_tests::paths;
@@ -147,4 +148,24 @@ fn what_cannot_be_exported_is_refused() {
     }
     let only_begun = agent.export(Some(Seq(1))).expect("its first entry");
     assert_eq!(only_begun.keys().collect::<Vec<_>>(), ["agent.json", "expected.json"]);
+}
+
+#[test]
+fn the_folder_says_with_which_edition_and_policy_the_ledger_began_where_either_is_not_the_default() {
+    let plain = Options::new("default".into());
+    let policy = Policy { hint_ids: NonZeroU64::MIN, ..Policy::default() };
+    let editions = [Edition::default(), Edition::Rfc20260508];
+    for (edition, policy) in editions.into_iter().flat_map(|edition| [(edition, Policy::default()), (edition, policy.clone())]) {
+        let is_plain = (edition, &policy) == (plain.edition, &plain.policy);
+        let mut machine = Machine::new(Options { edition, policy: policy.clone(), ..plain.clone() });
+        let began = machine.begin(NOW).expect("a fresh ledger").expect("a first entry").batch;
+        let folder = exported(&began);
+        assert_eq!(folder.get("ledger/control.jsonl").is_none(), is_plain, "{edition}");
+        let mut again = Machine::new(plain.clone());
+        again.begin(NOW).expect("a fresh ledger");
+        again.committed();
+        again.import(Import::of_folder(&folder, NOW).expect("the folder reads"), NOW).expect("an import");
+        again.committed();
+        assert_eq!((again.state().control.edition, &again.state().control.policy), (edition, &policy));
+    }
 }

@@ -4,10 +4,14 @@ use serde_json::{Value, json};
 use wakeful_core::{
     derive::{autonomy::keeps_coming, closure::Facts},
     entry::Record,
-    plane::{queue::MessageKind, turn::TurnTerminalKind, waiting::TimerRecord},
+    plane::{
+        queue::{MessageBody, MessageKind},
+        turn::TurnTerminalKind,
+        waiting::TimerRecord,
+    },
 };
 
-use super::driven::{Driven, NOW, end, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
+use super::driven::{Driven, NOW, end, hint, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
 
 const MINUTE: u64 = 60_000;
 
@@ -143,4 +147,25 @@ fn a_timer_keeps_coming_where_it_repeats_and_has_an_interval() {
     for (repeat, interval_ms, keeps) in [(true, Some(1), true), (true, None, false), (false, Some(1), false), (false, None, false)] {
         assert_eq!(keeps_coming(&TimerRecord { repeat, interval_ms, ..timer.clone() }), keeps, "{repeat} {interval_ms:?}");
     }
+}
+
+#[test]
+fn a_hint_that_says_nothing_keeps_what_the_one_before_it_said_and_not_what_it_left_blank() {
+    let text = |text: &str| hint(json!({"body": {"type": "text", "text": text}, "content_type": "text/plain"}));
+    let bodies =
+        [(" ", "", None), ("a build", "", Some("a build")), (" ", "a test", Some("a test")), ("a build", "a test", Some("a test"))];
+    for (first, second, kept) in bodies {
+        let second = if second.is_empty() { hint(json!({})) } else { text(second) };
+        let driven = Driven::told(&[text(first), second]);
+        let pending = &driven.state().control.hint.as_ref().expect("a hint").hint;
+        assert_eq!(pending.body, kept.map(|text| MessageBody::Text { text: text.to_owned() }), "after `{first}`");
+        assert_eq!(pending.content_type.is_some(), kept.is_some(), "after `{first}`");
+    }
+}
+
+#[test]
+fn briefs_are_counted() {
+    let brief = |id: &str| json!({"fact": "brief_recorded", "brief_id": id, "kind": "ack", "text": "t"});
+    let driven = Driven::told(&[brief("one"), brief("two"), brief("three")]);
+    assert_eq!(driven.state().context.briefs, 3);
 }
