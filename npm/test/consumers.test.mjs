@@ -181,7 +181,7 @@ test("publint and arethetypeswrong find nothing in the tarball", async () => {
   });
   assert.match(await script(folder, "publint"), /All good!/);
   const found = await script(folder, "attw");
-  for (const entry of ["scheduler", "scheduler/slim", "scheduler/log", "scheduler/opfs", "scheduler/indexeddb"]) {
+  for (const entry of ["scheduler", "scheduler/slim", "scheduler/log", "scheduler/opfs", "scheduler/indexeddb", "scheduler/suite"]) {
     assert.ok(found.includes(`"@wakeful/${entry}"`), `${entry} was looked at: ${found}`);
   }
   assert.match(found, /OK \(ESM\)/);

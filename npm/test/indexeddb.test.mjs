@@ -28,6 +28,16 @@ test("an agent's ledger is there after a reload", async () => {
   await page.close();
 });
 
+test("it does what every ledger does", async () => {
+  const page = await tab();
+  await page.evaluate(async () => {
+    const { checkLedger } = await import("/package/dist/ledger/suite.js");
+    const { openIndexedDbLedger } = await import("/package/dist/ledger/indexeddb.js");
+    await checkLedger(openIndexedDbLedger);
+  });
+  await page.close();
+});
+
 test("of two writers the later one gets a conflict, reads what is new, and says it again", async () => {
   const [first, second] = [await tab(), await tab()];
   await call(first, "open", "two");

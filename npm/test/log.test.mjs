@@ -8,6 +8,7 @@ import test from "node:test";
 import { root } from "./package.mjs";
 
 const { LogLedger } = await import(new URL("target/npm/package/dist/ledger/log.js", root).href);
+const { checkLedger } = await import(new URL("target/npm/package/dist/ledger/suite.js", root).href);
 const { LedgerConflict, WakefulError } = await import(new URL("target/npm/package/dist/node.js", root).href);
 
 const folder = mkdtempSync(join(tmpdir(), "wakeful-log-"));
@@ -47,6 +48,10 @@ function written(name, batches) {
   ledger.close();
   return { bytes: readFileSync(join(folder, name)), ends };
 }
+
+test("it does what every ledger does", async () => {
+  await checkLedger((agentId) => new LogLedger(open(agentId)), { exclusive: true });
+});
 
 test("what was appended is there after the file was opened again, by page", () => {
   written("again", [1, 3, 2]);

@@ -49,6 +49,10 @@ export class IndexedDbLedger implements AsyncLedger {
 
   /** Up to `limit` lines after the position `after`, in order. */
   read(after: number, limit: number): Promise<string[]> {
+    if (limit === 0) {
+      // For IndexedDB that is no limit.
+      return Promise.resolve([]);
+    }
     return new Promise((resolve, reject) => {
       const transaction = this.#database.transaction(STORE, "readonly");
       const page: IDBRequest<string[]> = transaction.objectStore(STORE).getAll(IDBKeyRange.lowerBound(after, true), limit);

@@ -124,7 +124,7 @@ export class LogLedger implements Ledger {
 
   #lines(from: number, to: number): string[] {
     const [start, end] = [this.#starts[from], this.#ends[to - 1]];
-    if (start === undefined || end === undefined) {
+    if (start === undefined || end === undefined || from >= to) {
       return [];
     }
     const bytes = this.#bytes(start, end);
