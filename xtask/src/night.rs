@@ -100,7 +100,7 @@ fn numbers(printed: &str, tells: &str) -> Vec<String> {
 }
 
 /// The commit that is run.
-fn commit(paths: &Paths) -> Result<String, Failure> {
+pub(crate) fn commit(paths: &Paths) -> Result<String, Failure> {
     let git = |args: &[&str]| Call::new(paths, "night-commit", "git").args(args).answer();
     let commit = git(&["rev-parse", "--short=10", "HEAD"])?;
     // What this command itself writes is no change.

@@ -288,7 +288,8 @@ usage: cargo xtask seeded [METHOD...]
 
 A method that never failed is not trusted. Makes the mistakes that xtask/src/seeded/mistakes.rs lists, one at a time, in a copy of the tree, and
 asks the methods beside each: they must fail, and say why. The tree itself is never touched. A name of two words has a hyphen here: `unit-tests`.
-The first run compiles a good part of the native side in the copy; a mistake takes some minutes.
+The first run compiles a good part of the native side in the copy; a mistake takes some minutes. A run of all that found all is kept in
+docs/proof/runs.json, and docs/proof.md is written again.
 
 exit code: 0 every mistake was found, 1 one was not or cannot be made any more, 2 the command line was not understood";
 

@@ -12,7 +12,10 @@ use super::{
     runs::{self, Ran, Runs},
 };
 use crate::{
-    seeded::mistakes::{MISTAKES, Mistake},
+    seeded::{
+        SEEDED,
+        mistakes::{MISTAKES, Mistake},
+    },
     tidy::{citations, statements, tree::Tree},
 };
 
@@ -39,7 +42,7 @@ pub(crate) fn page(tree: &Tree) -> Result<String, String> {
     let parts = [
         OPENING.to_owned(),
         methods(&runs),
-        mistakes(),
+        mistakes(&runs),
         statements(tree),
         // Its own heading is the page's.
         found.replacen("# ", "## ", 1),
@@ -68,7 +71,7 @@ fn told(Ran { line, commit, seconds, numbers }: &Ran) -> String {
 }
 
 /// What each method is known to find.
-fn mistakes() -> String {
+fn mistakes(runs: &Runs) -> String {
     let mut text = "\
 ## That they can fail
 
@@ -82,6 +85,9 @@ it; each must fail, and say why.
     for Mistake { name, layer, found_by, .. } in MISTAKES {
         let methods: Vec<&str> = found_by.iter().map(|found| found.method).collect();
         let _ = writeln!(text, "| {name} | {layer} | {} |", methods.join(", "));
+    }
+    if let Some(ran) = runs.get(SEEDED) {
+        let _ = writeln!(text, "\n{}", told(ran).replace("<br>", " "));
     }
     text.push_str("\nTests that let a method fail, in every test run:\n\n");
     for method in METHODS.iter().filter(|method| !method.fails.is_empty()) {

@@ -6,16 +6,24 @@ use std::{
     fs,
     path::{Path, PathBuf},
     process::{ExitCode, ExitStatus},
+    time::Instant,
 };
 
 use crate::{
     call::{Call, Failure},
     copy, guests, native, night, packages,
     paths::Paths,
+    proof::{
+        self,
+        runs::{self, Ran},
+    },
     stage::{bold, green, red, stage, timed},
     tools, web_demo,
 };
 use mistakes::{Change, FoundBy, MISTAKES, Mistake, Run};
+
+/// The command, and the name of its last run.
+pub(crate) const SEEDED: &str = "seeded";
 
 /// The copy, below target.
 const COPY: &str = "seeded/tree";
@@ -26,6 +34,7 @@ const BUILT: [&str; 4] = ["debug/deps", "debug/build", "debug/.fingerprint", "to
 /// Makes each mistake that one of these methods must find, and asks them; all where none is named.
 pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode, Failure> {
     let is_asked = |found: &&FoundBy| methods.is_empty() || methods.contains(&found.method);
+    let (commit_of_tree, begun) = (night::commit(paths)?, Instant::now());
     let copy = stage("copy", &format!("the tree, in target/{COPY}"), || fresh(paths))?;
     copy::take_over(paths, &copy, &BUILT)?;
     commit(&copy)?;
@@ -52,6 +61,12 @@ pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode
         anstream::println!("{}: {method} does not find that {name}", red("missed"));
     }
     let verdict = format!("{} of {asked} found", asked - missed.len());
+    if methods.is_empty() && missed.is_empty() {
+        let ran =
+            Ran { line: SEEDED.to_owned(), commit: commit_of_tree, seconds: begun.elapsed().as_secs(), numbers: vec![verdict.clone()] };
+        runs::keep(paths, SEEDED, &ran)?;
+        proof::write(paths)?;
+    }
     anstream::println!("{}: {}", bold("seeded"), if missed.is_empty() { green(verdict).to_string() } else { red(verdict).to_string() });
     Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
