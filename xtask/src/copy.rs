@@ -42,11 +42,11 @@ fn brought(paths: &Paths, folder: &str, sources: impl FnOnce(&Path) -> io::Resul
     Ok(copy)
 }
 
-/// Takes over what is compiled in these folders of target, so that in the copy only what differs is compiled again; dependencies know no place.
+/// Takes over what is compiled in these folders, so that in the copy only what differs is compiled again; dependencies know no place.
 /// What is there already stays.
 pub(crate) fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
     for folder in folders {
-        let (from, to) = (paths.target().join(folder), copy.join("target").join(folder));
+        let (from, to) = (paths.at(folder), copy.join(folder));
         if to.exists() || !from.exists() {
             continue;
         }
@@ -54,7 +54,7 @@ pub(crate) fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<
             fs::create_dir_all(above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
         }
         // With its times, by which cargo knows what is new.
-        stage("copy", &format!("target/{folder}"), || Call::new(paths, "copy", "cp").arg("-a").arg(from).arg(to).recorded())?;
+        stage("copy", folder, || Call::new(paths, "copy", "cp").arg("-a").arg(from).arg(to).recorded())?;
     }
     Ok(())
 }

@@ -29,7 +29,7 @@ pub(crate) const SEEDED: &str = "seeded";
 const COPY: &str = "seeded/tree";
 
 /// What is built already and taken over into the copy.
-const BUILT: [&str; 4] = ["debug/deps", "debug/build", "debug/.fingerprint", "tools"];
+const BUILT: [&str; 5] = ["target/debug/deps", "target/debug/build", "target/debug/.fingerprint", "target/tools", "fuzz/target"];
 
 /// Makes each mistake that one of these methods must find, and asks them; all where none is named.
 pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode, Failure> {

@@ -20,7 +20,7 @@ use histories::Difference;
 const COPY: &str = "versions/tree";
 
 /// What is built already and taken over into the copy.
-const BUILT: [&str; 3] = ["debug/deps", "debug/build", "debug/.fingerprint"];
+const BUILT: [&str; 3] = ["target/debug/deps", "target/debug/build", "target/debug/.fingerprint"];
 
 /// How many characters of an entry are shown.
 const SHOWN: usize = 400;
