@@ -26,7 +26,7 @@
 //! | `fresh` | another agent, with a ledger and a scheduler of its own, takes the place of this one |
 //! | `status`, `wake`, `decide` | print the status, the next wake, the decision at `run_loop_idle` with its rule |
 //! | `look` | prints what the agent does and why, as people are told it |
-//! | `show PART` | prints `closure`, `context`, `deferred`, `diagnostics`, `focus`, `items`, `owed`, `posture`, `queue` or `waits` of the state, a `message ID` that is not settled, or what the `provider` was asked |
+//! | `show PART` | prints `closure`, `context`, `deferred`, `diagnostics`, `focus`, `items`, `owed`, `posture`, `queue` or `waits` of the state, a `message ID` that is not settled, the records of the `newest N` entries, or what the `provider` was asked |
 //! | `fold` | folds the log anew, whole and from a snapshot after each entry, and compares with the state that lives |
 
 mod record;

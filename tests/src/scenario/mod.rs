@@ -167,6 +167,7 @@ impl Played {
                 [] => "asked for nothing\n".to_owned(),
                 asked => asked.iter().map(|asked| format!("asked to {asked}\n")).collect(),
             },
+            ("show", part) if part.starts_with("newest ") => self.newest(part),
             ("show", _) => lines::part(self.scheduler.state(), part).unwrap_or_else(|| panic!("`{part}` is nothing to show")),
             _ => self.folded(),
         }
@@ -192,6 +193,19 @@ impl Played {
             }
         }
         if out.is_empty() { format!("folds to the same state, also from each of {} snapshots\n", parts.len()) } else { out }
+    }
+
+    /// The records of the newest entries, whole.
+    fn newest(&self, part: &str) -> String {
+        let count: usize = part.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("`newest N`");
+        let ledger = self.kept.ledger.entries();
+        let lines = ledger.lines_from(ledger.len().saturating_sub(count));
+        let record = |line: String| {
+            let (canonical, _) = EntryBytes::from_stored(line).split().expect("an entry");
+            let (_, record) = canonical.split_once(",\"record\":").expect("an entry has a record");
+            format!("  {}\n", record.strip_suffix('}').expect("an entry is an object"))
+        };
+        lines.into_iter().map(record).collect()
     }
 
     fn run_id(&self) -> String {
