@@ -1,17 +1,20 @@
 //! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8, 5.24, 6.2, 9.1).
 
+use std::num::NonZeroU64;
+
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{autonomy::keeps_coming, closure::Facts},
     entry::Record,
     plane::{
+        control::Policy,
         queue::{MessageBody, MessageKind},
         turn::TurnTerminalKind,
         waiting::TimerRecord,
     },
 };
 
-use super::driven::{Driven, NOW, end, hint, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
+use super::driven::{Driven, NOW, end, hint, intent, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
 
 const MINUTE: u64 = 60_000;
 
@@ -168,4 +171,30 @@ fn briefs_are_counted() {
     let brief = |id: &str| json!({"fact": "brief_recorded", "brief_id": id, "kind": "ack", "text": "t"});
     let driven = Driven::told(&[brief("one"), brief("two"), brief("three")]);
     assert_eq!(driven.state().context.briefs, 3);
+}
+
+#[test]
+fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_policy_has_room_for() {
+    let names = |named: &str| match named.split_at(1) {
+        ("i", _) => json!({"waiting_intent_id": named}),
+        ("e", _) => json!({"external_trigger_id": named}),
+        _ => json!({}),
+    };
+    // The newest hint is not yet among those before it.
+    let told: [(&str, &[&str], &[&str], u64); 5] = [
+        ("e1 e2 e3 e4", &[], &["e1", "e2"], 1),
+        ("e1 e1 e2 e2 e1 -", &[], &["e1", "e2"], 0),
+        ("i1 i1 i2 i3 i4 -", &["i1", "i2"], &[], 2),
+        ("i1 e1 i2 e2 -", &["i1"], &["e1"], 2),
+        ("e1 e2 i e e3 -", &["i"], &["e1", "e2", "e"], 1),
+    ];
+    for (hints, intents, triggers, overflow) in told {
+        let mut driven = Driven::with_policy(Policy { hint_ids: NonZeroU64::MIN.saturating_add(1), ..Policy::default() });
+        driven.tell(&[intent("i", "agent", None, "e")]);
+        hints.split(' ').for_each(|named| driven.tell(&[hint(names(named))]));
+        let coalesced = serde_json::to_value(&driven.state().control.hint.as_ref().expect("a hint").coalesced).expect("JSON");
+        let kept = |name: &str| coalesced.get(name).cloned().unwrap_or_else(|| json!([]));
+        assert_eq!((kept("intents"), kept("triggers")), (json!(intents), json!(triggers)), "{hints}");
+        assert_eq!(coalesced.get("overflow").and_then(Value::as_u64).unwrap_or(0), overflow, "{hints}");
+    }
 }
