@@ -14,7 +14,7 @@ use wakeful_core::{
     },
 };
 
-use super::driven::{Driven, NOW, end, hint, intent, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
+use super::driven::{Driven, NOW, condition, end, hint, intent, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
 
 const MINUTE: u64 = 60_000;
 
@@ -181,16 +181,18 @@ fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_
         _ => json!({}),
     };
     // The newest hint is not yet among those before it.
-    let told: [(&str, &[&str], &[&str], u64); 5] = [
+    let told: [(&str, &[&str], &[&str], u64); 6] = [
         ("e1 e2 e3 e4", &[], &["e1", "e2"], 1),
         ("e1 e1 e2 e2 e1 -", &[], &["e1", "e2"], 0),
         ("i1 i1 i2 i3 i4 -", &["i1", "i2"], &[], 2),
         ("i1 e1 i2 e2 -", &["i1"], &["e1"], 2),
         ("e1 e2 i e e3 -", &["i"], &["e1", "e2", "e"], 1),
+        ("e1 e2 ec -", &[], &["e1", "e2", "ec"], 0),
     ];
     for (hints, intents, triggers, overflow) in told {
         let mut driven = Driven::with_policy(Policy { hint_ids: NonZeroU64::MIN.saturating_add(1), ..Policy::default() });
-        driven.tell(&[intent("i", "agent", None, "e")]);
+        let ingress = json!({"kind": "external_ingress", "external_trigger_id": "ec"});
+        driven.tell(&[intent("i", "agent", None, "e"), condition("c", "external", None, ingress)]);
         hints.split(' ').for_each(|named| driven.tell(&[hint(names(named))]));
         let coalesced = serde_json::to_value(&driven.state().control.hint.as_ref().expect("a hint").coalesced).expect("JSON");
         let kept = |name: &str| coalesced.get(name).cloned().unwrap_or_else(|| json!([]));
