@@ -462,12 +462,6 @@ impl Control {
         self.live_from.is_some_and(|from| seq > from)
     }
 
-    /// Whether a ledger was begun.
-    #[must_use]
-    pub fn has_genesis(&self) -> bool {
-        !self.agent_id.as_str().is_empty()
-    }
-
     pub(crate) fn apply(&mut self, place: &Place, record: &ControlRecord, waiting: &Waiting) {
         match record {
             ControlRecord::Genesis(genesis) => {
