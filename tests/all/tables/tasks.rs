@@ -1,6 +1,6 @@
 //! Task status monotonicity: every status after every other, in the rule, in transitions and in folds (contract 3.3, 5.10; I3, I4).
 
-use serde_json::json;
+use serde_json::{Value, json};
 use wakeful_core::{
     entry::{self, Record},
     fact::{Answer, Refusal},
@@ -8,7 +8,7 @@ use wakeful_core::{
     state::State,
 };
 
-use super::driven::{Driven, NOW, of_task, task};
+use super::driven::{Driven, NOW, item, of_task, task, task_message};
 
 /// The statuses in the order of the table.
 const STATUSES: [TaskStatus; 7] = [
@@ -137,5 +137,53 @@ fn only_a_task_that_says_so_and_is_no_child_blocks() {
             };
             assert_eq!(driven.state().tasks.active[&"t".into()].is_blocking(), says && !child, "{kind} {policy}");
         }
+    }
+}
+
+/// How many task records there are.
+fn recorded(driven: &Driven) -> usize {
+    driven.records.iter().filter(|record| matches!(record, Record::Task(_))).count()
+}
+
+/// A message of the runtime says what became of a task; it is recorded where it is news (contract 5.11).
+#[test]
+fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
+    for latest in STATUSES {
+        for next in STATUSES {
+            let mut driven = Driven::told(&[item("w"), task("t", Some("w"), true)]);
+            if latest != TaskStatus::Queued {
+                driven.tell(&[of_task(said(latest), "t")]);
+            }
+            let before = recorded(&driven);
+            driven.now = NOW.plus_ms(1);
+            driven.tell(&[task_message("m", "task_status", "t", next.as_str())]);
+            let is_news = !ends(latest) && next != latest && taken(latest, next);
+            assert_eq!(recorded(&driven) - before, usize::from(is_news), "{next} after {latest}");
+            assert_eq!(known(driven.state()).0, if is_news { next } else { latest }, "{next} after {latest}");
+            if let Some(task) = driven.state().tasks.active.get(&"t".into()) {
+                assert_eq!(task.record.created_at, NOW, "{next} after {latest}");
+            }
+        }
+    }
+}
+
+#[test]
+fn what_others_say_of_a_task_and_what_an_observed_runtime_says_is_no_news_of_it() {
+    let with = |change: fn(&mut Value)| {
+        let mut message = task_message("m", "task_result", "t", "completed");
+        change(&mut message["message"]);
+        message
+    };
+    let told = [
+        (Driven::new(), with(|_| ()), true),
+        (Driven::observed(), with(|_| ()), false),
+        (Driven::new(), with(|message| message["trust"] = json!("trusted_integration")), false),
+        (Driven::new(), with(|message| message["kind"] = json!("internal_followup")), false),
+    ];
+    for (mut driven, message, is_news) in told {
+        driven.tell(&[task("t", None, false)]);
+        let before = recorded(&driven);
+        driven.tell(&[message.clone()]);
+        assert_eq!(recorded(&driven) - before, usize::from(is_news), "{message}");
     }
 }
