@@ -30,6 +30,14 @@ fn driven() -> (Machine, MemoryLedger) {
     (machine, ledger)
 }
 
+/// A driven machine with a prompt that waits for its turn.
+fn prompted() -> Machine {
+    let (mut machine, _) = driven();
+    machine.propose_json(PROMPT, NOW).expect("a proposal");
+    machine.committed();
+    machine
+}
+
 #[test]
 fn a_rejected_proposal_changes_nothing_and_can_be_made_again() {
     let (mut machine, _) = driven();
@@ -55,9 +63,7 @@ fn effects_come_out_of_committed_only_and_once() {
 
 #[test]
 fn effects_of_a_batch_that_was_stored_without_an_answer_are_found_when_it_is_read() {
-    let (mut machine, _) = driven();
-    machine.propose_json(PROMPT, NOW).expect("a proposal");
-    machine.committed();
+    let mut machine = prompted();
     let before = machine.state().clone();
     // The store fails, and fails again a moment later; one of the two batches was stored after all.
     let first = machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
@@ -72,9 +78,7 @@ fn effects_of_a_batch_that_was_stored_without_an_answer_are_found_when_it_is_rea
 
 #[test]
 fn two_batches_in_doubt_keep_their_effects_apart() {
-    let (mut machine, _) = driven();
-    machine.propose_json(PROMPT, NOW).expect("a proposal");
-    machine.committed();
+    let mut machine = prompted();
     machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
     machine.unacknowledged();
     let stopped = machine.propose_json(STOPPED, NOW).expect("a proposal");
@@ -85,9 +89,7 @@ fn two_batches_in_doubt_keep_their_effects_apart() {
 
 #[test]
 fn effects_of_a_batch_that_was_not_stored_are_never_found() {
-    let (mut machine, _) = driven();
-    machine.propose_json(PROMPT, NOW).expect("a proposal");
-    machine.committed();
+    let mut machine = prompted();
     machine.step(Boundary::RunLoop, NOW).expect("a step").expect("a decision");
     machine.unacknowledged();
     machine.step(Boundary::RunLoop, NOW.plus_ms(5)).expect("a step").expect("a decision");

@@ -56,7 +56,7 @@ interface Law {
   law: string;
   /** It is about two who have the ledger open. */
   ofTwo?: boolean;
-  holds(open: (who?: string) => Promise<Told>): Promise<void>;
+  holds(open: (who?: string) => Promise<Examined>): Promise<void>;
 }
 
 const LAWS: Law[] = [
@@ -147,13 +147,13 @@ class Agents {
     this.#exclusive = exclusive;
   }
 
-  async open(who: string): Promise<Told> {
+  async open(who: string): Promise<Examined> {
     if (this.#exclusive) {
       await this.close();
     }
     const ledger = await this.#open(who);
     this.#opened.push(ledger);
-    return new Told(ledger);
+    return new Examined(ledger);
   }
 
   async close(): Promise<void> {
@@ -164,7 +164,7 @@ class Agents {
 }
 
 /** A ledger, and what is said of it where it does otherwise. */
-class Told {
+class Examined {
   readonly #ledger: Asked;
 
   constructor(ledger: Asked) {

@@ -9,10 +9,11 @@ use wakeful_core::{
         summary::AgentListEntry,
     },
     entry::EventRecord,
+    fact::{Answer, Refusal},
     foreign::Folder,
     json::read,
     ladder::{Boundary, DecisionKind, Edition},
-    plane::control::AgentStatus,
+    plane::{control::AgentStatus, queue::QueueStatus},
 };
 
 use super::driven::{
@@ -344,4 +345,56 @@ fn a_decision_is_found_by_its_name_in_any_case_of_letters() {
         }
     }
     assert_eq!(DecisionKind::named("Dance"), None);
+}
+
+/// contract 3.6: a queue entry whose message is nowhere waits for nobody, and is counted; an event that names a delegation is not one.
+#[test]
+fn what_an_import_names_and_does_not_have_is_not_there() {
+    let files = [
+        ("agent.json", r#"{"id":"default","status":"asleep","turn_index":0}"#),
+        ("ledger/queue_entries.jsonl", r#"{"message_id":"m","status":"queued"}"#),
+        ("ledger/events.jsonl", r#"{"created_at":"2026-05-27T09:00:00Z","kind":"host_note","data":{"delegation_id":"d"}}"#),
+    ];
+    let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
+    assert_eq!(driven.machine().summary().set_aside.queue_entries_without_message, 1);
+    assert!(driven.state().queue.is_empty() && driven.state().work.delegations.is_empty());
+}
+
+/// contract 5.23: the message that an observed runtime has taken waits to replay, and was taken.
+#[test]
+fn a_message_that_was_taken_waits_and_is_not_untaken() {
+    let mut driven = Driven::observed();
+    driven.tell(&[prompt("m"), prompt("n"), json!({"fact": "message_dequeued", "message_id": "m"})]);
+    assert_eq!((driven.state().queue.len(), driven.state().queue.untaken()), (2, 1));
+}
+
+/// contract 5.2, 5.4: an observed runtime says which turn it is, a host withdraws what no run has taken.
+#[test]
+fn what_a_host_says_of_a_run_is_about_that_run() {
+    let mut observed = Driven::observed();
+    observed.tell(&[prompt("m"), json!({"fact": "turn_started", "run_id": "r", "message_id": "m", "turn_index": 7})]);
+    assert_eq!(observed.state().turns.run.as_ref().map(|run| run.turn_index), Some(7));
+
+    let mut driven = Driven::told(&[prompt("m"), prompt("n")]);
+    driven.run();
+    let withdrawn = |id: &str| json!({"fact": "message_dropped", "message_id": id});
+    assert!(matches!(driven.say(&withdrawn("m")), Answer::Ignored { reason: Refusal::RunOpen, .. }));
+    driven.tell(&[withdrawn("n")]);
+    assert_eq!(driven.way_of("n"), [QueueStatus::Queued, QueueStatus::Dropped]);
+}
+
+/// contract 5.17, 8.2: a new snapshot of an item is the same item: that it was picked, and that its recheck was told, stay.
+#[test]
+fn a_snapshot_of_an_item_keeps_what_was_done_with_it() {
+    let due = NOW.plus_ms(60_000);
+    let blocked = json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "the build", "recheck_at": due.to_string()});
+    let mut driven = Driven::told(&[item("w"), item("other"), of_item("work_item_picked", "w"), blocked]);
+    driven.now = due;
+    driven.run();
+    driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": "w", "objective": "Ship it today"})]);
+    let of_w = |driven: &Driven| driven.state().work.items[&"w".into()].clone();
+    let before = of_w(&driven);
+    assert_eq!(before.recheck.as_ref().map(|told| told.recheck_at), Some(due));
+    driven.tell(&[of_item("work_item_picked", "other"), of_item("work_item_picked", "w")]);
+    assert_eq!((before.picked, of_w(&driven).moved), (true, before.moved), "only its first pick moves its epoch");
 }

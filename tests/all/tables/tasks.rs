@@ -145,7 +145,7 @@ fn recorded(driven: &Driven) -> usize {
     driven.records.iter().filter(|record| matches!(record, Record::Task(_))).count()
 }
 
-/// A message of the runtime says what became of a task; it is recorded where it is news (contract 5.11).
+/// A message of the runtime says what became of a task; it is recorded where it is news, and what it leaves out stays (contract 5.10, 5.11).
 #[test]
 fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
     for latest in STATUSES {
@@ -161,7 +161,8 @@ fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
             assert_eq!(recorded(&driven) - before, usize::from(is_news), "{next} after {latest}");
             assert_eq!(known(driven.state()).0, if is_news { next } else { latest }, "{next} after {latest}");
             if let Some(task) = driven.state().tasks.active.get(&"t".into()) {
-                assert_eq!(task.record.created_at, NOW, "{next} after {latest}");
+                assert_eq!((task.record.created_at, &task.record.work_item_id), (NOW, &Some("w".into())), "{next} after {latest}");
+                assert!(task.is_blocking(), "{next} after {latest}");
             }
         }
     }
@@ -183,7 +184,7 @@ fn what_others_say_of_a_task_and_what_an_observed_runtime_says_is_no_news_of_it(
     for (mut driven, message, is_news) in told {
         driven.tell(&[task("t", None, false)]);
         let before = recorded(&driven);
-        driven.tell(&[message.clone()]);
+        driven.tell(std::slice::from_ref(&message));
         assert_eq!(recorded(&driven) - before, usize::from(is_news), "{message}");
     }
 }

@@ -1,4 +1,4 @@
-//! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8, 5.24, 6.2, 9.1).
+//! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8, 5.21, 5.24, 6.2, 9.1).
 
 use std::num::NonZeroU64;
 

@@ -1,7 +1,7 @@
 //! The state of the queue: which messages wait, in which order, and how the others ended.
 
 use alloc::vec::Vec;
-use core::num::NonZeroU64;
+use core::{cmp::Ordering, num::NonZeroU64};
 
 use serde::Serialize;
 
@@ -297,11 +297,11 @@ impl Queue {
         let passes_operator = self.operator.values().next().is_some_and(|oldest| oldest != id);
         self.passed.operator = if passes_operator { self.passed.operator + 1 } else { 0 };
         for lane in [Priority::Interject, Priority::Next, Priority::Normal, Priority::Background] {
-            let waits = self.ready.get(&lane).is_some_and(|waiting| waiting.len() > usize::from(lane == taken));
-            if lane == taken || !waits {
-                self.passed.lanes.remove(&lane);
-            } else if lane > taken {
-                *self.passed.lanes.get_or_insert(lane, 0) += 1;
+            let waits = self.ready.contains_key(&lane);
+            match lane.cmp(&taken) {
+                Ordering::Greater if waits => *self.passed.lanes.get_or_insert(lane, 0) += 1,
+                Ordering::Less if waits => {}
+                _ => drop(self.passed.lanes.remove(&lane)),
             }
         }
     }

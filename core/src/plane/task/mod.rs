@@ -109,8 +109,14 @@ fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRec
     }
     let latest = state.tasks.active.get(&task.id).map(|task| &task.record);
     let news = latest.is_none_or(|latest| task.status != latest.status && task.status.may_follow(latest.status));
-    let created_at = latest.map_or(at, |latest| latest.created_at);
-    news.then(|| TaskRecord { created_at, ..task }.inheriting(latest))
+    // What the message leaves out stays, as with a fact: whose task it is, and whether that waits for it.
+    let told = TaskRecord {
+        created_at: latest.map_or(at, |latest| latest.created_at),
+        work_item_id: task.work_item_id.or_else(|| latest?.work_item_id.clone()),
+        detail: task.detail.or_else(|| latest?.detail.clone()),
+        ..task
+    };
+    news.then(|| told.inheriting(latest))
 }
 
 /// Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
