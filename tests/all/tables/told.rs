@@ -200,3 +200,10 @@ fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_
         assert_eq!(coalesced.get("overflow").and_then(Value::as_u64).unwrap_or(0), overflow, "{hints}");
     }
 }
+
+#[test]
+fn a_hint_that_came_alone_is_kept_without_a_word_of_others() {
+    let pending = |hints: &[Value]| serde_json::to_value(Driven::told(hints).state().control.hint.as_ref().expect("a hint")).expect("JSON");
+    assert_eq!(pending(&[hint(json!({}))]).get("coalesced"), None);
+    assert!(pending(&[hint(json!({"external_trigger_id": "e"})), hint(json!({}))]).get("coalesced").is_some());
+}
