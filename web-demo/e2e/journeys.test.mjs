@@ -1,7 +1,7 @@
 // Journeys through the workbench, each from a question to its answer, with what it took.
 import assert from "node:assert/strict";
 import { execFileSync } from "node:child_process";
-import { mkdir, mkdtemp, readdir, readFile, truncate, writeFile } from "node:fs/promises";
+import { mkdir, mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { dirname, join } from "node:path";
 import { after, before, test } from "node:test";
@@ -15,14 +15,21 @@ import { choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from ".
 const LARGE = 100_000;
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
 let workbench;
+let scratch;
 
 before(async () => {
   if (!process.env.WAKEFUL) {
     throw new Error("set WAKEFUL to the program of the native host, as `cargo xtask test` does");
   }
+  scratch = await mkdtemp(join(tmpdir(), "wakeful-journeys-"));
   workbench = await openWorkbench();
 });
-after(() => workbench?.close());
+after(async () => {
+  await workbench?.close();
+  if (scratch !== undefined) {
+    await rm(scratch, { recursive: true });
+  }
+});
 
 const text = (page, selector) => page.locator(selector).innerText();
 const median = (numbers) => numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
@@ -102,7 +109,7 @@ test("a bad file says what and where, and what was open stays open", () =>
 test("what is too large for a tab is refused, and the tab survives", () =>
   journey(async (page) => {
     const sentence = await text(page, ".sentence");
-    const path = join(await mkdtemp(join(tmpdir(), "wakeful-")), "huge.jsonl");
+    const path = join(scratch, "huge.jsonl");
     await writeFile(path, "");
     await truncate(path, 121_000_000);
     await page.locator('input[aria-label="file to open"]').setInputFiles(path);
@@ -117,9 +124,9 @@ test(`time travel on ${LARGE} entries`, async () => {
     const name = "large.jsonl";
     const buffer = lines.map((line) => `${line}\n`).join("");
     // A buffer of this size is too much for one message of the browser's protocol; a file is not.
-    const folder = await mkdtemp(join(tmpdir(), "wakeful-"));
-    await writeFile(join(folder, name), buffer);
-    const openIt = () => page.locator('input[aria-label="file to open"]').setInputFiles(join(folder, name));
+    const path = join(scratch, name);
+    await writeFile(path, buffer);
+    const openIt = () => page.locator('input[aria-label="file to open"]').setInputFiles(path);
     const [before, cancel] = [await text(page, ".sentence"), page.getByRole("button", { name: "Cancel", exact: true })];
     await openIt();
     await page.getByText(/verifying [\d,]+ of 100,\d+ entries/).waitFor();
@@ -180,7 +187,7 @@ test("from why not, to a fork, to a fixture that the native core replays", () =>
     const download = page.waitForEvent("download");
     await page.getByRole("menuitem", { name: /Fixture folder/ }).click();
     const archive = unzipSync(new Uint8Array(await readFile(await (await download).path())));
-    const folder = await mkdtemp(join(tmpdir(), "wakeful-"));
+    const folder = join(scratch, "fixture");
     for (const [path, bytes] of Object.entries(archive)) {
       await mkdir(dirname(join(folder, path)), { recursive: true });
       await writeFile(join(folder, path), bytes);
@@ -215,7 +222,7 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.getByRole("button", { name: "Export" }).click();
     const download = page.waitForEvent("download");
     await page.getByRole("menuitem", { name: /Scenario/ }).click();
-    const scenario = join(await mkdtemp(join(tmpdir(), "wakeful-")), "live.txt");
+    const scenario = join(scratch, "live.txt");
     await writeFile(scenario, await readFile(await (await download).path()));
     execFileSync(process.env.WAKEFUL, ["crosscheck", scenario, "--engines", "native,wasmtime"], { stdio: "pipe" });
     await page.reload();
