@@ -19,7 +19,7 @@ pub(crate) fn read<T>(text: &str, from_json: impl Fn(&str) -> Result<T, JsonErro
         JsonError { path: String::new(), line, column, message: why.message().to_owned() }
     })?;
     let mut writer = Writer::default();
-    writer.table(table.get_ref());
+    writer.table(0, table.get_ref());
     let value = from_json(&writer.json).map_err(|why| {
         let (line, column) = place(text, writer.origin(why.column));
         JsonError { line, column, ..why }
@@ -56,8 +56,8 @@ impl Writer {
         self.json.push_str(text);
     }
 
-    fn table(&mut self, table: &DeTable<'_>) {
-        self.json.push('{');
+    fn table(&mut self, from: usize, table: &DeTable<'_>) {
+        self.token(from, "{");
         for (at, (key, value)) in table.iter().enumerate() {
             if at > 0 {
                 self.json.push(',');
@@ -66,18 +66,18 @@ impl Writer {
             self.json.push(':');
             self.value(value);
         }
-        self.json.push('}');
+        self.token(from, "}");
     }
 
-    fn array(&mut self, array: &DeArray<'_>) {
-        self.json.push('[');
+    fn array(&mut self, from: usize, array: &DeArray<'_>) {
+        self.token(from, "[");
         for (at, value) in array.iter().enumerate() {
             if at > 0 {
                 self.json.push(',');
             }
             self.value(value);
         }
-        self.json.push(']');
+        self.token(from, "]");
     }
 
     fn value(&mut self, value: &Spanned<DeValue<'_>>) {
@@ -88,8 +88,8 @@ impl Writer {
             DeValue::Float(number) => self.token(from, number.as_str()),
             DeValue::Boolean(yes) => self.token(from, if *yes { "true" } else { "false" }),
             DeValue::Datetime(instant) => self.token(from, &json::write(&instant.to_string())),
-            DeValue::Array(array) => self.array(array),
-            DeValue::Table(table) => self.table(table),
+            DeValue::Array(array) => self.array(from, array),
+            DeValue::Table(table) => self.table(from, table),
         }
     }
 }

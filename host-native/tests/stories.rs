@@ -187,7 +187,9 @@ fn what_is_wrong_with_a_story_is_named_with_line_and_column() {
     let err = wrong(&format!("{HEAD}[[script]]\nwait_ms = \"long\"\n"));
     assert!(err.contains("story.toml:6:11: invalid type: string \"long\", expected u64"), "{err}");
     let err = wrong(&format!("{HEAD}[[script]]\nprompt = \"go\"\ntrigger = \"t\"\n"));
-    assert!(err.contains("story.toml:5:3: ") && err.contains("`trigger` does not go with `prompt`"), "{err}");
+    assert!(err.contains("story.toml:5:1: ") && err.contains("`trigger` does not go with `prompt`"), "{err}");
+    let err = wrong(&format!("{HEAD}[[turns]]\nmoves = [\n  {{ pick = \"a\" }},\n  {{ set_timer = \"t\" }},\n]\n"));
+    assert!(err.contains("story.toml:8:3: `set_timer` needs `after_ms`") && err.contains("(field `turns[0].moves[1]`)"), "{err}");
     let err = wrong("story = \"s\"\nshows = \n");
     assert!(err.contains("story.toml:2:"), "{err}");
     let err = wrong(&format!("{HEAD}[provider]\nadversary = \"sleeps\"\n"));
