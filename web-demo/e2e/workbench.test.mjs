@@ -259,6 +259,33 @@ test("nothing moves while the heartbeat is walked", () =>
     assert.deepEqual(await place(), settled);
   }));
 
+/** Whether a bar is drawn in the lane of messages, at this share of the timeline's width. */
+const messageAt = (page, share) =>
+  page.evaluate((share) => {
+    const canvas = document.querySelector(".timeline canvas");
+    const ratio = canvas.width / canvas.clientWidth;
+    const [red, , blue] = canvas.getContext("2d").getImageData(Math.round(canvas.width * share), Math.round(9 * ratio), 1, 1).data;
+    return blue - red > 40;
+  }, share);
+
+test("what a fork adds is drawn in the timeline, each time", () =>
+  onPage(
+    async (page) => {
+      for (let fork = 0; fork < 10; fork += 1) {
+        await choose(page, "baseline_over_budget_terminal");
+        assert.equal(await messageAt(page, 0.85), false, "it has no message");
+        await page.getByRole("tab", { name: "Why not" }).click();
+        await page.getByLabel("why does it not").selectOption("StartModelTurn");
+        await page.getByRole("button", { name: "Try it in a fork, way 1" }).click();
+        await page.locator(".kind-fork").waitFor();
+        await page.locator(".decision .strong", { hasText: "StartModelTurn" }).waitFor();
+        assert.equal(await messageAt(page, 0.85), true, "the message is drawn");
+        await choose(page, "heartbeat");
+      }
+    },
+    { colorScheme: "light" },
+  ));
+
 test("a difference from native is shown, and the badge leads to it", async () => {
   const { page, troubles, close } = await newPage(workbench.browser);
   try {
@@ -390,10 +417,39 @@ for (const colorScheme of ["light", "dark"]) {
           await page.getByText("Raw state").click();
           await page.getByRole("tree", { name: "raw state" }).scrollIntoViewIfNeeded();
           await shoot(page, name("fixture"));
-          const overflow = await page.evaluate(() => document.documentElement.scrollWidth - innerWidth);
-          assert.ok(overflow <= 0, `the page is ${overflow} px wider than the window`);
+          assert.equal(await overflow(page), 0);
         },
         { colorScheme, viewport: { width, height } },
       ));
   }
 }
+
+/** By how many pixels the page is wider than its window. */
+const overflow = (page) => page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
+
+test("in a narrow window nothing is cut off, and the page stays where it is", async () => {
+  for (const [width, height] of [[1100, 800], [800, 900], [390, 844]]) {
+    await onPage(
+      async (page) => {
+        await choose(page, "release");
+        await page.locator(".rule[data-outcome=fired]").waitFor();
+        assert.equal(await page.evaluate(() => scrollY), 0, "what opens is seen from its top");
+        await shoot(page, `narrow-${width}`);
+        await goTo(page, "release", 22);
+        await page.locator(".decision .strong", { hasText: "WaitForTask" }).waitFor();
+        await page.locator(".rule[data-outcome=fired]", { hasText: "8.task" }).waitFor();
+        assert.equal(await page.evaluate(() => scrollY), 0, "a rule that fires below the fold does not move the page");
+        for (const tab of ["Why not", "Diff", "Live", "State", "Ladder"]) {
+          await page.getByRole("tab", { name: tab }).click();
+          assert.equal(await overflow(page), 0, `${width} px, ${tab}`);
+        }
+        const rule = page.locator(".rule[data-outcome=fired]");
+        await page.locator(".pane-ladder").scrollIntoViewIfNeeded();
+        const [inside, pane] = [await rule.boundingBox(), await page.locator(".pane-ladder .pane-body").boundingBox()];
+        assert.ok(inside.y >= pane.y && inside.y + inside.height <= pane.y + pane.height, "the rule that fired is in view in its pane");
+        assert.deepEqual(await axe(page), [], `${width} px`);
+      },
+      { viewport: { width, height } },
+    );
+  }
+});

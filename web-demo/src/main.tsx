@@ -6,6 +6,7 @@ import "./style/base.css";
 import "./style/frame.css";
 import "./style/panes.css";
 import "./style/json.css";
+import "./style/narrow.css";
 import { paintFirst } from "./parts/theme-switch.tsx";
 import { Workbench } from "./workbench.tsx";
 

@@ -65,8 +65,8 @@ export interface Decided {
 
 /** The worker of one document. */
 export interface Document {
-  /** Opens a source; calls back with how far it is, and with the index in parts. */
-  open(source: Source, progress: (progress: Progress) => void, indexed: (rows: Row[]) => void): Promise<Answer<Opened>>;
+  /** Opens a source; calls back with how far it is, and with the index in parts, all of which are taken in before it answers. */
+  open(source: Source, progress: (progress: Progress) => void, indexed: (rows: Row[]) => void | Promise<void>): Promise<Answer<Opened>>;
   /** Goes on with lines that were appended since. */
   extend(lines: string[]): Promise<Answer<{ length: number; head: Head; rows: Row[] }>>;
   /** What would be decided after an entry, and why. */

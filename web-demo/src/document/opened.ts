@@ -31,12 +31,13 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
         const began = performance.now();
         const read = linesOf(loaded, source);
         ({ lines, name } = { lines: read.lines, name: source.name });
-        // The page takes the index in while the guest verifies.
-        index(lines, progress, indexed);
+        // The page takes the index in while the guest verifies, on a channel of its own: the answer could come before the last part.
+        const taken = index(lines, progress, indexed);
         const given = lines.length;
         scheduler = observer(loaded, lines, progress);
         propose(scheduler, source);
-        index(lines.slice(given), progress, indexed);
+        taken.push(...index(lines.slice(given), progress, indexed));
+        await Promise.all(taken);
         const head = scheduler.head();
         const opened = { ...about(source), agentId: read.agentId, length: head.seq, head, verdict: read.verdict };
         return { ...opened, took_ms: performance.now() - began } satisfies Opened;
@@ -161,11 +162,14 @@ function propose(scheduler: Scheduler, source: Source) {
   }
 }
 
-function index(lines: string[], progress: (progress: Progress) => void, indexed: (rows: Row[]) => void) {
+/** Says the rows of these lines, part by part; each promise is kept once its part was taken in. */
+function index(lines: string[], progress: (progress: Progress) => void, indexed: (rows: Row[]) => void | Promise<void>): (void | Promise<void>)[] {
+  const taken: (void | Promise<void>)[] = [];
   for (let from = 0; from < lines.length; from += PART) {
-    indexed(lines.slice(from, from + PART).map(rowOf));
+    taken.push(indexed(lines.slice(from, from + PART).map(rowOf)));
     progress({ doing: "reading", done: Math.min(from + PART, lines.length), of: lines.length });
   }
+  return taken;
 }
 
 /** What the core refused. */

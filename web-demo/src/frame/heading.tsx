@@ -9,6 +9,7 @@ import { filesOf } from "../document/source.ts";
 import type { Open } from "../document/use-document.ts";
 import { fragment, readAddress } from "../parts/address.ts";
 import { carrying } from "../parts/permalink.ts";
+import { Said } from "../parts/said.tsx";
 import { ThemeSwitch } from "../parts/theme-switch.tsx";
 
 /** The heading of an open document. */
@@ -45,11 +46,6 @@ export function Heading(props: {
       </div>
     </header>
   );
-}
-
-/** The core's sentence; it has names between backticks. */
-function Said({ sentence }: { sentence: string }) {
-  return sentence.split("`").map((part, index) => (index % 2 === 1 ? <code key={index}>{part}</code> : part));
 }
 
 function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void }) {

@@ -3,6 +3,7 @@ import { useEffect, useId, useLayoutEffect, useRef, useState, type ReactNode, ty
 import type { Priority } from "@package/payloads.js";
 
 import "./live.css";
+import { Said } from "../parts/said.tsx";
 import { FactForm } from "./fact-form.tsx";
 import { DOINGS, FAULTS, type Command, type Doing, type Fault, type LiveView, type TaskEnd } from "./messages.ts";
 import type { Live, ProcessState } from "./use-live.ts";
@@ -27,7 +28,7 @@ export function LivePane({ live }: { live: Live }) {
         <span className="note">{live.head === null ? "no ledger open" : `${live.lines.length} entries, head ${live.head.chain.slice(0, 8)}`}</span>
       </header>
       <div className="live-status" role="status">
-        {view === null ? <p>{ABSENT[process]}</p> : <p className="live-sentence">{view.sentence}</p>}
+        {view === null ? <p>{ABSENT[process]}</p> : <p className="live-sentence"><Said sentence={view.sentence} /></p>}
         {view !== null && <Standing view={view} />}
       </div>
       <div role="alert">
@@ -60,12 +61,18 @@ const ABSENT: Record<ProcessState, string> = {
 function Standing({ view }: { view: LiveView }) {
   return (
     <dl className="live-facts">
-      <dt>status</dt>
-      <dd>{view.status}</dd>
-      <dt>run</dt>
-      <dd>{view.run === null ? "none" : `${view.run.run_id}, ${view.run.ends_at === null ? "without an end" : `ends ${clock(view.run.ends_at)}`}`}</dd>
-      <dt>wakes</dt>
-      <dd>{view.next_wake === null ? "no instant is known" : clock(view.next_wake)}</dd>
+      <div>
+        <dt>status</dt>
+        <dd>{view.status}</dd>
+      </div>
+      <div>
+        <dt>run</dt>
+        <dd>{view.run === null ? "none" : `${view.run.run_id}, ${view.run.ends_at === null ? "without an end" : `ends ${clock(view.run.ends_at)}`}`}</dd>
+      </div>
+      <div>
+        <dt>wakes</dt>
+        <dd>{view.next_wake === null ? "no instant is known" : clock(view.next_wake)}</dd>
+      </div>
     </dl>
   );
 }

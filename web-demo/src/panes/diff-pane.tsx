@@ -21,6 +21,9 @@ interface Change {
 /** The differences that are shown at most; a longer list says how many more there are. */
 const MOST = 400;
 
+/** The characters of a value that are shown at most. */
+const MOST_OF_A_VALUE = 600;
+
 /** State differences at the cursor, or between the mark and the cursor. */
 export function DiffPane({ open, seq, mark, decided, goTo }: { open: Open; seq: number; mark: number | null; decided: Changes; goTo: (seq: number) => void }) {
   const [from, to] = mark === null || mark === seq ? [seq - 1, seq] : [Math.min(mark, seq), Math.max(mark, seq)];
@@ -86,9 +89,11 @@ function differences(before: object, after: object): Change[] {
     }));
 }
 
+/** What is longer than a line is written on several. */
 function text(value: unknown): string {
-  const written = JSON.stringify(value) ?? "nothing";
-  return written.length > 300 ? `${written.slice(0, 300)}…` : written;
+  const line = JSON.stringify(value) ?? "nothing";
+  const written = line.length > 40 ? JSON.stringify(value, null, 1) : line;
+  return written.length > MOST_OF_A_VALUE ? `${written.slice(0, MOST_OF_A_VALUE)}…` : written;
 }
 
 /** The first entry after which another edition would decide otherwise. */

@@ -14,7 +14,7 @@ export function LadderPane({ explanation, supposed, suppose }: { explanation: Ex
   const body = useRef<HTMLDivElement>(null);
   const fired = rules.find((rule) => rule.outcome === "fired")?.rule;
   useEffect(() => {
-    body.current?.querySelector("[data-outcome=fired]")?.scrollIntoView({ block: "nearest" });
+    keepInView(body.current, body.current?.querySelector("[data-outcome=fired]"));
   }, [fired]);
   return (
     <Pane title="Ladder" note={<Suppose supposed={supposed} suppose={suppose} />} body={body}>
@@ -34,6 +34,18 @@ export function LadderPane({ explanation, supposed, suppose }: { explanation: Ex
       </ol>
     </Pane>
   );
+}
+
+/** How much of what is around the rule that fired is seen too. */
+const AROUND_PX = 44;
+
+/** Scrolls a pane, and not the page that it may be below the fold of. */
+function keepInView(pane: Element | null, rule: Element | null | undefined) {
+  if (pane !== null && rule != null) {
+    const [seen, at] = [pane.getBoundingClientRect(), rule.getBoundingClientRect()];
+    const [above, below] = [at.top - AROUND_PX - seen.top, at.bottom + AROUND_PX - seen.bottom];
+    pane.scrollTop += above < 0 ? above : Math.max(0, below);
+  }
 }
 
 function SpentKeys({ keys }: { keys: Spent[] }) {

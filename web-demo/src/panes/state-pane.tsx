@@ -18,13 +18,16 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
   return (
     <Pane title="State" note={<span className="note" title={head.chain}>head #{head.seq}</span>}>
       {diagnostics.length > 0 && (
-        <Group title="Diagnostics">
-          {diagnostics.map((found) => (
-            <div key={found.message} className={`diagnostic diagnostic-${found.severity}`}>
-              <strong>{found.severity}</strong> {found.message}
-            </div>
-          ))}
-        </Group>
+        <section className="group">
+          <h3>Diagnostics</h3>
+          <ul>
+            {diagnostics.map((found) => (
+              <li key={found.message} className={`diagnostic diagnostic-${found.severity}`}>
+                <strong>{found.severity}</strong> {found.message}
+              </li>
+            ))}
+          </ul>
+        </section>
       )}
       <Group title="Closure">
         <Row name="outcome" value={closure.outcome} />

@@ -86,17 +86,19 @@ export function TimelinePane({ open, seq, mark, goTo, decided }: { open: Open; s
         aria-valuenow={seq}
         aria-valuetext={`entry ${seq} of ${open.length}${holds === undefined ? "" : `, ${holds.decision} since entry ${holds.seq}`}`}
       />
-      {zoomed && (
-        <button type="button" className="quiet timeline-whole" onClick={() => plot.current !== null && zoom(plot.current, seq, Number.POSITIVE_INFINITY, open.length)}>
-          See all
-        </button>
-      )}
-      {decided.upTo < open.length && (
-        <span className="note timeline-note" role="status">
-          decisions up to #{decided.upTo.toLocaleString("en")}
-          {decided.trouble !== null && `, then: ${decided.trouble.message}`}
-        </span>
-      )}
+      <div className="timeline-foot">
+        {zoomed && (
+          <button type="button" className="quiet" onClick={() => plot.current !== null && zoom(plot.current, seq, Number.POSITIVE_INFINITY, open.length)}>
+            See all
+          </button>
+        )}
+        {decided.upTo < open.length && (
+          <span className="note timeline-note" role="status">
+            decisions up to #{decided.upTo.toLocaleString("en")}
+            {decided.trouble !== null && `, then: ${decided.trouble.message}`}
+          </span>
+        )}
+      </div>
     </section>
   );
 }
