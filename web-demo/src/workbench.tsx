@@ -113,7 +113,7 @@ export function Workbench() {
 
   return (
     <div className="workbench" data-arriving={arriving}>
-      <CaseList cases={cases} chosen={chosen} choose={choose} openFiles={openFiles} fail={fail} open={open} />
+      <CaseList cases={cases} chosen={(opening ?? open)?.name ?? chosen} choose={choose} openFiles={openFiles} fail={fail} open={open} />
       <main className="main" aria-busy={opening !== null}>
         {broken !== null && <Alarm title="The bundled cases cannot be read" error={{ message: broken }} />}
         {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}

@@ -7,7 +7,7 @@ import type { Row } from "./rows.ts";
 import type { Kind, Source } from "./source.ts";
 
 /** What is wrong, for people: the core's report, or the page's own words where it never came to the core. */
-export type Trouble = Pick<ErrorReport, "message" | "place">;
+export type Trouble = Pick<ErrorReport, "message">;
 
 /** An answer, or why there is none. */
 export type Answer<T> = { ok: T } | { error: Trouble };
