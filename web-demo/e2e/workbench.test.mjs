@@ -424,6 +424,33 @@ for (const colorScheme of ["light", "dark"]) {
   }
 }
 
+test("each panel is read to its end with the wheel", () =>
+  onPage(
+    async (page) => {
+      await choose(page, "heartbeat");
+      await page.getByRole("tab", { name: "Live" }).click();
+      await page.getByRole("button", { name: "Start an agent" }).click();
+      await opened(page, "live agent");
+      for (const [tab, body, last] of [
+        ["Live", ".live-body", ".live-part:last-child"],
+        ["State", ".pane-state .pane-body", ".raw"],
+        ["Ladder", ".pane-ladder .pane-body", ".rule:last-child"],
+      ]) {
+        await page.getByRole("tab", { name: tab }).click();
+        await page.locator(last).waitFor();
+        const at = await page.locator(body).boundingBox();
+        assert.ok(at.y + at.height <= 721, `${tab} ends within the window`);
+        await page.mouse.move(at.x + 20, at.y + 20);
+        await page.mouse.wheel(0, 10_000);
+        await page.waitForFunction(
+          ([body, last]) => document.querySelector(last).getBoundingClientRect().bottom <= document.querySelector(body).getBoundingClientRect().bottom + 1,
+          [body, last],
+        );
+      }
+    },
+    { viewport: { width: 1280, height: 720 } },
+  ));
+
 /** By how many pixels the page is wider than its window. */
 const overflow = (page) => page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
 
