@@ -13,9 +13,10 @@ export function LadderPane({ explanation, supposed, suppose }: { explanation: Ex
   const { rules } = explanation;
   const body = useRef<HTMLDivElement>(null);
   const fired = rules.find((rule) => rule.outcome === "fired")?.rule;
+  const order = rules.map(({ rule }) => rule).join();
   useEffect(() => {
     keepInView(body.current, body.current?.querySelector("[data-outcome=fired]"));
-  }, [fired]);
+  }, [fired, order]);
   return (
     <Pane title="Ladder" note={<Suppose supposed={supposed} suppose={suppose} />} body={body}>
       <ol className="ladder">
