@@ -83,11 +83,11 @@ test("a bad file says what and where, and what was open stays open", () =>
     const lines = entries.map((entry) => JSON.stringify(entry));
     const alarm = page.getByRole("alert");
     for (const [name, file, says] of [
-      ["torn.jsonl", `${lines.slice(0, 3).join("\n")}\n${lines[3].slice(0, 40)}`, /entry 4|line/],
-      ["changed.jsonl", lines.map((line, at) => (at === 4 ? line.replace("09:", "10:") : line)).join("\n"), /entry 5/],
-      ["gap.jsonl", lines.filter((_, at) => at !== 4).join("\n"), /entry/],
-      ["empty.jsonl", "", /./],
-      ["picture.png", "\u0089PNG", /./],
+      ["torn.jsonl", `${lines.slice(0, 3).join("\n")}\n${lines[3].slice(0, 40)}`, /entry 4 cannot be read/],
+      ["changed.jsonl", lines.map((line, at) => (at === 4 ? line.replace("09:", "10:") : line)).join("\n"), /entry 5 breaks the chain/],
+      ["gap.jsonl", lines.filter((_, at) => at !== 4).join("\n"), /entry 6 stands where entry 5 is due/],
+      ["empty.jsonl", "", /no entries/],
+      ["picture.png", "\u0089PNG", /entry 1 cannot be read/],
     ]) {
       await openFile(page, name, file);
       await alarm.getByText(`${name} cannot be opened`).waitFor();

@@ -313,7 +313,7 @@ test("a bundle that cannot be read is said, not swallowed", async () => {
     await page.route("**/bundle.json", (route) => route.fulfill({ body: "{}" }));
     await page.goto(workbench.url);
     await page.getByRole("alert").waitFor();
-    assert.match(await text(page, "[role=alert]"), /bundle\.json has no `cases`/);
+    assert.match(await text(page, "[role=alert]"), /bundle\.json has no cases/);
   } finally {
     await close();
   }

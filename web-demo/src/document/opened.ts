@@ -31,13 +31,13 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
         const began = performance.now();
         const read = linesOf(loaded, source);
         ({ lines, name } = { lines: read.lines, name: source.name });
-        // The page takes the index in while the guest verifies, on a channel of its own: the answer could come before the last part.
-        const taken = index(lines, progress, indexed);
         const given = lines.length;
+        // The page takes the index in while the guest verifies. What is no JSON is the guest's to tell of, by the number of its entry.
+        const taken = index(lines, progress, indexed);
+        taken.catch(() => undefined);
         scheduler = observer(loaded, lines, progress);
         propose(scheduler, source);
-        taken.push(...index(lines.slice(given), progress, indexed));
-        await Promise.all(taken);
+        await Promise.all([taken, index(lines.slice(given), progress, indexed)]);
         const head = scheduler.head();
         const opened = { ...about(source), agentId: read.agentId, length: head.seq, head, verdict: read.verdict };
         return { ...opened, took_ms: performance.now() - began } satisfies Opened;
@@ -118,12 +118,8 @@ function linesOf(guest: typeof Guest, source: Source): { lines: string[]; agentI
 
 /** The agent that the first entry names; the core says what is wrong where it names none. */
 function agentOf(lines: string[]): string {
-  try {
-    const { record } = JSON.parse(lines[0] ?? "") as { record?: { agent_id?: unknown } };
-    return typeof record?.agent_id === "string" ? record.agent_id : "";
-  } catch {
-    return "";
-  }
+  const named = parsed(lines[0])?.record?.agent_id;
+  return typeof named === "string" ? named : "";
 }
 
 /** A scheduler that reads and starts nothing. */
@@ -146,9 +142,19 @@ function observer(guest: typeof Guest, lines: string[], progress: (progress: Pro
   return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ledger, clock, provider });
 }
 
+/** When an entry was made, in nanoseconds since the epoch; the beginning of time where it does not say. */
 function instantOf(line: string | undefined): bigint {
-  const at = line === undefined ? undefined : (JSON.parse(line) as { at?: unknown }).at;
-  return typeof at === "string" ? BigInt(Date.parse(at)) * 1_000_000n + fraction(at) : 0n;
+  const at = parsed(line)?.at;
+  return typeof at === "string" && !Number.isNaN(Date.parse(at)) ? BigInt(Date.parse(at)) * 1_000_000n + fraction(at) : 0n;
+}
+
+/** A line as what it may be. */
+function parsed(line: string | undefined): { at?: unknown; record?: { agent_id?: unknown } } | null {
+  try {
+    return JSON.parse(line ?? "null") as ReturnType<typeof parsed>;
+  } catch {
+    return null;
+  }
 }
 
 /** The nanoseconds below a millisecond, which `Date` does not keep. */
@@ -162,14 +168,14 @@ function propose(scheduler: Scheduler, source: Source) {
   }
 }
 
-/** Says the rows of these lines, part by part; each promise is kept once its part was taken in. */
-function index(lines: string[], progress: (progress: Progress) => void, indexed: (rows: Row[]) => void | Promise<void>): (void | Promise<void>)[] {
+/** Says the rows of these lines, part by part, on a channel of their own; kept once all were taken in. */
+async function index(lines: string[], progress: (progress: Progress) => void, indexed: (rows: Row[]) => void | Promise<void>): Promise<void> {
   const taken: (void | Promise<void>)[] = [];
   for (let from = 0; from < lines.length; from += PART) {
     taken.push(indexed(lines.slice(from, from + PART).map(rowOf)));
     progress({ doing: "reading", done: Math.min(from + PART, lines.length), of: lines.length });
   }
-  return taken;
+  await Promise.all(taken);
 }
 
 /** What the core refused. */
