@@ -87,7 +87,8 @@ test("a bad file says what and where, and what was open stays open", () =>
       ["changed.jsonl", lines.map((line, at) => (at === 4 ? line.replace("09:", "10:") : line)).join("\n"), /entry 5 breaks the chain/],
       ["gap.jsonl", lines.filter((_, at) => at !== 4).join("\n"), /entry 6 stands where entry 5 is due/],
       ["empty.jsonl", "", /no entries/],
-      ["picture.png", "\u0089PNG", /entry 1 cannot be read/],
+      ["picture.png", "\u0089PNG", /picture\.png is nothing that opens here/],
+      ["package.json", '{ "name": "x" }', /malformed story: unknown field name, .*line 1 column 3/],
     ]) {
       await openFile(page, name, file);
       await alarm.getByText(`${name} cannot be opened`).waitFor();

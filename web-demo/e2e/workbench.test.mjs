@@ -327,7 +327,7 @@ test("a ledger is pasted, dropped, and sent by another page", () =>
       clipboardData.setData("text/plain", pasted);
       window.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
     }, ledger);
-    await opened(page, "pasted ledger");
+    await opened(page, "pasted text");
     await page.evaluate(
       (sent) =>
         new Promise((done) => {

@@ -22,7 +22,12 @@ test("one file is a ledger, several are a folder, an archive is what is in it", 
   assert.deepEqual(Object.keys(zipped.kind === "fixture" ? zipped.files : {}), ["agent.json", "ledger/events.jsonl"]);
   const data = sourceOf("d", { ".holon/state/agent.json": strToU8("{}"), ".holon/ledger/events.jsonl": strToU8("") });
   assert.deepEqual(Object.keys(data.kind === "fixture" ? data.files : {}), [".holon/state/agent.json", ".holon/ledger/events.jsonl"]);
-  assert.deepEqual(sourceOf("l", { "l.jsonl": strToU8("text\n") }).kind, "ledger");
+  assert.equal(sourceOf("l", { "l.jsonl": strToU8(`${line({})}\n`) }).kind, "ledger");
+  assert.equal(sourceOf("l", { "l.jsonl": strToU8("\n") }).kind, "ledger", "which has no entries");
+  assert.equal(sourceOf("s", { "s.json": strToU8('{\n  "story": "s"\n}\n') }).kind, "story");
+  assert.throws(() => sourceOf("a", { "a.sqlite": strToU8("SQLite format 3\0") }), /wakeful log a\.sqlite --json/);
+  assert.throws(() => sourceOf("a", { "a.toml": strToU8('story = "a"\n') }), /wakeful export a\.toml -o FOLDER/);
+  assert.throws(() => sourceOf("n", { "notes.md": strToU8("# Notes\n") }), /`notes\.md` is nothing that opens here/);
   assert.throws(() => sourceOf("none", {}), /has no files/);
 });
 

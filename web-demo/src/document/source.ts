@@ -1,4 +1,5 @@
-// What can be opened, and how it is recognised: a file or text is a ledger, a folder is a fixture or a data folder; the core reads both.
+// What can be opened, and how it is recognised: a file or text is a ledger or a story, a folder is a fixture or a data folder; the core reads
+// them.
 import { strToU8, unzipSync } from "fflate";
 
 import type { Trace } from "../case/trace.ts";
@@ -21,7 +22,7 @@ export const MOST_BYTES = 120_000_000;
 /** Files by path relative to what was given, with `/` between names. */
 export type Files = Record<string, Uint8Array>;
 
-/** What the given files are: one that is no archive is a ledger, several are a folder. */
+/** What the given files are: one that is no archive is a ledger or a story, several are a folder. */
 export function sourceOf(name: string, files: Files): Source {
   const paths = Object.keys(files);
   const [only] = paths;
@@ -32,10 +33,25 @@ export function sourceOf(name: string, files: Files): Source {
     return folder(name, files);
   }
   const bytes = files[only] ?? new Uint8Array();
-  if (isZip(bytes)) {
+  if (startsWith(bytes, ZIP)) {
     return folder(name, unzipSync(bytes));
   }
-  return { kind: "ledger", name, shows: `${size(bytes.length)}, opened from this computer`, text: textOf(only, bytes) };
+  if (startsWith(bytes, SQLITE)) {
+    throw new Error(`\`${only}\` is a file of ledgers in SQLite: \`wakeful log ${only} --json > ledger.jsonl\` writes one that opens here`);
+  }
+  const [text, shows] = [textOf(only, bytes), `${size(bytes.length)}, opened from this computer`];
+  if (/^\s*(\{\s*"seq"|$)/.test(text)) {
+    return { kind: "ledger", name, shows, text };
+  }
+  if (/^\s*\{/.test(text)) {
+    return { kind: "story", name, shows, story: text };
+  }
+  if (only.endsWith(".toml")) {
+    throw new Error(`the command line reads stories in TOML: \`wakeful export ${only} -o FOLDER\` makes a folder of one that opens here`);
+  }
+  throw new Error(
+    `\`${only}\` is nothing that opens here: a ledger has an entry on each line, as \`wakeful log LEDGER --json\` prints it; a story is JSON; a fixture or a data folder is a folder, or a zip of one`,
+  );
 }
 
 function folder(name: string, files: Files): Source {
@@ -52,8 +68,10 @@ function common(paths: string[]): number {
   return first !== ".holon" && paths.every((path) => path.startsWith(`${first}/`)) && first !== "ledger" ? first.length + 1 : 0;
 }
 
-function isZip(bytes: Uint8Array): boolean {
-  return bytes[0] === 0x50 && bytes[1] === 0x4b && bytes[2] === 3 && bytes[3] === 4;
+const [ZIP, SQLITE] = [strToU8("PK\u0003\u0004"), strToU8("SQLite format 3")];
+
+function startsWith(bytes: Uint8Array, magic: Uint8Array): boolean {
+  return magic.every((byte, at) => bytes[at] === byte);
 }
 
 function textOf(path: string, bytes: Uint8Array): string {

@@ -32,7 +32,7 @@ export function useArrivals(openFiles: OpenFiles, fail: Fail): boolean {
       const text = event.clipboardData?.getData("text/plain") ?? "";
       if (text.trim() !== "" && !(event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement)) {
         event.preventDefault();
-        openFiles("pasted ledger", { "pasted.jsonl": new TextEncoder().encode(text) });
+        openFiles("pasted text", { "pasted text": new TextEncoder().encode(text) });
       }
     };
     const hear = (event: MessageEvent<unknown>) => answer(event, openFiles, fail);

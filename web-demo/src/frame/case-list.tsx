@@ -83,7 +83,7 @@ function OpenButtons({ openFiles, fail }: { openFiles: (name: string, files: Fil
   };
   return (
     <div className="open-buttons">
-      <button type="button" className="quiet" title="A ledger (jsonl) or a fixture (zip); files can also be dropped or pasted" onClick={() => file.current?.click()}>
+      <button type="button" className="quiet" title="A ledger (jsonl), a story (json) or a fixture (zip); files can also be dropped or pasted" onClick={() => file.current?.click()}>
         Open file
       </button>
       <button type="button" className="quiet" title="A fixture folder or a runtime's data folder" onClick={() => folder.current?.click()}>
