@@ -113,6 +113,26 @@ fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
     }
 }
 
+/// contract 5.11: a result tells the end of the task that it carries, else of the one that it names, else of the one that it comes from.
+#[test]
+fn a_result_tells_the_end_of_one_task() {
+    for (carried, named, from, told) in [
+        (Some("a"), Some("b"), Some("c"), Some("a")),
+        (None, Some("b"), Some("c"), Some("b")),
+        (None, None, Some("c"), Some("c")),
+        (None, None, None, None),
+    ] {
+        let mut result = task_message("r", "task_result", "x", "completed");
+        let message = &mut result["message"];
+        message["metadata"] = carried.map_or(json!({}), |task| json!({"task_id": task}));
+        message["task_id"] = json!(named);
+        message["origin"] = from.map_or(json!({"kind": "system", "subsystem": "host"}), |task| json!({"kind": "task", "task_id": task}));
+        let driven = Driven::told(&[result]);
+        let tasks: Vec<_> = driven.state().tasks.told.keys().map(|task| task.as_str()).collect();
+        assert_eq!(tasks, Vec::from_iter(told), "{carried:?}, {named:?}, {from:?}");
+    }
+}
+
 /// contract 6.2: only a completed turn clears the error, and none makes one.
 #[test]
 fn how_a_turn_settles_clears_an_error_or_leaves_it_as_it_was() {
