@@ -14,6 +14,7 @@ mod readiness;
 mod readings;
 mod repetition;
 mod restart;
+mod runs;
 mod satisfied;
 mod stopped;
 mod tasks;

@@ -67,6 +67,20 @@ fn a_retry_says_that_the_core_asks_and_for_which_message() {
 }
 
 #[test]
+fn a_retry_says_which_timer_began_its_lineage() {
+    let mut driven = Driven::told(&[timer("t", MINUTE)]);
+    driven.now = NOW.plus_ms(MINUTE);
+    driven.run();
+    for attempt in 1..=2 {
+        driven.tell(&[end("provider_failed_needs_recovery")]);
+        driven.now = driven.now.plus_ms(MINUTE);
+        driven.run();
+        let note = &newest(&driven, "internal_followup")["metadata"]["turn_retry"];
+        assert_eq!((&note["attempt"], &note["timer_id"]), (&json!(attempt), &json!("t")));
+    }
+}
+
+#[test]
 fn diagnostics_name_the_item_that_they_are_about() {
     let mut silent = about_an_item();
     silent.now = NOW.plus_ms(30 * MINUTE);
@@ -83,6 +97,13 @@ fn diagnostics_name_the_item_that_they_are_about() {
     worn.restart();
     worn.run();
     assert_eq!(diagnostic(&worn, "replay_budget")["work_item_id"], "w");
+
+    let mut tried = about_an_item();
+    tried.tell(&[json!({"fact": "policy_set", "policy": {"failed_turn_retries": 1}}), end("provider_failed_needs_recovery")]);
+    tried.now = NOW.plus_ms(MINUTE);
+    tried.run();
+    tried.tell(&[end("provider_failed_needs_recovery")]);
+    assert_eq!(diagnostic(&tried, "retries_exhausted")["work_item_id"], "w");
 
     let mut bad = task_message("r", "task_result", "x", "completed");
     bad["message"]["metadata"] = json!({});
