@@ -14,7 +14,9 @@ use wakeful_core::{
     },
 };
 
-use super::driven::{Driven, NOW, condition, end, hint, intent, item, of_item, of_task, prompt, prompt_with, task, task_message, timer};
+use super::driven::{
+    Driven, NOW, condition, end, hint, intent, item, message, of_item, of_task, prompt, prompt_with, task, task_message, timer,
+};
 
 const MINUTE: u64 = 60_000;
 
@@ -64,6 +66,22 @@ fn a_retry_says_that_the_core_asks_and_for_which_message() {
     assert_eq!(retry["origin"], json!({"kind": "system", "subsystem": "turn_retry"}));
     assert_eq!((&retry["causation_id"], &retry["work_item_id"]), (&json!("m"), &json!("w")));
     assert_eq!(retry["metadata"]["turn_retry"]["attempt"], 1);
+}
+
+/// contract 5.6: what goes on after a failed message is the try of that one, whoever else is to be tried again.
+#[test]
+fn a_followup_is_the_retry_of_the_message_that_it_goes_on_after() {
+    for failed in ["a", "b"] {
+        let mut driven = Driven::told(&[prompt("a"), prompt("b")]);
+        for _ in 0..2 {
+            driven.run();
+            driven.tell(&[end("provider_failed_needs_recovery")]);
+        }
+        let more = json!({"causation_id": failed});
+        driven.tell(&[message("f", "internal_followup", json!({"kind": "system", "subsystem": "host"}), "trusted_system", "go on", more)]);
+        let tries = driven.state().turns.retries.values().map(|retry| (retry.retry_of.as_str(), retry.message_id.is_some()));
+        assert_eq!(Vec::from_iter(tries), [("a", failed == "a"), ("b", failed == "b")]);
+    }
 }
 
 #[test]
