@@ -19,3 +19,4 @@ mod satisfied;
 mod stopped;
 mod tasks;
 mod told;
+mod waits;

@@ -1,0 +1,89 @@
+//! What the records of waits end, in any order, and what of them ends with something else (contract 3.3, 5.16).
+
+use serde_json::{Value, json};
+use wakeful_core::{
+    entry,
+    entry::Record,
+    fact::{Answer, Refusal},
+    id::Seq,
+    json::{Readable, read},
+    state::State,
+};
+
+use super::driven::{Driven, NOW, intent};
+
+/// The end of `x` in a state: what ended it, where that is kept, and the entry.
+type End = fn(&State) -> Option<(Option<String>, Seq)>;
+
+/// One kind of wait: its record in a status, its statuses with the active one first, and its end.
+struct Kind {
+    record: fn(&str) -> Record,
+    statuses: &'static [&'static str],
+    end: End,
+}
+
+fn written<T: Readable>(common: &Value, more: &Value) -> T {
+    let mut record = common.clone();
+    let Value::Object(more) = more.clone() else { panic!("more fields are an object") };
+    record.as_object_mut().expect("an object").extend(more);
+    read(&record.to_string()).expect("a record")
+}
+
+fn common(status: &str) -> Value {
+    json!({"id": "x", "agent_id": "default", "status": status, "created_at": NOW, "updated_at": NOW})
+}
+
+const KINDS: [Kind; 3] = [
+    Kind {
+        record: |status| Record::Timer(written(&common(status), &json!({"duration_ms": 1, "repeat": false}))),
+        statuses: &["active", "completed", "cancelled"],
+        end: |state| state.waiting.ended_timers.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
+    },
+    Kind {
+        record: |status| {
+            Record::WaitCondition(written(&common(status), &json!({"kind": "operator", "waiting_for": "it", "wake_sources": []})))
+        },
+        statuses: &["active", "resolved", "cancelled", "expired"],
+        end: |state| state.waiting.ended_conditions.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
+    },
+    Kind {
+        record: |status| {
+            let more =
+                json!({"description": "it", "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": "e", "trigger_count": 0});
+            Record::WaitingIntent(written(&common(status), &more))
+        },
+        statuses: &["active", "cancelled"],
+        end: |state| state.waiting.ended_intents.get(&"x".into()).map(|seq| (None, *seq)),
+    },
+];
+
+/// The first end stays, however often it is told; another one, or a beginning, is refused and counted.
+#[test]
+fn the_first_end_of_a_wait_stays_and_what_contradicts_it_is_counted() {
+    for Kind { record, statuses, end } in KINDS {
+        for first in &statuses[1..] {
+            for second in statuses {
+                let mut state = Driven::observed().state().clone();
+                let (entries, _) = entry::seal_all(state.head, NOW, vec![record("active"), record(first), record(second), record(second)]);
+                entries[..2].iter().for_each(|entry| state.apply(entry));
+                let (ended_as, at) = end(&state).unwrap_or_else(|| panic!("{first} ends it"));
+                entries[2..].iter().for_each(|entry| state.apply(entry));
+                let is_told_again = first == second;
+                assert_eq!(state.waiting.refused, if is_told_again { 0 } else { 2 }, "{second} after {first}");
+                let newest = if is_told_again { at.plus(2) } else { at };
+                assert_eq!(end(&state), Some((ended_as, newest)), "{second} after {first}");
+            }
+        }
+    }
+}
+
+#[test]
+fn the_mirror_of_an_intent_ends_with_its_intent_only() {
+    let mut driven = Driven::told(&[intent("i", "agent", None, "e")]);
+    for name in ["wait_condition_resolved", "wait_condition_cancelled", "wait_condition_expired"] {
+        let answer = driven.say(&json!({"fact": name, "wait_condition_id": "waiting_intent:i"}));
+        assert!(matches!(answer, Answer::Ignored { reason: Refusal::FollowsItsIntent, .. }), "{name}: {answer:?}");
+    }
+    driven.tell(&[json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"})]);
+    assert!(driven.state().waiting.conditions.is_empty());
+}
