@@ -15,7 +15,7 @@ use wakeful_core::{
 };
 
 use super::driven::{
-    Driven, NOW, condition, end, hint, intent, item, message, of_item, of_task, prompt, prompt_with, task, task_message, timer,
+    Driven, NOW, abort, condition, end, hint, intent, item, message, of_item, of_task, prompt, prompt_with, task, task_message, timer,
 };
 
 const MINUTE: u64 = 60_000;
@@ -122,6 +122,10 @@ fn diagnostics_name_the_item_that_they_are_about() {
     tried.run();
     tried.tell(&[end("provider_failed_needs_recovery")]);
     assert_eq!(diagnostic(&tried, "retries_exhausted")["work_item_id"], "w");
+
+    let mut parked = about_an_item();
+    parked.tell(&[abort("operator_aborted")]);
+    assert_eq!(diagnostic(&parked, "parked")["work_item_id"], "w");
 
     let mut bad = task_message("r", "task_result", "x", "completed");
     bad["message"]["metadata"] = json!({});

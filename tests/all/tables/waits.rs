@@ -5,12 +5,14 @@ use wakeful_core::{
     entry,
     entry::Record,
     fact::{Answer, Refusal},
+    foreign::Folder,
     id::Seq,
     json::{Readable, read},
+    plane::queue::QueueStatus,
     state::State,
 };
 
-use super::driven::{Driven, NOW, intent};
+use super::driven::{Driven, NOW, intent, message, timer};
 
 /// The end of `x` in a state: what ended it, where that is kept, and the entry.
 type End = fn(&State) -> Option<(Option<String>, Seq)>;
@@ -86,4 +88,30 @@ fn the_mirror_of_an_intent_ends_with_its_intent_only() {
     }
     driven.tell(&[json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"})]);
     assert!(driven.state().waiting.conditions.is_empty());
+}
+
+/// contract 5.20: who withdraws a timer that fired for the last time takes its tick back, and nothing that a host says of the same timer.
+#[test]
+fn a_timer_that_is_over_takes_back_its_own_tick_alone() {
+    let withdrawn = json!({"fact": "timer_cancelled", "timer_id": "t"});
+    let mut driven = Driven::told(&[timer("t", 1)]);
+    driven.now = NOW.plus_ms(1);
+    driven.run();
+    assert_eq!(driven.started().len(), 1, "the tick is taken");
+    let of_a_host = message("h", "webhook_event", json!({"kind": "timer", "timer_id": "t"}), "trusted_integration", "look", json!({}));
+    driven.tell(&[of_a_host]);
+    assert!(matches!(driven.say(&withdrawn), Answer::Ignored { reason: Refusal::AlreadyTerminal, .. }));
+    assert_eq!(driven.way_of("h"), [QueueStatus::Queued]);
+}
+
+/// The tick that a record names is the one of its newest fire: of what another runtime fires, its driver queued none.
+#[test]
+fn what_another_runtime_fires_names_no_tick_of_an_earlier_fire() {
+    let text = r#"{"id":"t","agent_id":"default","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"interval_ms":1000,"repeat":true,"tick_message_id":"before"}"#;
+    let files = [("agent.json", r#"{"id":"default"}"#), ("ledger/timers.jsonl", text)];
+    let mut driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
+    let tick = |driven: &Driven| driven.state().waiting.timers[&"t".into()].record.tick_message_id.clone();
+    assert_eq!(tick(&driven), Some("before".into()));
+    driven.tell(&[json!({"fact": "timer_fired", "timer_id": "t"})]);
+    assert_eq!(tick(&driven), None);
 }
