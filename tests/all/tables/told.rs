@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 use wakeful_core::{
     derive::{autonomy::keeps_coming, closure::Facts},
     entry::Record,
+    fact::{Answer, Refusal},
     plane::{
         control::Policy,
         queue::{MessageBody, MessageKind},
@@ -170,9 +171,12 @@ fn a_result_tells_the_end_of_one_task() {
         message["metadata"] = carried.map_or(json!({}), |task| json!({"task_id": task}));
         message["task_id"] = json!(named);
         message["origin"] = from.map_or(json!({"kind": "system", "subsystem": "host"}), |task| json!({"kind": "task", "task_id": task}));
-        let driven = Driven::told(&[result]);
+        let mut driven = Driven::told(&[result.clone()]);
         let tasks: Vec<_> = driven.state().tasks.told.keys().map(|task| task.as_str()).collect();
         assert_eq!(tasks, Vec::from_iter(told), "{carried:?}, {named:?}, {from:?}");
+        result["message"]["id"] = json!("again");
+        let is_refused = matches!(driven.say(&result), Answer::Ignored { reason: Refusal::Duplicate, .. });
+        assert_eq!(is_refused, told.is_some(), "{carried:?}, {named:?}, {from:?}");
     }
 }
 
