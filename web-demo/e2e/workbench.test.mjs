@@ -319,6 +319,15 @@ test("a bundle that cannot be read is said, not swallowed", async () => {
   }
 });
 
+test("a story is played when it opens, and comes to the native head", () =>
+  onPage(async (page) => {
+    const story = await readFile(new URL("../../tests/fixtures/stories/heartbeat.json", import.meta.url), "utf8");
+    await openFile(page, "mine.json", story);
+    await opened(page, "mine.json");
+    assert.equal(await text(page, ".kind"), "story");
+    assert.equal(await text(page, ".badge"), `verified, ${heartbeat.at(-1).chain.slice(0, 8)}`);
+  }));
+
 test("a ledger is pasted, dropped, and sent by another page", () =>
   onPage(async (page) => {
     const ledger = heartbeat.map((entry) => JSON.stringify(entry)).join("\n");
