@@ -73,7 +73,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     }
     // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
     let recheck = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok());
-    if let Some(note) = recheck.filter(|_| head::is_core_made(held)) {
+    if let Some(note) = recheck.filter(|_| held.is_core_made()) {
         records.push(Record::Event(EventRecord::of(EventKind::WorkItemRecheckConsumed, at, &note)));
     }
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
@@ -152,7 +152,7 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
 fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
     let message = |subsystem: &str, priority, text| MessageRecord {
         origin: MessageOrigin::System { subsystem: subsystem.to_string() },
-        ..arrival::core_message(state, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        ..arrival::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     };
     match tick {
         Tick::WakeHint => {
@@ -227,7 +227,7 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
     }
     let hint = &pending.hint;
     let note = Note {
-        idempotency_key: Key::hint(pending),
+        idempotency_key: Key::hint(&pending.hint, pending.generation()),
         hint,
         waiting_intent_ids: &pending.coalesced.intents,
         external_trigger_ids: &pending.coalesced.triggers,

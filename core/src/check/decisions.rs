@@ -57,7 +57,7 @@ pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     driven(before, batch, |state, entry| {
         let Record::Message(message) = &entry.record else { return Ok(()) };
         let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some()) else { return Ok(()) };
-        let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(pending));
+        let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(&pending.hint, pending.generation()));
         hold("I10", ticked, Some(entry.seq), || format!("work is offered while the hint of entry {} is pending", pending.seq))
     })
 }

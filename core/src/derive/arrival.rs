@@ -5,7 +5,7 @@ use alloc::{format, string::ToString, vec::Vec};
 use super::{autonomy, diagnostic, obligation::ObligationKind, recheck};
 use crate::{
     entry::{EventKind, EventRecord, Record},
-    id::{MessageId, Seq},
+    id::{AgentId, MessageId, Seq},
     json::RawJson,
     map::Map,
     plane::{
@@ -176,7 +176,7 @@ fn timer_tick(state: &State, timer: &TimerRecord, seq: Seq, at: Timestamp) -> Me
     MessageRecord {
         origin: MessageOrigin::Timer { timer_id: timer.id.clone() },
         delivery_surface: Some(DeliverySurface::TimerScheduler),
-        ..core_message(state, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
+        ..core_message(&state.control.agent_id, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
     }
 }
 
@@ -209,7 +209,7 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
         work_item_id: retry.work_item_id.clone(),
         causation_id: Some(retry.failed_message_id.to_string()),
         metadata: Some(RawJson::noting("turn_retry", &retry.note())),
-        ..core_message(state, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
+        ..core_message(&state.control.agent_id, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
     }
 }
 
@@ -225,17 +225,16 @@ pub(crate) fn tick(
     MessageRecord {
         origin: MessageOrigin::System { subsystem: subsystem.to_string() },
         metadata: Some(RawJson::noting(subsystem, note)),
-        ..core_message(state, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        ..core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     }
 }
 
 /// A message that the core makes; the entry at `seq` records it.
 #[must_use]
-pub fn core_message(state: &State, seq: Seq, kind: MessageKind, priority: Priority, body: MessageBody, at: Timestamp) -> MessageRecord {
-    let agent_id = state.control.agent_id.clone();
+pub fn core_message(agent_id: &AgentId, seq: Seq, kind: MessageKind, priority: Priority, body: MessageBody, at: Timestamp) -> MessageRecord {
     MessageRecord {
-        id: MessageId::made_at(&agent_id, seq),
-        agent_id,
+        id: MessageId::made_at(agent_id, seq),
+        agent_id: agent_id.clone(),
         created_at: at,
         kind,
         origin: MessageOrigin::System { subsystem: "scheduler".into() },

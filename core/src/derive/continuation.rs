@@ -146,7 +146,7 @@ impl Trigger {
     /// Whether the core itself tells it, and not because there is work or a hint: that re-enters under any wait (contract 6.3).
     fn is_told_by_core(&self, held: &Held) -> bool {
         let is_offer = || held.record.noted("work_queue").or_else(|| held.record.noted("wake_hint")).is_some();
-        head::is_core_made(held) && self.kind != TriggerKind::TaskResult && !is_offer()
+        held.is_core_made() && self.kind != TriggerKind::TaskResult && !is_offer()
     }
 
     /// Whether it carries what a trigger of this kind must carry to re-enter the model.

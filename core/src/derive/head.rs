@@ -27,17 +27,11 @@ pub fn of(state: &State) -> Option<&Held> {
     }
 }
 
-/// Whether the core made this message, as opposed to a host or another runtime.
-#[must_use]
-pub fn is_core_made(held: &Held) -> bool {
-    held.live && held.record.id == MessageId::made_at(&held.record.agent_id, held.seq)
-}
-
 /// Whether this is a message of the core whose subject is gone, so that it would tell the model what is no longer true (contract 5.2):
 /// an item that is not as it was offered, a wait that ended, a timer that was cancelled.
 #[must_use]
 pub fn is_stale(state: &State, held: &Held) -> bool {
-    if !is_core_made(held) {
+    if !held.is_core_made() {
         return false;
     }
     let message = &held.record;

@@ -11,7 +11,7 @@ use serde::{Serialize, Serializer};
 use crate::{
     id::{WaitConditionId, WorkItemId},
     json::{Readable, Value, through_readable},
-    plane::{control::PendingHint, queue::TickReason},
+    plane::{control::WakeHint, queue::TickReason},
 };
 
 /// An item's epoch: its revision, plus `~k` for `k` live entries since that gave a new reason to look (contract 8.2).
@@ -78,16 +78,15 @@ impl Key {
         Self(format!("work_queue:{reason}:{item}:{epoch}"))
     }
 
-    /// The key of a wake hint.
+    /// The key of a wake hint; its generation tells it from others of its scope (contract 8.4).
     #[must_use]
-    pub fn hint(pending: &PendingHint) -> Self {
-        let hint = &pending.hint;
+    pub fn hint(hint: &WakeHint, generation: i64) -> Self {
         let intent = hint.waiting_intent_id.as_ref().map(ToString::to_string);
         let scope = intent
             .or_else(|| hint.external_trigger_id.as_ref().map(ToString::to_string))
             .or_else(|| hint.source.clone())
             .unwrap_or_else(|| "unknown".into());
-        Self(format!("wake_hint:{scope}:{}", pending.generation()))
+        Self(format!("wake_hint:{scope}:{generation}"))
     }
 
     /// The key of a wait for the runtime.

@@ -240,7 +240,7 @@ const AGENT_WAITS: [WaitConditionKind; 4] =
     [WaitConditionKind::Operator, WaitConditionKind::Task, WaitConditionKind::External, WaitConditionKind::Timer];
 
 fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
-    let key = Key::hint(pending);
+    let key = Key::hint(&pending.hint, pending.generation());
     let ticked = control.hint_ticked.as_ref().filter(|ticked| ticked.key == key);
     HintView { seq: pending.seq, key: KeyView::new(key.clone(), ticked.map(|ticked| ticked.seq)) }
 }

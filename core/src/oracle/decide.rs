@@ -144,8 +144,8 @@ impl Ladder<'_> {
             correlation_id: None,
             causation_id: None,
         };
-        let key =
-            Key::hint(&control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint, coalesced: control::Coalesced::default() });
+        let pending = control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint, coalesced: control::Coalesced::default() };
+        let key = Key::hint(&pending.hint, pending.generation());
         let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");
         let evidence =
             vec!["duplicate_wake_hint_suppressed".to_string(), named("message_id", &duplicate), format!("idempotency_key={key}")];

@@ -318,7 +318,7 @@ pub struct Restarted {
 pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outcome {
     let mut records = record(ControlRecord::RuntimeRestarted(Marker {}));
     if let Some(run) = &state.turns.run {
-        records.push(Record::Turn(run.interrupted(state, at)));
+        records.push(Record::Turn(run.interrupted(&state.control.agent_id, at)));
     }
     let first = state.head.seq.plus(records.len() + 1);
     records.extend(task::result::interrupt(state, &fact.alive_task_ids, "runtime restarted", first, at));

@@ -60,6 +60,14 @@ pub struct Held {
     pub record: MessageRecord,
 }
 
+impl Held {
+    /// Whether the core made this message, as opposed to a host or another runtime.
+    #[must_use]
+    pub fn is_core_made(&self) -> bool {
+        self.live && self.record.id == MessageId::made_at(&self.record.agent_id, self.seq)
+    }
+}
+
 /// How many dequeues in a row passed over what waits (contract 5.1).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 struct Passed {

@@ -48,7 +48,7 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
         delivery_surface: Some(DeliverySurface::TaskRejoin),
         metadata: Some(metadata),
         work_item_id,
-        ..arrival::core_message(state, seq, MessageKind::TaskResult, Priority::Next, MessageBody::text(text), at)
+        ..arrival::core_message(&state.control.agent_id, seq, MessageKind::TaskResult, Priority::Next, MessageBody::text(text), at)
     };
     queue::admission(message, at)
 }
@@ -98,7 +98,7 @@ pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, 
     let tick = MessageRecord {
         origin: MessageOrigin::System { subsystem: "task_restart".to_string() },
         metadata: Some(RawJson::noting("interrupted_tasks", &note)),
-        ..arrival::core_message(state, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
+        ..arrival::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
     };
     ended.map(Record::Task).chain(queue::admission(tick, at)).collect()
 }

@@ -293,7 +293,7 @@ pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outc
 pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcome {
     in_open_run(state, &fact.run_id, |run| {
         if state.control.closing.is_some() {
-            return Vec::from([Record::Turn(run.interrupted(state, at))]);
+            return Vec::from([Record::Turn(run.interrupted(&state.control.agent_id, at))]);
         }
         let ending = Ending {
             kind: TurnTerminalKind::Aborted,
@@ -350,7 +350,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         last_assistant_message: ending.last_assistant_message,
         checkpoint: ending.checkpoint,
         completed_at: Some(at),
-        ..run.record(state)
+        ..run.record(&state.control.agent_id)
     };
     let progress = progress::of_turn(state, &turn);
     let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| retry::exhausted(&turn));

@@ -8,11 +8,10 @@ use super::{Retry, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind, retry};
 use crate::{
     effect::Effect,
     entry::Place,
-    id::{MessageId, RunId, Seq, WorkItemId},
+    id::{AgentId, MessageId, RunId, Seq, WorkItemId},
     json::Readable,
     map::Map,
     plane::{context::ToolExecutionRecord, queue::MessageRecord},
-    state::State,
     time::Timestamp,
 };
 
@@ -52,10 +51,10 @@ pub struct OpenRun {
 }
 
 impl OpenRun {
-    pub(super) fn record(&self, state: &State) -> TurnRecord {
+    pub(super) fn record(&self, agent_id: &AgentId) -> TurnRecord {
         TurnRecord {
             run_id: self.run_id.clone(),
-            agent_id: state.control.agent_id.clone(),
+            agent_id: agent_id.clone(),
             turn_index: self.turn_index,
             message_id: self.message_id.clone(),
             status: RunStatus::Started,
@@ -72,8 +71,8 @@ impl OpenRun {
     }
 
     /// The record with which a restart, or an abort while closing, ends this run.
-    pub(crate) fn interrupted(&self, state: &State, at: Timestamp) -> TurnRecord {
-        TurnRecord { status: RunStatus::Interrupted, completed_at: Some(at), ..self.record(state) }
+    pub(crate) fn interrupted(&self, agent_id: &AgentId, at: Timestamp) -> TurnRecord {
+        TurnRecord { status: RunStatus::Interrupted, completed_at: Some(at), ..self.record(agent_id) }
     }
 }
 
