@@ -6,27 +6,35 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        arrival, autonomy,
-        continuation::{self, Met, Resolution},
-        diagnostic, head,
+        autonomy,
+        continuation::{self, Met},
+        head,
     },
-    effect::{Effect, TurnRequest},
-    entry::{EventKind, EventRecord, Record},
     id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
-    ladder::{
-        Decision, DecisionKind, Ruling, Tick,
-        key::{Epoch, Key},
-        rule,
-    },
+    ladder::{Ruling, Tick, rule},
     plane::{
-        control::{ControlRecord, Marker, PendingHint, WakeHint},
+        control::PendingHint,
+        queue::Held,
+        work::{Item, progress},
+    },
+    record::{
+        Record,
+        continuation::Resolution,
+        control::{ControlRecord, Marker, ParkCause, WakeHint},
+        decision::{Decision, DecisionKind},
+        diagnostic,
+        effect::{Effect, TurnRequest},
+        event::{EventKind, EventRecord},
+        key::{Epoch, Key, TickReason},
         queue::{
-            self, Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, RecheckNote,
-            SystemWaitNote, TickReason, WorkQueueNote,
+            admission,
+            entry::QueueEntryRecord,
+            envelope::{MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus},
+            message::MessageRecord,
+            note::{RecheckNote, SystemWaitNote, WorkQueueNote},
         },
         turn::{TurnBinding, TurnRecord},
-        work::{Item, ParkCause, progress},
     },
     state::State,
     time::Timestamp,
@@ -152,7 +160,7 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
 fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
     let message = |subsystem: &str, priority, text| MessageRecord {
         origin: MessageOrigin::System { subsystem: subsystem.to_string() },
-        ..arrival::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     };
     match tick {
         Tick::WakeHint => {
@@ -162,7 +170,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let text = format!("wake hint: {}", pending.hint.reason);
             let tick = hint_tick(state, pending, message("wake_hint", Priority::Next, text));
             let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
-            queue::admission(tick, at).into_iter().chain([cleared]).collect()
+            admission::records(tick, at).into_iter().chain([cleared]).collect()
         }
         Tick::WorkItem(id, reason, offer) => {
             let Some(item) = state.work.items.get(id) else {
@@ -178,7 +186,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
                 metadata: Some(work_note(*reason, item, *offer)),
                 ..message("work_queue", Priority::Normal, text)
             };
-            queue::admission(tick, at).into()
+            admission::records(tick, at).into()
         }
         Tick::SystemWait(id) => {
             let Some(wait) = state.waiting.conditions.get(id) else {
@@ -190,7 +198,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
                 metadata: Some(system_wait_note(id)),
                 ..message("system_wait", Priority::Next, text)
             };
-            queue::admission(tick, at).into()
+            admission::records(tick, at).into()
         }
     }
 }

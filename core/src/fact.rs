@@ -5,26 +5,29 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::{
-    effect::Effect,
-    entry::{EventKind, EventRecord, Record},
     id::Seq,
     plane::{
-        context::{
-            self, AssistantRoundRecorded, BriefRecorded, CheckpointRecorded, ContextCompacted, RuntimeFailed, ToolExecutionRecorded,
-            TranscriptAppended,
-        },
-        control::{self, Marker, PolicySet, Restarted, WakeHint},
-        queue::{self, MessageBody, MessageNamed, MessageQueued, QueueStatus},
-        task::{self, TaskChanged, TaskResultMoved, TaskStatus},
+        context::{self, AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
+        control::{self, Restarted},
+        queue::{self, MessageNamed, MessageQueued},
+        task::{self, TaskChanged, TaskResultMoved},
         turn::{self, RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
         waiting::{
-            TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitConditionStatus, WaitingIntentCreated,
-            WaitingIntentNamed, condition, intent, timer,
+            TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed, condition,
+            intent, timer,
         },
-        work::{
-            self, DelegationCompleted, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemDelegated, WorkItemNamed,
-            WorkItemUpdated,
-        },
+        work::{self, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
+    record::{
+        Record,
+        context::{CheckpointRecorded, ContextCompacted, RuntimeFailed},
+        control::{Marker, PolicySet, WakeHint},
+        effect::Effect,
+        event::{EventKind, EventRecord},
+        queue::envelope::{MessageBody, QueueStatus},
+        task::TaskStatus,
+        waiting::WaitConditionStatus,
+        work::{DelegationCompleted, WorkItemDelegated},
     },
     state::State,
     tagged::{names, vocabulary},

@@ -12,15 +12,19 @@ use crate::{
         readiness::{self, SchedulingState},
         recheck,
     },
-    entry::{Place, Record},
     id::WorkItemId,
     map::{self, Map},
     plane::{
-        control::ControlRecord,
-        queue::TickReason,
         task::Task,
-        waiting::{Active, ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord},
+        waiting::Active,
         work::{Item, progress},
+    },
+    record::{
+        Record,
+        control::ControlRecord,
+        entry::Place,
+        key::TickReason,
+        waiting::{ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord},
     },
     sorted::sort_by_key,
     state::State,
@@ -61,9 +65,13 @@ struct Subject(String);
 
 /// The kinds of what is listed.
 const TASK: char = 't';
+
 const CONDITION: char = 'c';
+
 const INTENT: char = 'i';
+
 const TIMER: char = 'r';
+
 const ITEM: char = 'w';
 
 /// The lists.

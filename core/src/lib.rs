@@ -23,33 +23,35 @@ pub mod json;
 pub mod map;
 pub mod time;
 
-pub mod fact;
-mod index;
-pub mod plane;
+pub mod record;
 
-pub mod entry;
-pub mod shape;
+mod index;
 pub mod snapshot;
 pub mod state;
 
 pub mod derive;
-pub mod ladder;
+pub mod fact;
+pub mod plane;
 
-pub mod check;
+pub mod ladder;
+pub mod shape;
+
 mod consequence;
 pub mod effect;
 pub mod explain;
-pub mod foreign;
+
+pub mod check;
 pub mod machine;
 
+pub mod foreign;
 pub mod host;
 pub mod opening;
 pub mod past;
-
-/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
-pub const SCHEMA_VERSION: &str = "0.1.0";
 
 #[cfg(feature = "oracle")]
 pub mod oracle;
 #[cfg(feature = "story")]
 pub mod story;
+
+/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
+pub const SCHEMA_VERSION: &str = "0.1.0";

@@ -9,13 +9,12 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 
 use crate::{
-    entry::EntryBytes,
     host::{Ledger, SchedulerError},
     id::Seq,
-    ladder::{DecisionKind, Edition},
     machine::{Machine, Options},
     map::Map,
     opening::PAGE,
+    record::{decision::DecisionKind, edition::Edition, entry::EntryBytes},
     state::State,
 };
 

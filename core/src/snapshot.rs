@@ -5,10 +5,12 @@ use alloc::string::{String, ToString};
 use serde::Serialize;
 
 use crate::{
-    entry::{Chain, Head},
     id::{AgentId, Seq},
     json::{self, JsonError, RawJson, Readable},
-    plane::control::FORMAT,
+    record::{
+        chain::{Chain, Head},
+        control::FORMAT,
+    },
     state::State,
 };
 

@@ -6,13 +6,19 @@ use serde::Serialize;
 use wakeful_core::{
     check,
     derive::{
-        diagnostic::{self, Diagnostic},
+        diagnostic,
         obligation::{self, Obligation},
     },
-    entry::{Entry, EntryBytes, EntryError, EventKind, Head, Record},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
     machine::{Machine, OpenError, Options},
+    record::{
+        Record,
+        chain::Head,
+        diagnostic::Diagnostic,
+        entry::{Entry, EntryBytes, EntryError},
+        event::EventKind,
+    },
     snapshot::{Snapshot, SnapshotIgnored},
     state::State,
     time::Timestamp,

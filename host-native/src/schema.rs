@@ -4,14 +4,12 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
     SCHEMA_VERSION,
     derive::summary::{AgentListEntry, AgentSummary},
-    effect::Effect,
-    entry::Record,
     explain::{Explanation, WhyNot},
     fact::Fact,
     foreign::expected::Expected,
     host::{ErrorReport, Receipt, Replay, StepReport},
-    ladder::Boundary,
     machine::Options,
+    record::{Record, decision::Boundary, effect::Effect},
     snapshot::Snapshot,
 };
 

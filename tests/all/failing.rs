@@ -10,14 +10,16 @@ use std::{
 use wakeful::clock::VirtualClock;
 use wakeful_core::{
     derive::obligation,
-    effect::TurnRequest,
-    entry::{EntryBytes, Head, Record},
     host::{ErrorCode, Ledger, LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId, Seq},
-    ladder::Boundary,
     machine::Options,
-    plane::{
-        queue::QueueStatus,
+    record::{
+        Record,
+        chain::Head,
+        decision::Boundary,
+        effect::TurnRequest,
+        entry::EntryBytes,
+        queue::envelope::QueueStatus,
         turn::{AbortReason, RunStatus},
     },
     time::Timestamp,

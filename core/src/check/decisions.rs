@@ -2,14 +2,19 @@
 
 use alloc::format;
 
-use super::{Breach, driven, hold, waits::decision};
 use crate::{
+    check::{Breach, driven, hold, waits::decision},
     derive::obligation,
-    entry::{Entry, Record},
     id::Seq,
-    ladder::{self, View, key::Key},
-    plane::{
-        queue::{HintTickNote, MessageRecord, SystemWaitNote, WorkQueueNote},
+    ladder::{self, View},
+    record::{
+        Record, decision,
+        entry::Entry,
+        key::Key,
+        queue::{
+            message::MessageRecord,
+            note::{HintTickNote, SystemWaitNote, WorkQueueNote},
+        },
         work::WorkItemPlanStatus,
     },
     state::State,
@@ -69,7 +74,7 @@ pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), 
             format!("entry {} records {:?}, the ladder says {:?}", entry.seq, decision.reason, ruling.decision.reason)
         })?;
     }
-    let ask = || ladder::decide(after.control.edition, &View::of(after, ladder::Boundary::RunLoopIdle, after.at));
+    let ask = || ladder::decide(after.control.edition, &View::of(after, decision::Boundary::RunLoopIdle, after.at));
     hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
 }
 

@@ -2,9 +2,9 @@
 
 use alloc::{format, string::ToString};
 
-use super::{Breach, hold};
 use crate::{
-    entry::{Class, Entry, EventKind, Head, Record},
+    check::{Breach, hold},
+    record::{Class, Record, chain::Head, entry::Entry, event::EventKind},
     state::State,
 };
 

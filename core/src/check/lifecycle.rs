@@ -2,14 +2,16 @@
 
 use alloc::{format, vec::Vec};
 
-use super::{Breach, driven, hold};
 use crate::{
+    check::{Breach, driven, hold},
     derive::obligation::{self, Obligation, ObligationKind},
-    entry::{Entry, Record},
     fact::Fact,
-    plane::{
-        control::{ControlRecord, Restarted},
-        queue::{MessageKind, QueueStatus},
+    plane::control::Restarted,
+    record::{
+        Record,
+        control::ControlRecord,
+        entry::{self, Entry},
+        queue::envelope::{MessageKind, QueueStatus},
         turn::RunStatus,
     },
     state::State,
@@ -56,7 +58,7 @@ pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
         return Ok(());
     }
     let restart = Fact::RuntimeRestarted(Restarted::default()).transition(after, after.at);
-    let (entries, _) = crate::entry::seal_all(after.head, after.at, restart.records);
+    let (entries, _) = entry::seal_all(after.head, after.at, restart.records);
     let mut restarted = after.clone();
     entries.iter().for_each(|entry| restarted.apply(entry));
     let owed = obligation::all(&restarted);

@@ -2,14 +2,19 @@
 
 use alloc::format;
 
-use super::{Breach, driven, hold};
 use crate::{
-    entry::{Entry, EventKind, Record},
+    check::{Breach, driven, hold},
     id::TaskId,
-    plane::{
+    record::{
+        Record,
         control::{ControlRecord, FocusCause},
-        queue::{MessageKind, TrustLevel},
-        task::{self, InterruptedTasksNote, TaskRecord},
+        entry::Entry,
+        event::EventKind,
+        queue::envelope::{MessageKind, TrustLevel},
+        task::{
+            TaskRecord,
+            message::{self, InterruptedTasksNote},
+        },
         turn::RunStatus,
         work::WorkItemState,
     },
@@ -67,8 +72,7 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 fn tells_end(record: &Record, task: &TaskId) -> bool {
     let Record::Message(message) = record else { return false };
     let interrupted = || message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
-    task::result::task_of(message).as_ref() == Some(task)
-        || interrupted().is_some_and(|note| note.items.iter().any(|one| one.task_id == *task))
+    message::task_of(message).as_ref() == Some(task) || interrupted().is_some_and(|note| note.items.iter().any(|one| one.task_id == *task))
 }
 
 pub(super) fn i06(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {

@@ -2,11 +2,15 @@
 
 use alloc::{collections::BTreeSet, format, string::ToString};
 
-use super::{Breach, driven, hold};
 use crate::{
-    entry::{Entry, EventKind, Record},
-    ladder::{Decision, IgnoredReason},
-    plane::waiting::{EndedBy, WaitConditionKind, WaitConditionStatus, WaitingIntentStatus},
+    check::{Breach, driven, hold},
+    record::{
+        Record,
+        decision::{Decision, IgnoredReason},
+        entry::Entry,
+        event::EventKind,
+        waiting::{EndedBy, WaitConditionKind, WaitConditionStatus, WaitingIntentStatus},
+    },
     state::State,
 };
 

@@ -2,20 +2,26 @@
 
 use alloc::{format, string::ToString, vec::Vec};
 
-use super::{autonomy, diagnostic, obligation::ObligationKind, recheck};
 use crate::{
-    entry::{EventKind, EventRecord, Record},
-    id::{AgentId, MessageId, Seq},
+    derive::{autonomy, obligation::ObligationKind, recheck},
+    id::Seq,
     json::RawJson,
-    map::Map,
     plane::{
-        queue::{
-            self, AdmissionContext, DeadlineNote, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority,
-            RecheckNote, TrustLevel,
-        },
-        turn::Retry,
-        waiting::{Active, TimerRecord, WaitConditionRecord},
+        turn::{OpenRun, Retry},
+        waiting::Active,
         work::Item,
+    },
+    record::{
+        Record,
+        diagnostic::{Diagnostic, DiagnosticKind, HOST_NOW},
+        event::{EventKind, EventRecord},
+        queue::{
+            admission::{self, core_message},
+            envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
+            message::MessageRecord,
+            note::{DeadlineNote, RecheckNote},
+        },
+        waiting::{TimerRecord, WaitConditionRecord},
     },
     sorted::sort_by_key,
     state::State,
@@ -91,11 +97,11 @@ impl<'a> Arrival<'a> {
             Self::Timer(timer) => {
                 let message = timer_tick(state, &timer.record, seq, at);
                 let fired = timer.record.fired(message.id.clone(), at);
-                queue::admission(message, at).into_iter().chain([Record::Timer(fired)]).collect()
+                admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
             }
-            Self::Deadline(wait) => queue::admission(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
-            Self::Retry(retry) => queue::admission(retry_of(state, retry, seq, at), at).into(),
-            Self::Recheck(item) => queue::admission(recheck_tick(state, item, self.at(), seq, at), at).into(),
+            Self::Deadline(wait) => admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
+            Self::Retry(retry) => admission::records(retry_of(state, retry, seq, at), at).into(),
+            Self::Recheck(item) => admission::records(recheck_tick(state, item, self.at(), seq, at), at).into(),
         }
     }
 }
@@ -152,7 +158,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     if control.live_from.is_none() {
         return Vec::new();
     }
-    let behind = diagnostic::clock_behind(state, now).filter(|_| !state.clock_behind);
+    let behind = clock_behind(state, now).filter(|_| !state.clock_behind);
     // contract 1.3: nothing is due by a clock that ran backwards that was not due before.
     let now = now.max(state.at);
     let told = |diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, now, &diagnostic));
@@ -161,7 +167,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         return records;
     }
     if let Some(run) = state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now)) {
-        records.push(told(diagnostic::stalled_run(run, control.policy.run_lease_ms.get())));
+        records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
     }
     // contract 10: what one batch cannot hold arrives with the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
@@ -229,27 +235,23 @@ pub(crate) fn tick(
     }
 }
 
-/// A message that the core makes; the entry at `seq` records it.
+/// An open run of which no fact came for as long as the policy allows (contract 5.8).
 #[must_use]
-pub fn core_message(agent_id: &AgentId, seq: Seq, kind: MessageKind, priority: Priority, body: MessageBody, at: Timestamp) -> MessageRecord {
-    MessageRecord {
-        id: MessageId::made_at(agent_id, seq),
-        agent_id: agent_id.clone(),
-        created_at: at,
-        kind,
-        origin: MessageOrigin::System { subsystem: "scheduler".into() },
-        trust: TrustLevel::TrustedSystem,
-        authority_class: None,
-        priority,
-        trigger_kind: None,
-        work_item_id: None,
-        task_id: None,
-        source_refs: Map::new(),
-        body,
-        delivery_surface: Some(DeliverySurface::RuntimeSystem),
-        admission_context: Some(AdmissionContext::RuntimeOwned),
-        metadata: None,
-        correlation_id: None,
-        causation_id: None,
+pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
+    let evidence = Vec::from([format!("run_id={}", run.run_id), format!("heard_at={}", run.heard_at), format!("run_lease_ms={lease_ms}")]);
+    Diagnostic {
+        work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        ..Diagnostic::new(DiagnosticKind::StalledRun, "the open run says nothing any more", evidence)
     }
+}
+
+/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract 1.3).
+const CLOCK_SLACK_MS: u64 = 60_000;
+
+/// A host whose clock says `now`, where that is more than a minute below the newest entry; none where it is not (contract 1.3).
+#[must_use]
+pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
+    let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
+    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait";
+    (now.plus_ms(CLOCK_SLACK_MS) < state.at).then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
 }

@@ -1,9 +1,13 @@
 //! Autonomy: how many turns an agent has started by itself, and when that parks it (contract 9.5).
 
 use crate::{
-    derive::continuation,
-    plane::{
-        queue::{Held, MessageKind, MessageOrigin, MessageRecord, TriggerKind},
+    plane::queue::Held,
+    record::{
+        queue::{
+            admission,
+            envelope::{MessageKind, MessageOrigin},
+            message::{MessageRecord, TriggerKind},
+        },
         waiting::TimerRecord,
     },
     state::State,
@@ -19,7 +23,7 @@ pub fn is_parked(state: &State) -> bool {
 #[must_use]
 pub fn is_from_outside(state: &State, message: &MessageRecord) -> bool {
     let is_interval = |id| state.waiting.timers.get(id).is_some_and(|timer| keeps_coming(&timer.record));
-    match (continuation::admitted_as(message.kind), &message.origin) {
+    match (admission::admitted_as(message.kind), &message.origin) {
         (Some(TriggerKind::OperatorInput | TriggerKind::ExternalEvent), _) => true,
         (Some(TriggerKind::TaskResult), _) => message.kind == MessageKind::TaskResult,
         (Some(TriggerKind::TimerFire), MessageOrigin::Timer { timer_id }) => is_interval(timer_id),

@@ -6,54 +6,31 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::Serialize;
-
-use super::{
-    closure::{self, Closure, ClosureOutcome, WaitingReason},
-    head, readiness,
-    table::{self, Row},
-};
 use crate::{
-    entry::Record,
+    derive::{
+        closure::{self, Closure},
+        readiness,
+        table::{self, Row},
+    },
     id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
     json::Readable,
-    plane::{
-        queue::{DeadlineNote, Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
-        task::{InterruptedTasksNote, TaskRecord, TaskWaitPolicy},
+    plane::queue::Held,
+    record::{
+        Record,
+        continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
+        queue::{
+            admission::admitted_as,
+            envelope::{MessageBody, MessageKind},
+            message::{MessageRecord, TriggerKind},
+            note::{DeadlineNote, SystemWaitNote},
+        },
+        task::{TaskRecord, TaskWaitPolicy, message::InterruptedTasksNote},
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
         work::WorkItemPlanStatus,
     },
     state::State,
-    tagged::names,
     time::Timestamp,
 };
-
-names! {
-    /// What a message means for the agent.
-    pub enum Class {
-        /// What was waited for came.
-        ResumeExpectedWait,
-        /// Something came that counts whatever is waited for.
-        ResumeOverride,
-        /// Nothing was waited for, and it goes on.
-        LocalContinuation,
-        /// It only keeps the agent alive.
-        LivenessOnly,
-    }
-}
-
-/// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
-#[must_use]
-pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
-    Some(match kind {
-        MessageKind::OperatorPrompt => TriggerKind::OperatorInput,
-        MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => TriggerKind::ExternalEvent,
-        MessageKind::TimerTick => TriggerKind::TimerFire,
-        MessageKind::TaskResult | MessageKind::TaskStatus => TriggerKind::TaskResult,
-        MessageKind::InternalFollowup => TriggerKind::InternalFollowup,
-        MessageKind::SystemTick | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => TriggerKind::SystemTick,
-    })
-}
 
 /// What a message sets off.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -242,28 +219,6 @@ pub enum Found {
     Mismatch,
     /// It names nothing: the closure's reason decides, and external waits that name nothing end.
     Nameless(Satisfied),
-}
-
-/// How a message met the closure before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Resolution {
-    /// What the message set off.
-    pub trigger_kind: TriggerKind,
-    /// What it means.
-    pub class: Class,
-    /// Whether it asks for the model.
-    pub model_reentry: bool,
-    /// The closure before it.
-    pub prior_closure_outcome: ClosureOutcome,
-    /// What was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prior_waiting_reason: Option<WaitingReason>,
-    /// Whether it is what was waited for.
-    pub matched_waiting_reason: bool,
-    /// What speaks for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<String>,
 }
 
 /// A resolution and the waits that the turn consumes.

@@ -6,170 +6,21 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::Serialize;
-
-use super::{
-    closure::{Facts, WorkSignal},
-    posture::{self, Posture},
-    readiness::{self, SchedulingState},
-    work_queue::{Candidate, WorkQueue},
-};
 use crate::{
-    entry::{EventKind, EventRecord},
-    id::{WaitConditionId, WaitingIntentId, WorkItemId},
-    json::RawJson,
-    ladder::{self, Boundary, View},
-    plane::{
-        queue::MessageRecord,
-        task::TaskPayloadError,
-        turn::OpenRun,
-        waiting::{Recoverability, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource},
+    derive::{
+        closure::{Facts, WorkSignal},
+        posture::{self, Posture},
+        readiness::{self, SchedulingState},
+        work_queue::{Candidate, WorkQueue},
+    },
+    ladder::{self, View},
+    record::{
+        decision::Boundary,
+        diagnostic::{Diagnostic, DiagnosticKind},
+        waiting::{WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource, recoverability::Recoverability},
     },
     state::State,
-    tagged::names,
-    time::Timestamp,
 };
-
-names! {
-    /// What looks wrong. More kinds will follow (contract 11.3).
-    #[non_exhaustive]
-    pub enum DiagnosticKind {
-        /// The posture says idle, but work can go on.
-        IdlePostureHasRunnableWork,
-        /// The posture says idle, but messages wait.
-        IdlePostureHasQueuedInput,
-        /// An external wait never ends when its event is lost.
-        ExternalWaitHasWeakRecoverability,
-        /// So does this one, on purpose.
-        ExternalWaitHasNoFallback,
-        /// Nothing will ever look at this blocker again.
-        BlockedWorkItemWithoutRecheckOrWait,
-        /// No trigger can serve this intent by name.
-        WaitingIntentWithoutExternalTrigger,
-        /// Nothing that can happen ends this wait.
-        WaitWithoutWaker,
-        /// Work can go on, but was offered already, so that the agent rests on it.
-        RunnableWorkAtRest,
-        /// A message could not be classified and was dropped.
-        MalformedMessage,
-        /// A work item gives no work signal until something moves it.
-        Parked,
-        /// The runs of a message were interrupted too often, and it was dropped.
-        ReplayBudget,
-        /// No fact of the open run came for longer than the policy allows.
-        StalledRun,
-        /// A turn failed at every try.
-        RetriesExhausted,
-        /// The host's clock is behind the newest entry of the ledger.
-        ClockBehind,
-    }
-
-    /// How bad it is.
-    #[non_exhaustive]
-    pub enum Severity {
-        /// The agent may be stuck.
-        Warning,
-    }
-}
-
-/// Something that looks wrong, and what it is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Diagnostic {
-    /// What looks wrong.
-    pub kind: DiagnosticKind,
-    /// How bad it is.
-    pub severity: Severity,
-    /// The same in a sentence.
-    pub message: String,
-    /// The item that it is about.
-    pub work_item_id: Option<WorkItemId>,
-    /// The intent that it is about.
-    pub waiting_intent_id: Option<WaitingIntentId>,
-    /// The condition that it is about.
-    pub wait_condition_id: Option<WaitConditionId>,
-    /// What speaks for it.
-    pub evidence: Vec<String>,
-}
-
-impl Diagnostic {
-    pub(crate) fn new(kind: DiagnosticKind, message: &str, evidence: Vec<String>) -> Self {
-        Self {
-            kind,
-            severity: Severity::Warning,
-            message: message.into(),
-            work_item_id: None,
-            waiting_intent_id: None,
-            wait_condition_id: None,
-            evidence,
-        }
-    }
-}
-
-/// A message that cannot be classified, and is dropped (contract 5.2).
-#[must_use]
-pub fn malformed_message(message: &MessageRecord, why: &TaskPayloadError) -> Diagnostic {
-    let evidence = Vec::from([format!("message_id={}", message.id), format!("message_kind={:?}", message.kind), why.to_string()]);
-    Diagnostic {
-        work_item_id: message.work_item_id.clone(),
-        ..Diagnostic::new(DiagnosticKind::MalformedMessage, "a message could not be classified and was dropped", evidence)
-    }
-}
-
-/// A message whose runs were interrupted as often as the policy allows, and that is dropped (contract 5.24).
-#[must_use]
-pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic {
-    let evidence = Vec::from([format!("message_id={}", message.id), format!("interrupted_runs={interruptions}")]);
-    Diagnostic {
-        work_item_id: message.work_item_id.clone(),
-        ..Diagnostic::new(DiagnosticKind::ReplayBudget, "the runs of a message were interrupted too often, and it was dropped", evidence)
-    }
-}
-
-/// An open run of which no fact came for as long as the policy allows (contract 5.8).
-#[must_use]
-pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
-    let evidence = Vec::from([format!("run_id={}", run.run_id), format!("heard_at={}", run.heard_at), format!("run_lease_ms={lease_ms}")]);
-    Diagnostic {
-        work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
-        ..Diagnostic::new(DiagnosticKind::StalledRun, "the open run says nothing any more", evidence)
-    }
-}
-
-/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract 1.3).
-const CLOCK_SLACK_MS: u64 = 60_000;
-
-/// A host whose clock says `now`, where that is more than a minute below the newest entry; none where it is not (contract 1.3).
-#[must_use]
-pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
-    let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
-    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait";
-    (now.plus_ms(CLOCK_SLACK_MS) < state.at).then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
-}
-
-/// What the host's clock said when this was recorded, where it is the diagnostic of [`clock_behind`]: the entry's own time is the ledger's.
-#[must_use]
-pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
-    let data = event.data.as_ref().filter(|_| is_recorded(event, DiagnosticKind::ClockBehind))?;
-    let evidence: Vec<String> = data.field("evidence")?.read().ok()?;
-    Timestamp::parse(evidence.iter().find_map(|said| said.strip_prefix(HOST_NOW))?).ok()
-}
-
-const HOST_NOW: &str = "host_now=";
-
-/// Whether this event records a diagnostic of this kind.
-#[must_use]
-pub(crate) fn is_recorded(event: &EventRecord, kind: DiagnosticKind) -> bool {
-    let said = || event.data.as_ref().and_then(|data| data.field("kind"));
-    event.kind == EventKind::SchedulerDiagnostic.as_str() && said().is_some_and(|said| said == RawJson::of(&kind))
-}
-
-/// An agent that has started as many turns in a row by itself as it may (contract 9.5).
-#[must_use]
-pub fn agent_parked(turns: u64) -> Diagnostic {
-    let evidence = Vec::from([format!("autonomous_turns={turns}")]);
-    Diagnostic::new(DiagnosticKind::Parked, "the agent is parked after this turn until input from outside", evidence)
-}
 
 /// All that looks wrong in a state.
 #[must_use]
@@ -346,15 +197,14 @@ fn told(source: &WakeSource) -> String {
 mod tests {
     use super::*;
     use crate::{
-        entry::Place,
         id::Seq,
         json,
-        ladder::key::{Epoch, Key},
-        plane::{
-            queue::TickReason,
+        plane::{waiting::Active, work::Item},
+        record::{
+            entry::Place,
+            key::{Epoch, Key, TickReason},
             task::TaskStatus,
-            waiting::Active,
-            work::{Item, WorkItemRecord},
+            work::WorkItemRecord,
         },
     };
 

@@ -6,11 +6,16 @@ use crate::{
         readiness::{self, SchedulingState},
         recheck,
     },
-    id::{MessageId, TimerId, WorkItemId},
-    plane::{
-        queue::{DeadlineNote, Held, MessageKind, MessageOrigin, MessageRecord, RecheckNote, SystemWaitNote, TickReason, WorkQueueNote},
-        task::{TaskPayloadError, TaskRecord},
-        turn::{RetryNote, Subject},
+    id::{TimerId, WorkItemId},
+    plane::queue::Held,
+    record::{
+        key::TickReason,
+        queue::{
+            envelope::{MessageKind, MessageOrigin},
+            message::MessageRecord,
+            note::{DeadlineNote, RecheckNote, RetryNote, Subject, SystemWaitNote, WorkQueueNote},
+        },
+        task::{TaskRecord, message::TaskPayloadError},
         waiting::TimerStatus,
     },
     state::State,

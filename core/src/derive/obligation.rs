@@ -7,12 +7,13 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{arrival, autonomy, readiness::SchedulingState};
 use crate::{
+    derive::{arrival, autonomy, readiness::SchedulingState},
     id::Seq,
     index::List,
-    ladder::{Boundary, View, view::KeyView},
+    ladder::{View, view::KeyView},
     plane::work::progress,
+    record::decision::Boundary,
     sorted::sort_by_key,
     state::State,
     tagged::names,

@@ -7,16 +7,16 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    autonomy,
-    readiness::SchedulingState,
-    status,
-    work_queue::{Candidate, WorkQueue},
-};
 use crate::{
+    derive::{
+        autonomy,
+        readiness::SchedulingState,
+        status,
+        work_queue::{Candidate, WorkQueue},
+    },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
     json::Readable,
-    plane::control::AgentStatus,
+    record::control::AgentStatus,
     state::State,
     tagged::names,
 };

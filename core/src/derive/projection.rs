@@ -5,10 +5,11 @@ use core::cmp::Reverse;
 
 use serde::Serialize;
 
-use super::readiness;
 use crate::{
+    derive::readiness,
     id::{MessageId, WorkItemId},
-    plane::{task::Task, turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    plane::task::Task,
+    record::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
     sorted::sort_by_key,
     state::State,
 };

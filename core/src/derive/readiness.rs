@@ -8,9 +8,13 @@ use crate::{
     id::{Seq, WorkItemId},
     index::List,
     plane::{
-        queue::TickReason,
-        waiting::{Active, WaitConditionKind, WaitConditionRecord},
-        work::{Item, WorkItemPlanStatus, progress},
+        waiting::Active,
+        work::{Item, progress},
+    },
+    record::{
+        key::TickReason,
+        waiting::{WaitConditionKind, WaitConditionRecord},
+        work::WorkItemPlanStatus,
     },
     state::State,
     tagged::names,

@@ -2,8 +2,7 @@
 
 use alloc::vec::Vec;
 
-use super::work_queue;
-use crate::{plane::work::Item, sorted::sort_by_key, state::State, time::Timestamp};
+use crate::{derive::work_queue, plane::work::Item, sorted::sort_by_key, state::State, time::Timestamp};
 
 /// When the blocker of an open item is to be looked at again; none where it has no blocker, no such time, or the model was told of it.
 #[must_use]
@@ -36,7 +35,7 @@ mod tests {
     use alloc::{format, string::String};
 
     use super::*;
-    use crate::{json, plane::work::WorkItemRecord};
+    use crate::{json, record::work::WorkItemRecord};
 
     fn item(id: &str, more: &str) -> Item {
         let record: WorkItemRecord = json::read(&format!(

@@ -6,11 +6,12 @@ use core::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::readiness::{self, ItemWaits, SchedulingState};
 use crate::{
+    derive::readiness::{self, ItemWaits, SchedulingState},
     id::{Seq, WorkItemId},
     json::Readable,
-    plane::work::{Item, WorkItemRecord, WorkItemState},
+    plane::work::Item,
+    record::work::{WorkItemRecord, WorkItemState},
     sorted::{sort_by, sort_by_key},
     state::State,
     tagged::names,

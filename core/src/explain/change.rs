@@ -8,15 +8,19 @@ use crate::{
     id::{MessageId, WorkItemId},
     ladder::View,
     plane::{
-        control::{Marker, Restarted, WakeHint},
-        queue::{MessageBody, MessageKind, MessageNamed, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel},
+        control::Restarted,
+        queue::{MessageNamed, MessageQueued, NewMessage},
         task::TaskChanged,
-        turn::{TurnTerminal, TurnTerminalKind},
-        waiting::{
-            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerCreated, TimerNamed, WaitConditionKind, WaitConditionNamed,
-            WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed, WakeSource,
-        },
-        work::{Item, WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemUpdated},
+        turn::TurnTerminal,
+        waiting::{TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed},
+        work::{Item, WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
+    record::{
+        control::{Marker, WakeHint},
+        queue::envelope::{MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+        turn::TurnTerminalKind,
+        waiting::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionKind, WakeSource},
+        work::WorkItemPlanStatus,
     },
     state::State,
 };

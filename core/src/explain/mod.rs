@@ -10,24 +10,29 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-pub use self::{
-    supposition::Supposition,
-    why_not::{Way, WhyNot},
-};
 use crate::{
     derive::{
         closure::{self, Closure},
-        diagnostic::{self, Diagnostic},
+        diagnostic,
         obligation::{self, Obligation},
         posture::{self, AgentPosture},
         projection::Projection,
         status,
     },
-    entry::Head,
-    ladder::{self, Boundary, Decision, RuleTrace, View},
-    plane::control::AgentStatus,
+    ladder::{self, RuleTrace, View},
+    record::{
+        chain::Head,
+        control::AgentStatus,
+        decision::{Boundary, Decision},
+        diagnostic::Diagnostic,
+    },
     state::State,
     time::Timestamp,
+};
+
+pub use self::{
+    supposition::Supposition,
+    why_not::{Way, WhyNot},
 };
 
 /// Everything that one looks at when an agent seems stuck.

@@ -12,11 +12,11 @@ use crate::{
         readiness::{self, Readiness, SchedulingState},
     },
     id::Seq,
-    ladder::{Decision, DecisionKind},
-    plane::{
-        queue::{MessageKind, MessageOrigin},
+    plane::work::Item,
+    record::{
+        decision::{Decision, DecisionKind},
+        queue::envelope::{MessageKind, MessageOrigin},
         waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
-        work::Item,
     },
     sorted::sort_by,
     state::State,

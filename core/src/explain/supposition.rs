@@ -4,9 +4,8 @@ use alloc::string::String;
 
 use crate::{
     json::{self, JsonError, RawJson, Readable},
-    ladder::Edition,
     map::Map,
-    plane::control::{Policy, PolicySet},
+    record::{control::PolicySet, edition::Edition, policy::Policy},
 };
 
 /// What is supposed of edition and policy; what it does not name is as the ledger has it.
@@ -49,8 +48,8 @@ mod tests {
     use super::*;
     use crate::{
         explain,
-        ladder::Boundary,
         machine::{Machine, Options},
+        record::decision::Boundary,
         time::Timestamp,
     };
 

@@ -4,12 +4,15 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::change::{self, Change, Flip};
 use crate::{
-    entry,
+    explain::change::{self, Change, Flip},
     fact::{Answer, Fact},
     json::RawJson,
-    ladder::{self, Boundary, Decision, DecisionKind, Rule, RuleOutcome, View},
+    ladder::{self, Rule, RuleOutcome, View},
+    record::{
+        decision::{Boundary, Decision, DecisionKind},
+        entry,
+    },
     state::State,
     time::Timestamp,
 };

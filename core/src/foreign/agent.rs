@@ -2,11 +2,11 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{ForeignError, layout::Layout};
 use crate::{
+    foreign::{ForeignError, layout::Layout},
     id::{AgentId, RunId, WorkItemId},
     json::{self, JsonError, Readable},
-    plane::{
+    record::{
         control::{AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, RecordedHint, TornLine, WakeHint},
         turn::TurnTerminalKind,
     },

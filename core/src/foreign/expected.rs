@@ -4,17 +4,17 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout};
 use crate::{
-    derive::{
-        closure::{ClosureOutcome, WaitingReason},
-        posture::Posture,
-    },
+    derive::posture::Posture,
     explain::Explanation,
+    foreign::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout},
     id::{MessageId, WorkItemId},
     json::{self, Readable},
-    ladder::DecisionKind,
-    plane::turn::TurnTerminalKind,
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
+        decision::DecisionKind,
+        turn::TurnTerminalKind,
+    },
 };
 
 /// The file of a fixture that says it.

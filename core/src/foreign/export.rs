@@ -7,18 +7,19 @@ use alloc::{format, string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{FIXTURE_FORMAT, Folder, Import, expected::Expected};
 use crate::{
     derive::status,
-    entry::{Class, EntryBytes, Record},
     explain::Explanation,
+    foreign::{FIXTURE_FORMAT, Folder, Import, expected::Expected},
     host::SchedulerError,
     id::{AgentId, RunId, WorkItemId},
     json,
-    ladder::Boundary,
     machine::{Machine, OpenError, Options},
-    plane::{
+    record::{
+        Class, Record,
         control::{AgentStatus, ControlRecord, PolicySet, WakeHint},
+        decision::Boundary,
+        entry::EntryBytes,
         turn::TurnTerminalKind,
     },
     state::State,

@@ -2,12 +2,11 @@
 
 use alloc::{string::ToString, vec::Vec};
 
-use super::{Folder, ForeignError, agent, full, layout::Layout, short};
 use crate::{
-    entry::{CarriedRecord, Class, Record},
+    foreign::{Folder, ForeignError, agent, full, layout::Layout, short},
     id::AgentId,
     json,
-    plane::control::TornLine,
+    record::{CarriedRecord, Class, Record, control::TornLine},
     time::Timestamp,
 };
 
@@ -112,13 +111,14 @@ mod tests {
 
     use super::*;
     use crate::{
-        entry::EntryBytes,
         fact::Fact,
         foreign::folder_of,
-        ladder::{Boundary, DecisionKind},
         machine::{Machine, Options, ProposeError},
-        plane::{
-            control::{AgentStatus, Restarted},
+        plane::control::Restarted,
+        record::{
+            control::AgentStatus,
+            decision::{Boundary, DecisionKind},
+            entry::EntryBytes,
             turn::RunStatus,
         },
     };

@@ -6,10 +6,10 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Folder, ForeignError};
 use crate::{
+    foreign::{Folder, ForeignError},
     json::{self, JsonError, Part},
-    plane::control::TornLine,
+    record::control::TornLine,
     sorted,
 };
 

@@ -69,25 +69,32 @@ use core::ops::RangeInclusive;
 
 use serde::Serialize;
 
-pub use self::error::{ErrorCode, ErrorPlace, ErrorReport, SchedulerError};
 use crate::{
     derive::summary::AgentSummary,
-    effect::{self, Effect, TurnRequest},
-    entry::{EntryBytes, Head},
+    effect,
     explain::{Explanation, WhyNot},
     fact::{Answer, Fact},
     foreign::{self, Folder, Import, expected::Expected},
     id::{MessageId, RunId, Seq, TaskId},
     json::Readable,
-    ladder::{Boundary, Decision, DecisionKind, Edition},
     machine::{Machine, Options, Proposal},
     opening::{self, Opening},
     past::{self, DecisionFrom, Past},
-    plane::{control::Restarted, turn::AbortReason},
+    plane::control::Restarted,
+    record::{
+        chain::Head,
+        decision::{Boundary, Decision, DecisionKind},
+        edition::Edition,
+        effect::{Effect, TurnRequest},
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
     state::State,
     tagged::{names, read_through, required},
     time::Timestamp,
 };
+
+pub use self::error::{ErrorCode, ErrorPlace, ErrorReport, SchedulerError};
 
 /// Where entries are kept: 50 lines for a new store, which [`suite::ledger`] tests.
 pub trait Ledger {

@@ -36,11 +36,15 @@ use alloc::{
 };
 use core::fmt;
 
-use super::{Ledger, LedgerError};
 use crate::{
-    entry::{CarriedRecord, Chain, Entry, EntryBytes, Head, Record},
+    host::{Ledger, LedgerError},
     id::{AgentId, Seq},
     json::RawJson,
+    record::{
+        CarriedRecord, Record,
+        chain::{Chain, Head},
+        entry::{Entry, EntryBytes},
+    },
     time::Timestamp,
 };
 

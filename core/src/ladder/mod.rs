@@ -6,16 +6,18 @@
 pub mod atom;
 pub mod decision;
 pub mod edition;
-pub mod key;
 pub mod rule;
 pub mod view;
 
 use alloc::vec::Vec;
 
-pub use decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode, Ruling, Tick};
-pub use edition::Edition;
-pub use rule::{Rule, RuleOutcome, RuleTrace};
-pub use view::View;
+use crate::record::edition::Edition;
+
+pub use self::decision::{Ruling, Tick};
+
+pub use self::rule::{Rule, RuleOutcome, RuleTrace};
+
+pub use self::view::View;
 
 /// What is decided in this view, and what each rule said.
 ///

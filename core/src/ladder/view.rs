@@ -2,25 +2,29 @@
 
 use alloc::vec::Vec;
 
-use super::{
-    decision::Boundary,
-    key::{Epoch, Key},
-};
 use crate::{
     derive::{
-        autonomy,
-        continuation::{self, Resolution},
-        head,
+        autonomy, continuation, head,
         readiness::{self, SchedulingState},
         status,
     },
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
     map::Map,
     plane::{
-        control::{AgentStatus, Control, PendingHint},
-        queue::{Held, MessageKind, Priority, TickReason, TriggerKind},
-        waiting::{ExternalTriggerScope, WaitConditionKind},
+        control::{Control, PendingHint},
+        queue::Held,
         work::{Item, progress},
+    },
+    record::{
+        continuation::Resolution,
+        control::AgentStatus,
+        decision::Boundary,
+        key::{Epoch, Key, TickReason},
+        queue::{
+            envelope::{MessageKind, Priority},
+            message::TriggerKind,
+        },
+        waiting::{ExternalTriggerScope, WaitConditionKind},
     },
     sorted::sort_by_key,
     state::State,

@@ -6,11 +6,14 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        closure::{self, Closure, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkSignal},
+        closure::{self, Closure, Facts, RuntimePosture, WorkSignal},
         readiness::SchedulingState,
     },
     json::{self, JsonError, Readable},
-    plane::turn::TurnTerminalKind,
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
+        turn::TurnTerminalKind,
+    },
 };
 
 #[derive(Readable)]

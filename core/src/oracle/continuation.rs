@@ -5,12 +5,14 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::{
-        closure::{ClosureOutcome, WaitingReason},
-        continuation::{self, Class, Found, Names, Prior, Resolution, Satisfied, Trigger},
-    },
+    derive::continuation::{self, Found, Names, Prior, Satisfied, Trigger},
     json::{self, JsonError, Readable},
-    plane::{control::Policy, queue::TriggerKind, task::TaskWaitPolicy},
+    record::{
+        continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
+        policy::Policy,
+        queue::message::TriggerKind,
+        task::TaskWaitPolicy,
+    },
 };
 
 #[derive(Readable)]

@@ -11,20 +11,24 @@ use alloc::{
     vec::Vec,
 };
 
-use super::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS};
 use crate::{
-    derive::{continuation::Resolution, readiness::SchedulingState},
+    derive::readiness::SchedulingState,
     id::{RunId, Seq, WorkItemId},
     json::{self, JsonError, RawJson, Readable},
     ladder::{
-        Boundary, Decision, DecisionKind, Edition, View,
-        key::{Epoch, Key},
+        View,
         view::{HeadView, HintView, ItemView, KeyView, RunView, SystemWaitView},
     },
     map::Map,
-    plane::{
-        control::{self, AgentStatus, WakeHint},
-        queue::{MessageRecord, Priority, TickReason},
+    oracle::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS},
+    plane::control,
+    record::{
+        continuation::Resolution,
+        control::{AgentStatus, WakeHint},
+        decision::{Boundary, Decision, DecisionKind},
+        edition::Edition,
+        key::{Epoch, Key, TickReason},
+        queue::{envelope::Priority, message::MessageRecord},
         work::WorkItemRecord,
     },
     time::Timestamp,

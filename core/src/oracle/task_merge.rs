@@ -10,7 +10,7 @@ use serde::Serialize;
 use crate::{
     id::{AgentId, RunId, TaskId, WorkItemId},
     json::{self, JsonError, Readable},
-    plane::{
+    record::{
         control::AgentStatus,
         task::{TaskRecord, TaskWaitPolicy},
     },

@@ -5,15 +5,20 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-use super::continuation::Resolved;
 use crate::{
     derive::continuation::{self, Found, Prior, Satisfied, Trigger},
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
     json::{self, JsonError, RawJson, Readable},
     map::Map,
-    plane::{
-        control::{AgentStatus, Policy},
-        queue::{AuthorityClass, Held, MessageKind, MessageRecord, Priority, TriggerKind},
+    oracle::continuation::Resolved,
+    plane::queue::Held,
+    record::{
+        control::AgentStatus,
+        policy::Policy,
+        queue::{
+            envelope::{AuthorityClass, MessageKind, Priority},
+            message::{MessageRecord, TriggerKind},
+        },
         task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
     },
 };

@@ -5,15 +5,16 @@ use alloc::{
     string::{String, ToString},
 };
 
-use super::{fields::fields, said};
 use crate::{
     fact::Fact,
     id::{ExternalTriggerId, WorkItemId},
     json::RawJson,
-    plane::{
-        control::{Marker, Restarted, WakeHint},
-        queue::{MessageBody, Priority},
+    plane::control::Restarted,
+    record::{
+        control::{Marker, WakeHint},
+        queue::envelope::{MessageBody, Priority},
     },
+    story::{fields::fields, said},
     tagged::{names, read_through},
 };
 

@@ -3,19 +3,23 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use super::fields::fields;
 use crate::{
     fact::Fact,
     id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
     json::{RawJson, Readable},
     plane::{
+        waiting::{TimerCreated, TimerNamed},
+        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
+    record::{
         context::{BriefKind, ToolExecutionStatus},
-        queue::Priority,
+        queue::envelope::Priority,
         task::{TaskKind, TaskStatus},
         turn::TurnTerminalKind,
-        waiting::{TimerCreated, TimerNamed, WaitConditionKind},
-        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemUpdated},
+        waiting::WaitConditionKind,
+        work::WorkItemPlanStatus,
     },
+    story::fields::fields,
     tagged::read_through,
 };
 

@@ -14,23 +14,24 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    player::Player,
-    steps::Step,
-    turn::{Cue, words},
-};
 use crate::{
-    entry::{Entry, Record},
     fact::Fact,
     id::MessageId,
     json::{RawJson, Readable},
-    plane::{
-        context::TranscriptAppended,
+    plane::context::TranscriptAppended,
+    record::{
+        Record,
         control::ControlRecord,
-        queue::MessageRecord,
+        entry::Entry,
+        queue::message::MessageRecord,
         turn::{RunStatus, TurnRecord},
     },
     state::State,
+    story::{
+        player::Player,
+        steps::Step,
+        turn::{Cue, words},
+    },
     time::Timestamp,
 };
 

@@ -5,11 +5,10 @@ use alloc::string::{String, ToString};
 use crate::{
     fact::Fact,
     id::{ExternalTriggerId, MessageId, WorkItemId},
-    plane::{
+    plane::queue::{MessageQueued, NewMessage},
+    record::{
         control::WakeHint,
-        queue::{
-            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel,
-        },
+        queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
     },
 };
 

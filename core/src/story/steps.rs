@@ -8,23 +8,30 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    MESSAGE, RUN,
-    moves::{Call, Move, TaskPlan, WaitFor, Waker},
-    said,
-    turn::Cue,
-};
 use crate::{
     fact::Fact,
     id::MessageId,
     json::{self, RawJson},
     plane::{
-        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, ToolExecutionStatus},
-        queue::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, MessageQueued, NewMessage, TrustLevel},
-        task::{TaskChanged, TaskKind, TaskStatus},
-        turn::{AbortReason, RoundCompleted, TurnAborted, TurnTerminal, TurnTerminalKind},
-        waiting::{WaitConditionKind, WaitConditionRegistered, WakeSource},
+        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded},
+        queue::{MessageQueued, NewMessage},
+        task::TaskChanged,
+        turn::{RoundCompleted, TurnAborted, TurnTerminal},
+        waiting::WaitConditionRegistered,
         work::WorkItemBlocked,
+    },
+    record::{
+        context::ToolExecutionStatus,
+        queue::envelope::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel},
+        task::{TaskKind, TaskStatus},
+        turn::{AbortReason, TurnTerminalKind},
+        waiting::{WaitConditionKind, WakeSource},
+    },
+    story::{
+        MESSAGE, RUN,
+        moves::{Call, Move, TaskPlan, WaitFor, Waker},
+        said,
+        turn::Cue,
     },
     time::Timestamp,
 };

@@ -1,13 +1,16 @@
 //! A turn of a story: what it waits for to be played, and what the provider then does.
 
-use super::moves::Move;
+use alloc::{string::String, vec::Vec};
+
 use crate::{
-    effect::TurnRequest,
     id::{MessageId, RunId, WorkItemId},
     json::{RawJson, Readable, Value, through_readable},
-    plane::queue::{MessageBody, MessageKind},
+    record::{
+        effect::TurnRequest,
+        queue::envelope::{MessageBody, MessageKind},
+    },
+    story::moves::Move,
 };
-use alloc::{string::String, vec::Vec};
 
 /// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`.
 #[derive(Clone, Debug, PartialEq)]

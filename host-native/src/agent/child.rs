@@ -16,12 +16,20 @@ use wakeful_core::{
     id::{AgentId, MessageId, Seq, TaskId},
     json::RawJson,
     plane::{
+        queue::{MessageQueued, NewMessage},
+        task::TaskChanged,
+        waiting::WaitConditionNamed,
+    },
+    record::{
         queue::{
-            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, MessageRecord, NewMessage, Priority,
-            TrustLevel,
+            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+            message::MessageRecord,
         },
-        task::{ChildWorkspaceMode, TaskChanged, TaskKind, TaskRecord, TaskRecovery, TaskStatus},
-        waiting::{WaitConditionKind, WaitConditionNamed},
+        task::{
+            TaskKind, TaskRecord, TaskStatus,
+            recovery::{ChildWorkspaceMode, TaskRecovery},
+        },
+        waiting::WaitConditionKind,
     },
     story::Request,
 };

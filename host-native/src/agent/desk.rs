@@ -6,7 +6,7 @@ use std::sync::mpsc::{self, Receiver, Sender};
 use wakeful_core::{
     fact::{Answer, Fact},
     id::MessageId,
-    plane::queue::Priority,
+    record::queue::envelope::Priority,
     story::{Request, said},
 };
 

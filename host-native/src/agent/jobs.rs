@@ -9,9 +9,13 @@ use wakeful_core::{
     fact::Fact,
     id::{TaskId, WorkItemId},
     json,
-    plane::{
-        queue::TrustLevel,
-        task::{CommandTaskSpec, TaskChanged, TaskKind, TaskRecovery, TaskStatus},
+    plane::task::TaskChanged,
+    record::{
+        queue::envelope::TrustLevel,
+        task::{
+            TaskKind, TaskStatus,
+            recovery::{CommandTaskSpec, TaskRecovery},
+        },
     },
     state::State,
 };

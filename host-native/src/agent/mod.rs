@@ -28,12 +28,12 @@ use std::{
 
 use wakeful_core::{
     derive::{
-        closure::{self, ClosureOutcome, Facts},
+        closure::{self, Facts},
         obligation::{self, Obligation, ObligationKind},
     },
     fact::Fact,
     id::TimerId,
-    plane::turn::TurnTerminalKind,
+    record::{continuation::ClosureOutcome, turn::TurnTerminalKind},
     state::State,
     time::Timestamp,
 };

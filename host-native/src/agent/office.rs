@@ -7,19 +7,23 @@ use std::{
 };
 
 use wakeful_core::{
-    effect::{self, Effect, TurnRequest},
-    entry::{Entry, EntryBytes, Head, Record},
+    effect,
     fact::{Answer, Fact},
     host::{Clock, Ledger},
     id::{RunId, Seq},
     json,
-    ladder::Boundary,
     machine::Options,
     opening,
-    plane::{
-        queue::MessageRecord,
+    plane::turn::TurnAborted,
+    record::{
+        Record,
+        chain::Head,
+        decision::Boundary,
+        effect::{Effect, TurnRequest},
+        entry::{Entry, EntryBytes},
+        queue::message::MessageRecord,
         task::TaskStatus,
-        turn::{AbortReason, TurnAborted, TurnRecord},
+        turn::{AbortReason, TurnRecord},
     },
     state::State,
     time::Timestamp,

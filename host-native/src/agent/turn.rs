@@ -12,15 +12,20 @@ use std::{
 
 use serde::Serialize;
 use wakeful_core::{
-    effect::{self, TurnRequest},
+    effect,
     fact::Fact,
     id::RunId,
     json::RawJson,
-    ladder::Boundary,
     plane::{
-        context::{AssistantRoundRecorded, CheckpointRecorded, ContextCompacted, ToolExecutionRecorded, ToolExecutionStatus},
-        queue::MessageRecord,
-        turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal, TurnTerminalKind},
+        context::{AssistantRoundRecorded, ToolExecutionRecorded},
+        turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal},
+    },
+    record::{
+        context::{CheckpointRecorded, ContextCompacted, ToolExecutionStatus},
+        decision::Boundary,
+        effect::TurnRequest,
+        queue::message::MessageRecord,
+        turn::TurnTerminalKind,
     },
 };
 

@@ -6,9 +6,9 @@ use wakeful_core::{
     host::Scheduler,
     id::Seq,
     json,
-    ladder::{DecisionKind, Edition},
     machine::Options,
     past::DecisionFrom,
+    record::{decision::DecisionKind, edition::Edition},
     time::Timestamp,
 };
 

@@ -8,12 +8,12 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    entry::EntryBytes,
     foreign::{self, Folder},
     host::{Scheduler, SchedulerError},
     id::{AgentId, Seq},
     json,
     machine::Options,
+    record::entry::EntryBytes,
     time::Timestamp,
 };
 

@@ -8,12 +8,11 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    entry::EntryBytes,
     foreign::{self, Folder, ForeignError, Import as Imported},
     id::{AgentId, Seq},
     json,
     machine::{Machine, Options, ProposeError},
-    plane::control::TornLine,
+    record::{control::TornLine, entry::EntryBytes},
     state::State,
 };
 

@@ -13,9 +13,9 @@ use wakeful_core::{
     id::{ExternalTriggerId, MessageId, WorkItemId},
     json,
     machine::Options,
-    plane::{
+    record::{
         control::WakeHint,
-        queue::{MessageBody, Priority},
+        queue::envelope::{MessageBody, Priority},
     },
     state::State,
     story::{Request, said},

@@ -9,9 +9,9 @@ use wakeful_core::{
     host::{Clock, LedgerError},
     id::AgentId,
     json,
-    ladder::Boundary,
     machine::Options,
     opening::{self, Opening},
+    record::decision::Boundary,
 };
 
 use super::{

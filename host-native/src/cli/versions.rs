@@ -2,7 +2,11 @@
 
 use clap::Args;
 use serde::Serialize;
-use wakeful_core::{SCHEMA_VERSION, json, ladder::Edition, plane::control::FORMAT, snapshot::CORE_VERSION};
+use wakeful_core::{
+    SCHEMA_VERSION, json,
+    record::{control::FORMAT, edition::Edition},
+    snapshot::CORE_VERSION,
+};
 
 use super::{CliError, Verdict, style};
 use crate::{ledger::SqliteFile, sandbox::WORLD_VERSION};

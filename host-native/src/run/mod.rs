@@ -13,13 +13,11 @@ use std::{
 
 use wakeful_core::{
     derive::obligation::{self, ObligationKind},
-    entry::Head,
     host::{Clock, ErrorReport, Ledger},
     id::{RunId, TimerId},
     json::RawJson,
-    ladder::Boundary,
     machine::Options,
-    plane::turn::AbortReason,
+    record::{chain::Head, decision::Boundary, turn::AbortReason},
     state::State,
     story::{Act, Player, Recall, Request, Story},
     time::Timestamp,

@@ -8,12 +8,10 @@ use wakeful::{
     ledger::{SqliteFile, SqliteLedger},
 };
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
     id::Seq,
-    ladder::Boundary,
     machine::Options,
+    record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
     snapshot::SnapshotIgnored,
 };
 

@@ -4,10 +4,14 @@ use std::collections::BTreeSet;
 
 use wakeful_core::{
     derive::{
-        closure::{self, AgentWaits, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkReactivationMode, WorkSignal},
+        closure::{self, AgentWaits, Facts, RuntimePosture, WorkReactivationMode, WorkSignal},
         readiness::SchedulingState,
     },
-    plane::{turn::TurnTerminalKind, work::WorkItemState},
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
+        turn::TurnTerminalKind,
+        work::WorkItemState,
+    },
 };
 
 /// The first line of contract 6.1 that holds: its words, and what follows.

@@ -3,10 +3,8 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{readiness, work_queue::WorkQueue},
-    entry::EventKind,
     fact::Answer,
-    ladder::DecisionKind,
-    plane::{queue::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
+    record::{decision::DecisionKind, event::EventKind, key::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
 };
 
 use super::driven::{

@@ -6,8 +6,11 @@ use wakeful_core::{
         readiness::{self, SchedulingState},
         work_queue::WorkQueue,
     },
-    ladder::{Boundary, View},
-    plane::work::{WorkItemPlanStatus, WorkItemState},
+    ladder::View,
+    record::{
+        decision::Boundary,
+        work::{WorkItemPlanStatus, WorkItemState},
+    },
 };
 
 use super::driven::{Driven, condition, intent, item, of_item, task};

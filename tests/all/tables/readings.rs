@@ -3,17 +3,22 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{
-        diagnostic::{self, DiagnosticKind},
+        diagnostic,
         obligation::{self, ObligationKind},
         posture::{self, AgentPosture, Posture},
         summary::AgentListEntry,
     },
-    entry::EventRecord,
     fact::{Answer, Refusal},
     foreign::Folder,
     json::read,
-    ladder::{Boundary, DecisionKind, Edition},
-    plane::{control::AgentStatus, queue::QueueStatus},
+    record::{
+        control::AgentStatus,
+        decision::{Boundary, DecisionKind},
+        diagnostic::{DiagnosticKind, clock_behind_at},
+        edition::Edition,
+        event::EventRecord,
+        queue::envelope::QueueStatus,
+    },
 };
 
 use super::driven::{
@@ -328,7 +333,7 @@ fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
             r#"{{"id":"e","created_at":"2026-05-27T09:00:00Z","kind":"{kind}","data":{{"kind":"{of}","evidence":["host_now=2026-05-27T08:00:00Z"]}}}}"#
         ))
         .expect("an event");
-        diagnostic::clock_behind_at(&event).map(|at| at.to_string())
+        clock_behind_at(&event).map(|at| at.to_string())
     };
     assert_eq!(said("scheduler_diagnostic", "clock_behind").as_deref(), Some("2026-05-27T08:00:00Z"));
     assert_eq!(said("noop", "clock_behind"), None);

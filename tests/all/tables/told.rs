@@ -5,11 +5,11 @@ use std::num::NonZeroU64;
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{autonomy::keeps_coming, closure::Facts},
-    entry::Record,
     fact::{Answer, Refusal},
-    plane::{
-        control::Policy,
-        queue::{MessageBody, MessageKind},
+    record::{
+        Record,
+        policy::Policy,
+        queue::envelope::{MessageBody, MessageKind},
         turn::TurnTerminalKind,
         waiting::TimerRecord,
     },

@@ -7,8 +7,7 @@ use wakeful_core::{
         closure::{self, Closure, Facts},
         obligation, status,
     },
-    entry::Record,
-    plane::{queue::MessageKind, turn::RunStatus},
+    record::{Record, queue::envelope::MessageKind, turn::RunStatus},
 };
 
 use crate::watched::WatchedLedger;

@@ -9,11 +9,10 @@ use wakeful_core::{
         autonomy,
         obligation::{self, ObligationKind},
     },
-    effect::TurnRequest,
     host::{Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId, TaskId, TimerId},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{effect::TurnRequest, turn::AbortReason},
     state::State,
     time::Timestamp,
 };

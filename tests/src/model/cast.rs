@@ -3,12 +3,7 @@
 //! Ids are few and each is used once, so that the space is bounded by the states themselves and not by a count of what happened.
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    id::MessageId,
-    plane::work::{Item, WorkItemPlanStatus},
-    state::State,
-    time::Timestamp,
-};
+use wakeful_core::{id::MessageId, plane::work::Item, record::work::WorkItemPlanStatus, state::State, time::Timestamp};
 
 /// How many of each kind take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -10,13 +10,15 @@ use std::collections::BTreeSet;
 
 use wakeful_core::{
     derive::autonomy,
-    effect::Effect,
-    entry::{Entry, EventKind, Record},
     id::MessageId,
-    plane::{
-        queue::QueueStatus,
+    plane::work::Item,
+    record::{
+        Record,
+        effect::Effect,
+        entry::Entry,
+        event::EventKind,
+        queue::envelope::QueueStatus,
         turn::{AbortReason, RunStatus, TurnRecord},
-        work::Item,
     },
     state::State,
 };

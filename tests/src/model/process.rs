@@ -5,12 +5,15 @@ use std::{borrow::Cow, fmt, sync::Arc};
 use wakeful_core::{
     check,
     derive::obligation,
-    effect::Effect,
-    entry::{self, Entry, EntryBytes, Head},
     fact::Fact,
-    ladder::Boundary,
     machine::{Machine, Options, Proposal, ProposeError},
     plane::control::Restarted,
+    record::{
+        chain::{self, Head},
+        decision::Boundary,
+        effect::Effect,
+        entry::{self, Entry, EntryBytes},
+    },
     state::State,
     time::Timestamp,
 };
@@ -76,7 +79,7 @@ impl Stored {
 }
 
 fn shape_of(state: &State) -> u64 {
-    let digest = entry::Chain::START.extend(state.shape().as_str());
+    let digest = chain::Chain::START.extend(state.shape().as_str());
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 

@@ -15,7 +15,7 @@ use std::{
 
 use wakeful_core::{
     derive::obligation,
-    plane::waiting::{WaitConditionKind, WakeSource},
+    record::waiting::{WaitConditionKind, WakeSource},
     state::State,
 };
 

@@ -9,10 +9,8 @@ use wakeful_core::{
         posture,
         work_queue::WorkQueue,
     },
-    effect::Effect,
-    entry::{EventKind, Record},
     json,
-    ladder::Decision,
+    record::{Record, decision::Decision, effect::Effect, event::EventKind},
     state::State,
 };
 

@@ -3,12 +3,11 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    effect::{self, TurnRequest},
-    entry::{EntryBytes, Head},
+    effect,
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     json,
-    plane::turn::AbortReason,
+    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     time::Timestamp,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};

@@ -8,7 +8,7 @@ use crate::{
     derive::{continuation::Trigger, recheck},
     id::{MessageId, WorkItemId},
     ladder::{
-        Boundary, View,
+        View,
         view::{self, KeyView},
     },
     oracle::{
@@ -16,15 +16,17 @@ use crate::{
         continuation::Resolved,
         trigger::{self, Payload, Read},
     },
-    plane::control::AgentStatus,
+    record::{control::AgentStatus, decision::Boundary},
     state::State,
     time::Timestamp,
 };
 
 /// Rules that a system wait and the waits of contract 7.2 stand in.
 const WAITS: &[&str] = &["7.", "8."];
+
 /// Rules that offer a tick.
 const TICKS: &[&str] = &["4.", "5.", "6."];
+
 /// Rules that stand above every tick.
 const GATE: [&str; 2] = ["1.", "2."];
 

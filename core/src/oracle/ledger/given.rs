@@ -3,10 +3,12 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use crate::{
-    entry::{Class, Record},
     foreign::Import,
     json::{self, JsonError, RawJson, Readable},
-    plane::waiting::{Recoverability, WaitConditionRecord},
+    record::{
+        Class, Record,
+        waiting::{WaitConditionRecord, recoverability::Recoverability},
+    },
     time::Timestamp,
 };
 

@@ -15,14 +15,10 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    asked::{Ladder, Said},
-    closure::Told,
-};
 use crate::{
     derive::{
         closure::{self, Facts, WorkSignal},
-        diagnostic::{self, Diagnostic},
+        diagnostic,
         posture::{self, AgentPosture},
         recheck, status,
         work_queue::WorkQueue,
@@ -31,7 +27,12 @@ use crate::{
     id::{TaskId, TimerId, WorkItemId},
     json::{self, JsonError},
     machine::{Machine, Options, ProposeError},
-    plane::control::{AgentStatus, Restarted},
+    oracle::{
+        asked::{Ladder, Said},
+        closure::Told,
+    },
+    plane::control::Restarted,
+    record::{control::AgentStatus, diagnostic::Diagnostic},
     state::State,
     time::Timestamp,
 };

@@ -12,12 +12,8 @@ use crate::{
         work_queue::{Candidate, CandidateClass, TodoItem, WorkItemReadiness, WorkQueue},
     },
     id::{AgentId, RunId, WorkItemId},
-    plane::{
-        control::AgentStatus,
-        task::TaskRecord,
-        turn::TurnTerminalKind,
-        work::{Item, WorkItemRecord},
-    },
+    plane::work::Item,
+    record::{control::AgentStatus, task::TaskRecord, turn::TurnTerminalKind, work::WorkItemRecord},
     state::State,
     time::Timestamp,
 };

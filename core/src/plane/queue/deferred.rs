@@ -5,12 +5,15 @@ use core::num::NonZeroU64;
 
 use serde::Serialize;
 
-use super::{Held, MessageRecord, QueueEntryRecord, QueueStatus};
 use crate::{
     derive::continuation::Trigger,
     id::{RunId, Seq},
     json::Readable,
-    plane::turn::{TurnRecord, TurnTerminalKind},
+    plane::queue::Held,
+    record::{
+        queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord},
+        turn::{TurnRecord, TurnTerminalKind},
+    },
 };
 
 /// Messages that no turn has read, oldest first.

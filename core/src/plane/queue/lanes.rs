@@ -5,17 +5,20 @@ use core::{cmp::Ordering, num::NonZeroU64};
 
 use serde::Serialize;
 
-use super::{
-    deferred::Deferred,
-    envelope::{Priority, QueueStatus},
-    record::{MessageRecord, QueueEntryRecord},
-};
 use crate::{
-    derive::continuation::Resolution,
-    entry::Place,
     id::{MessageId, Seq, WorkItemId},
     json::Readable,
     map::Map,
+    plane::queue::deferred::Deferred,
+    record::{
+        continuation::Resolution,
+        entry::Place,
+        queue::{
+            entry::QueueEntryRecord,
+            envelope::{Priority, QueueStatus},
+            message::MessageRecord,
+        },
+    },
     sorted::sort_by,
     time::Timestamp,
 };

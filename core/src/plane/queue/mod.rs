@@ -1,45 +1,37 @@
 //! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
 
-mod admission;
 mod deferred;
-mod envelope;
 mod lanes;
 pub(crate) mod observed;
-mod record;
 
 use alloc::string::String;
 
 use serde::Serialize;
 
-pub use self::{
-    deferred::Deferred,
-    envelope::{
-        AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
-    },
-    lanes::{Held, Queue},
-    observed::MessageNamed,
-    record::{
-        DeadlineNote, HintTickNote, MessageRecord, QueueEntryRecord, RecheckNote, SystemWaitNote, TickReason, TriggerKind, WorkQueueNote,
-    },
-};
 use crate::{
-    entry::Record,
     fact::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
     json::{RawJson, Readable},
     map::Map,
-    plane::{task, turn},
+    plane::task,
+    record::{
+        queue::{
+            admission,
+            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+            message::MessageRecord,
+            note,
+        },
+        task::message,
+    },
     state::State,
     time::Timestamp,
 };
 
-/// The two records that queue `message`.
-#[must_use]
-pub(crate) fn admission(message: MessageRecord, at: Timestamp) -> [Record; 2] {
-    let message = message.admitted();
-    let entry = QueueEntryRecord::of(&message, QueueStatus::Queued, at);
-    [Record::Message(message), Record::QueueEntry(entry)]
-}
+pub use self::{
+    deferred::Deferred,
+    lanes::{Held, Queue},
+    observed::MessageNamed,
+};
 
 /// Fact `message_queued`: something came in.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]
@@ -120,15 +112,15 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
         causation_id: new.causation_id,
     };
     // contract 5.11: a second result of a task is a duplicate.
-    let told = task::result::task_of(&message).filter(|_| message.trust == TrustLevel::TrustedSystem);
+    let told = message::task_of(&message).filter(|_| message.trust == TrustLevel::TrustedSystem);
     if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
     // contract 5.6: of the follow-ups that go on after a failed message the first one queued counts.
-    let retry = turn::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
+    let retry = note::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
     if let Some(seq) = retry.and_then(|retry| state.queue.seen(retry.message_id.as_ref()?)) {
         return Outcome::ignored(Refusal::Duplicate, seq);
     }
     let reported = task::reported(state, &message, at);
-    Outcome::accepted(reported.into_iter().chain(admission(message, at)).collect())
+    Outcome::accepted(reported.into_iter().chain(admission::records(message, at)).collect())
 }

@@ -4,15 +4,14 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{
-    envelope::QueueStatus,
-    record::{MessageRecord, QueueEntryRecord},
-};
 use crate::{
-    entry::Record,
     fact::{Outcome, Refusal},
     id::MessageId,
     json::Readable,
+    record::{
+        Record,
+        queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord},
+    },
     state::State,
     time::Timestamp,
 };

@@ -1,27 +1,26 @@
 //! The task plane: what runs in the background, and how it ended (contract 5.10 to 5.12).
 
-mod message;
-mod record;
-mod recovery;
 pub(crate) mod result;
 
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-pub use self::{
-    message::TaskPayloadError,
-    record::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
-    recovery::{ChildWorkspaceMode, CommandTaskSpec, TaskRecovery},
-    result::{InterruptedTask, InterruptedTasksNote},
-};
 use crate::{
-    entry::{EventKind, EventRecord, Place, Record},
     fact::{Outcome, Refusal},
     id::{MessageId, Seq, TaskId, WorkItemId},
     json::{RawJson, Readable},
     map::Map,
-    plane::queue::{MessageKind, MessageRecord, TrustLevel},
+    record::{
+        Record,
+        entry::Place,
+        event::{EventKind, EventRecord},
+        queue::{
+            envelope::{MessageKind, TrustLevel},
+            message::MessageRecord,
+        },
+        task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy, message, recovery::TaskRecovery},
+    },
     state::State,
     time::Timestamp,
 };
@@ -196,7 +195,7 @@ impl Tasks {
     }
 
     pub(crate) fn apply_message(&mut self, place: &Place, message: &MessageRecord) {
-        if let Some(task) = result::task_of(message) {
+        if let Some(task) = message::task_of(message) {
             self.told.get_or_insert(task, place.seq);
         }
     }

@@ -1,20 +1,24 @@
 //! The messages that tell the model how tasks ended: one for each, or one for all that a stop or a restart interrupts (contract 5.11).
 
-use alloc::{
-    format,
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::{format, string::ToString, vec::Vec};
 
 use serde::Serialize;
 
-use super::record::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy};
 use crate::{
-    derive::arrival,
-    entry::Record,
     id::{Seq, TaskId, WorkItemId},
-    json::{RawJson, Readable},
-    plane::queue::{self, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority},
+    json::RawJson,
+    record::{
+        Record,
+        queue::{
+            admission,
+            envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
+            message::MessageRecord,
+        },
+        task::{
+            TaskKind, TaskRecord, TaskStatus,
+            message::{InterruptedTask, InterruptedTasksNote},
+        },
+    },
     state::State,
     time::Timestamp,
 };
@@ -48,33 +52,9 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
         delivery_surface: Some(DeliverySurface::TaskRejoin),
         metadata: Some(metadata),
         work_item_id,
-        ..arrival::core_message(&state.control.agent_id, seq, MessageKind::TaskResult, Priority::Next, MessageBody::text(text), at)
+        ..admission::core_message(&state.control.agent_id, seq, MessageKind::TaskResult, Priority::Next, MessageBody::text(text), at)
     };
-    queue::admission(message, at)
-}
-
-/// The metadata of a `task_restart` tick: the tasks that were interrupted (`observed-decisions.md` 4.9.6).
-#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
-pub struct InterruptedTasksNote {
-    /// How many.
-    pub count: usize,
-    /// Which, by id.
-    pub items: Vec<InterruptedTask>,
-}
-
-/// A task that was interrupted.
-#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
-pub struct InterruptedTask {
-    /// The task.
-    pub task_id: TaskId,
-    /// What it is.
-    pub kind: TaskKind,
-    /// Where it stood.
-    pub status_before_restart: TaskStatus,
-    /// What it did, in a line.
-    pub summary: Option<String>,
-    /// Whether its item waited for it.
-    pub wait_policy: TaskWaitPolicy,
+    admission::records(message, at)
 }
 
 /// The records that interrupt the active tasks but for those that are `alive`, and queue one tick that names them all; the entry at `first`
@@ -98,21 +78,7 @@ pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, 
     let tick = MessageRecord {
         origin: MessageOrigin::System { subsystem: "task_restart".to_string() },
         metadata: Some(RawJson::noting("interrupted_tasks", &note)),
-        ..arrival::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
+        ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
     };
-    ended.map(Record::Task).chain(queue::admission(tick, at)).collect()
-}
-
-/// The task whose end this message tells, if it tells one: the one that it carries (as [`TaskRecord::of_message`] reads it), else the one that
-/// it is addressed by.
-pub(crate) fn task_of(message: &MessageRecord) -> Option<TaskId> {
-    if message.kind != MessageKind::TaskResult {
-        return None;
-    }
-    let by_origin = match &message.origin {
-        MessageOrigin::Task { task_id } => Some(task_id.clone()),
-        _ => None,
-    };
-    let noted = || message.noted("task_id").and_then(|raw| raw.read().ok());
-    noted().or_else(|| message.task_id.clone()).or(by_origin)
+    ended.map(Record::Task).chain(admission::records(tick, at)).collect()
 }

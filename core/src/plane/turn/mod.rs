@@ -10,180 +10,28 @@ use alloc::{
 
 use serde::Serialize;
 
-pub(crate) use self::retry::{Owed, continues, of as retry_of, owed};
-pub use self::{
-    retry::{Retry, RetryNote, Subject},
-    runs::{InterruptedRun, LastTerminal, OpenRun, Turns},
-};
 use crate::{
     derive::closure,
-    entry::{EventKind, EventRecord, Record},
     fact::{Outcome, Refusal},
     id::{AgentId, MessageId, RunId, WorkItemId},
     json::{RawJson, Readable},
-    ladder::key::Epoch,
-    plane::{
-        queue::{MessageRecord, QueueEntryRecord, QueueStatus, TickReason},
-        work::progress::{self, Step},
+    plane::work::progress::{self, Step},
+    record::{
+        Record, diagnostic,
+        event::{EventKind, EventRecord},
+        queue::{entry::QueueEntryRecord, envelope::QueueStatus},
+        turn::{AbortReason, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
     },
     state::State,
-    tagged::names,
     time::Timestamp,
 };
 
-names! {
-    /// How a turn ended.
-    pub enum TurnTerminalKind {
-        /// Well.
-        Completed,
-        /// Its run was aborted.
-        Aborted,
-        /// Its prompt does not fit any more.
-        BaselineOverBudget,
-        /// The provider failed before any output was accepted.
-        DeferredToFallback,
-        /// The provider failed after output was accepted.
-        ProviderFailedNeedsRecovery,
-    }
+pub(crate) use self::retry::{Owed, of as retry_of, owed};
 
-    /// Where a run stands.
-    pub enum RunStatus {
-        /// It is open.
-        Started,
-        /// It reached its terminal.
-        Terminal,
-        /// A restart ended it; its message replays.
-        Interrupted,
-    }
-
-    /// Why a run was aborted.
-    pub enum AbortReason {
-        /// The operator asked.
-        OperatorAborted,
-        /// The agent was stopped.
-        AgentStopped,
-        /// The runtime shuts down.
-        DaemonShutdown,
-        /// The host or the provider failed.
-        RuntimeError,
-    }
-}
-
-impl TurnTerminalKind {
-    /// Whether the turn failed: every kind but completed (contract 5.5).
-    #[must_use]
-    pub fn is_failure(self) -> bool {
-        self != Self::Completed
-    }
-}
-
-/// A turn as the ledger keeps it (class `turns`); the latest record of a run counts.
-#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TurnRecord {
-    /// The run that executes it.
-    pub run_id: RunId,
-    /// The agent.
-    pub agent_id: AgentId,
-    /// Its number, from 1.
-    pub turn_index: u64,
-    /// The message that started it.
-    pub message_id: MessageId,
-    /// Where the run stands.
-    pub status: RunStatus,
-    /// The item that it is about, by message or focus, when it was admitted (contract 5.4).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub work_item: Option<TurnBinding>,
-    /// When it started.
-    pub started_at: Timestamp,
-    /// How it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub kind: Option<TurnTerminalKind>,
-    /// Why it ended so.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
-    /// The last thing that the model said.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub last_assistant_message: Option<String>,
-    /// A turn-local checkpoint, carried as given; no decision reads it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub checkpoint: Option<RawJson>,
-    /// When it ended.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub completed_at: Option<Timestamp>,
-    /// The first message of the lineage that it tries again (contract 5.6).
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub retry_of: Option<MessageId>,
-    /// Which try it is; 0 where it is the first.
-    #[serde(default, skip_serializing_if = "crate::json::is_zero")]
-    pub attempt: u64,
-}
-
-impl TurnRecord {
-    /// The record that opens a run of the next turn, for a message; a message that tries a failed turn again says so.
-    #[must_use]
-    pub(crate) fn started(state: &State, run_id: RunId, message_id: &MessageId, work_item: Option<TurnBinding>, at: Timestamp) -> Self {
-        let retry = state.turns.retry_by(message_id);
-        Self {
-            run_id,
-            agent_id: state.control.agent_id.clone(),
-            turn_index: state.turns.turn_index + 1,
-            message_id: message_id.clone(),
-            status: RunStatus::Started,
-            work_item,
-            started_at: at,
-            kind: None,
-            reason: None,
-            last_assistant_message: None,
-            checkpoint: None,
-            completed_at: None,
-            retry_of: retry.map(|retry| retry.retry_of.clone()),
-            attempt: retry.map_or(0, |retry| retry.attempt),
-        }
-    }
-
-    /// Whether this run was aborted for this reason.
-    #[must_use]
-    pub fn was_aborted_by(&self, reason: AbortReason) -> bool {
-        self.kind == Some(TurnTerminalKind::Aborted) && self.reason.as_deref() == Some(reason.to_string().as_str())
-    }
-}
-
-/// The item that a turn is about.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct TurnBinding {
-    /// The item.
-    pub work_item_id: WorkItemId,
-    /// Its epoch after the admission batch.
-    pub epoch: Epoch,
-    /// Which of its keys the settlement spends (contract 8.3).
-    pub offered_as: TickReason,
-}
-
-impl TurnBinding {
-    /// The item of the turn that `message` starts: the message's, else the current one, with its epoch after the admission batch, in
-    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2). A replay is about what its first turn was about, wherever the focus
-    /// went in between.
-    #[must_use]
-    pub(crate) fn of(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
-        let focus = state.work.current();
-        let item = match (state.queue.about(&message.id), &message.work_item_id) {
-            (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,
-            (None, Some(id)) => state.work.items.get(id)?,
-            (None, None) => focus?,
-        };
-        let id = &item.record.id;
-        let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
-        let by_operator = u64::from(state.control.live_from.is_some() && message.is_operator_input());
-        let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
-        Some(Self {
-            work_item_id: id.clone(),
-            epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
-            offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
-        })
-    }
-}
+pub use self::{
+    retry::Retry,
+    runs::{InterruptedRun, LastTerminal, OpenRun, Turns},
+};
 
 /// Fact `turn_terminal`: the provider says that the turn ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
@@ -353,7 +201,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         ..run.record(&state.control.agent_id)
     };
     let progress = progress::of_turn(state, &turn);
-    let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| retry::exhausted(&turn));
+    let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
     let mut records = Vec::from([Record::Turn(turn)]);
     if let Some(held) = state.queue.message(&run.message_id) {
         let status = match kind {

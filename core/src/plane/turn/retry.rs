@@ -4,12 +4,16 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-use super::{AbortReason, TurnRecord, TurnTerminalKind};
 use crate::{
-    derive::diagnostic::{Diagnostic, DiagnosticKind},
-    id::{MessageId, RunId, Seq, TimerId, WorkItemId},
+    id::{MessageId, RunId, Seq, WorkItemId},
     json::Readable,
-    plane::queue::{MessageKind, MessageOrigin, MessageRecord, TickReason, WorkQueueNote},
+    record::{
+        queue::{
+            message::MessageRecord,
+            note::{RetryNote, Subject, continues},
+        },
+        turn::{AbortReason, TurnRecord, TurnTerminalKind},
+    },
     state::State,
     time::Timestamp,
 };
@@ -39,31 +43,6 @@ pub struct Retry {
     pub message_id: Option<MessageId>,
 }
 
-/// What a message of the core is for, beyond its item: a retry of it has the same subject (contract 5.2).
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
-pub struct Subject {
-    /// As what a tick offered the item.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub offered_as: Option<TickReason>,
-    /// The timer that fired.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub timer_id: Option<TimerId>,
-}
-
-/// The metadata of a retry.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-pub struct RetryNote {
-    /// The first message of the lineage.
-    pub retry_of: MessageId,
-    /// Which try it is, from 1.
-    pub attempt: u64,
-    /// The run that failed.
-    pub failed_run_id: RunId,
-    /// What the lineage is for.
-    #[serde(flatten)]
-    pub subject: Subject,
-}
-
 impl Retry {
     /// What its message says about it.
     #[must_use]
@@ -74,20 +53,6 @@ impl Retry {
             failed_run_id: self.failed_run_id.clone(),
             subject: self.subject.clone(),
         }
-    }
-}
-
-impl Subject {
-    fn of(message: &MessageRecord) -> Self {
-        if let Some(note) = message.noted("turn_retry").and_then(|raw| raw.read::<RetryNote>().ok()) {
-            return note.subject;
-        }
-        let offered = message.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok());
-        let timer_id = match &message.origin {
-            MessageOrigin::Timer { timer_id } => Some(timer_id.clone()),
-            _ => None,
-        };
-        Self { offered_as: offered.map(|note| note.reason), timer_id }
     }
 }
 
@@ -134,23 +99,5 @@ pub(crate) fn of(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
         due_at: turn.completed_at.unwrap_or(state.at).plus_ms(policy.failed_turn_backoff_ms.nth_ms(turn.attempt)),
         seq,
         message_id: followup.map(|held| held.record.id.clone()),
-    }
-}
-
-/// The message after whose failure this one goes on, where it is a follow-up.
-pub(crate) fn continues(message: &MessageRecord) -> Option<MessageId> {
-    message.causation_id.as_deref().filter(|_| message.kind == MessageKind::InternalFollowup).map(MessageId::from)
-}
-
-/// A lineage that was tried as often as the policy says.
-pub(crate) fn exhausted(turn: &TurnRecord) -> Diagnostic {
-    let evidence = [
-        alloc::format!("message_id={}", turn.retry_of.as_ref().unwrap_or(&turn.message_id)),
-        alloc::format!("attempts={}", turn.attempt + 1),
-        alloc::format!("reason={}", turn.reason.as_deref().unwrap_or("none")),
-    ];
-    Diagnostic {
-        work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
-        ..Diagnostic::new(DiagnosticKind::RetriesExhausted, "a turn failed at every try and is not tried again", evidence.into())
     }
 }

@@ -4,18 +4,19 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{
-    intent::{self, with_mirror},
-    record::{
-        EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord, WaitConditionStatus, WaitingIntentRecord,
-        WaitingIntentStatus, WakeSource,
-    },
-};
 use crate::{
-    entry::{Place, Record},
     id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     json::Readable,
     map::Map,
+    record::{
+        Record,
+        entry::Place,
+        waiting::{
+            EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord, WaitConditionStatus, WaitingIntentRecord,
+            WaitingIntentStatus, WakeSource,
+            intent::{self, with_mirror},
+        },
+    },
     state::State,
     time::Timestamp,
 };

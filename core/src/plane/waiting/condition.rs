@@ -4,12 +4,14 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::record::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource};
 use crate::{
-    entry::Record,
     fact::{Outcome, Refusal},
     id::{Seq, WaitConditionId, WorkItemId},
     json::{RawJson, Readable},
+    record::{
+        Record,
+        waiting::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource},
+    },
     state::State,
     time::Timestamp,
 };

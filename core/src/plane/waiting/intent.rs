@@ -4,12 +4,17 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use super::record::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionRecord, WaitingIntentRecord, WaitingIntentStatus};
 use crate::{
-    entry::Record,
     fact::{Outcome, Refusal},
     id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
     json::Readable,
+    record::{
+        Record,
+        waiting::{
+            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitingIntentRecord, WaitingIntentStatus,
+            intent::{ended, once_more, with_mirror},
+        },
+    },
     state::State,
     time::Timestamp,
 };
@@ -111,24 +116,4 @@ fn on_active(state: &State, id: &WaitingIntentId, make: impl FnOnce(&WaitingInte
         Some(intent) => Outcome::accepted(make(&intent.record).into()),
         None => Outcome::ignored(Refusal::Unknown, state.head.seq),
     }
-}
-
-/// The record of an intent whose trigger came once more.
-pub(super) fn once_more(intent: &WaitingIntentRecord, at: Timestamp) -> WaitingIntentRecord {
-    WaitingIntentRecord { last_triggered_at: Some(at), trigger_count: intent.trigger_count + 1, ..intent.clone() }
-}
-
-/// An intent together with the condition that mirrors it.
-pub(crate) fn with_mirror(intent: WaitingIntentRecord) -> [Record; 2] {
-    let mirror = WaitConditionRecord::mirror(&intent);
-    [Record::WaitingIntent(intent), Record::WaitCondition(mirror)]
-}
-
-pub(super) fn ended(intent: &WaitingIntentRecord, by: EndedBy, at: Timestamp) -> [Record; 2] {
-    with_mirror(WaitingIntentRecord {
-        status: WaitingIntentStatus::Cancelled,
-        cancelled_at: Some(at),
-        ended_by: Some(by),
-        ..intent.clone()
-    })
 }

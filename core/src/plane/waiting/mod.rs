@@ -3,19 +3,13 @@
 mod active;
 pub(crate) mod condition;
 pub(crate) mod intent;
-mod record;
-mod recoverability;
 pub(crate) mod timer;
 
 pub(crate) use self::active::end_with_item;
+
 pub use self::{
     active::{Active, Waiting},
     condition::{WaitConditionNamed, WaitConditionRegistered},
     intent::{WaitingIntentCreated, WaitingIntentNamed},
-    record::{
-        CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionKind, WaitConditionRecord,
-        WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
-    },
-    recoverability::Recoverability,
     timer::{TimerCreated, TimerNamed},
 };

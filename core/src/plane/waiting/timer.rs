@@ -5,13 +5,19 @@ use core::num::NonZeroU64;
 
 use serde::Serialize;
 
-use super::record::{TimerRecord, TimerStatus};
 use crate::{
-    entry::Record,
     fact::{Outcome, Refusal},
     id::TimerId,
     json::Readable,
-    plane::queue::{Held, MessageOrigin, QueueEntryRecord, QueueStatus},
+    plane::queue::Held,
+    record::{
+        Record,
+        queue::{
+            entry::QueueEntryRecord,
+            envelope::{MessageOrigin, QueueStatus},
+        },
+        waiting::{TimerRecord, TimerStatus},
+    },
     state::State,
     time::Timestamp,
 };

@@ -7,103 +7,30 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-pub use self::{
-    delegation::{DelegationCompleted, DelegationState, WorkItemDelegated},
-    progress::{ItemParked, ParkCause, Progress, Rest},
-};
 use crate::{
-    entry::{EventKind, EventRecord, Place, Record},
     fact::{Answer, Outcome, Refusal},
-    id::{AgentId, DelegationId, MessageId, Seq, WorkItemId},
+    id::{DelegationId, MessageId, Seq, WorkItemId},
     json::{RawJson, Readable},
-    ladder::key::{Epoch, Key},
     map::Map,
-    plane::{
-        control::{ControlRecord, FocusCause, FocusSet},
-        queue::{RecheckNote, TickReason},
-        waiting,
+    plane::waiting,
+    record::{
+        Record,
+        control::{ControlRecord, FocusCause, FocusSet, ItemParked},
+        entry::Place,
+        event::{EventKind, EventRecord},
+        key::{Epoch, Key, TickReason},
+        queue::note::RecheckNote,
+        work::{DelegationState, WorkItemPlanStatus, WorkItemRecord, WorkItemState, agent_home},
     },
     sorted::sort_by,
     state::State,
-    tagged::names,
     time::Timestamp,
 };
 
+pub use self::progress::{Progress, Rest};
+
 /// How many completed items the state keeps whole; of older ones it knows the id (contract 3.3).
 pub const COMPLETED_KEPT: usize = 16;
-
-names! {
-    /// Whether an item is still to be done.
-    pub enum WorkItemState {
-        /// To be done.
-        Open,
-        /// Done; never runnable or current again.
-        Completed,
-    }
-
-    /// How far the plan of an item is. Draft and ready are equivalent for scheduling.
-    pub enum WorkItemPlanStatus {
-        /// Being made.
-        Draft,
-        /// Made.
-        Ready,
-        /// The operator is asked first.
-        NeedsInput,
-    }
-}
-
-/// A work item as the ledger keeps it (class `work_items`).
-#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct WorkItemRecord {
-    /// Its id.
-    pub id: WorkItemId,
-    /// The agent.
-    #[serde(alias = "session_id")]
-    pub agent_id: AgentId,
-    /// The workspace.
-    #[serde(default = "agent_home")]
-    pub workspace_id: String,
-    /// From 1, plus one per snapshot.
-    #[serde(default = "first_revision")]
-    pub revision: u64,
-    /// What is to be reached.
-    pub objective: String,
-    /// Whether it is still to be done.
-    pub state: WorkItemState,
-    /// How far its plan is.
-    pub plan_status: WorkItemPlanStatus,
-    /// The plan, carried as given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub plan: Option<RawJson>,
-    /// The todo list, carried as given.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub todo_list: Option<RawJson>,
-    /// What blocks it; even an empty text blocks.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub blocked_by: Option<String>,
-    /// When the blocker is to be looked at again.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck_at: Option<Timestamp>,
-    /// When a recheck was last consumed.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub recheck_consumed_at: Option<Timestamp>,
-    /// What came out of it.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub result_summary: Option<String>,
-    /// When it was made.
-    pub created_at: Timestamp,
-    /// When this snapshot was made.
-    pub updated_at: Timestamp,
-}
-
-fn agent_home() -> String {
-    "agent_home".into()
-}
-
-fn first_revision() -> u64 {
-    1
-}
 
 /// Fact `work_item_created`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

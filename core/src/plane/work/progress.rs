@@ -3,18 +3,21 @@
 
 use serde::Serialize;
 
-use super::Item;
 use crate::{
-    derive::diagnostic::{Diagnostic, DiagnosticKind},
-    entry::{EventKind, EventRecord, Record},
     id::{Seq, WorkItemId},
     json::Readable,
     plane::{
-        control::ControlRecord,
-        turn::{self, AbortReason, Owed, TurnRecord},
+        turn::{self, Owed},
+        work::Item,
+    },
+    record::{
+        Record,
+        control::{ControlRecord, ItemParked, ParkCause},
+        diagnostic::{Diagnostic, DiagnosticKind},
+        event::{EventKind, EventRecord},
+        turn::{AbortReason, TurnRecord},
     },
     state::State,
-    tagged::names,
     time::Timestamp,
 };
 
@@ -36,28 +39,6 @@ pub struct Rest {
     pub since: Timestamp,
     /// The entry that settled it.
     pub seq: Seq,
-}
-
-names! {
-    /// Why an item was parked.
-    pub enum ParkCause {
-        /// It was offered as often as the policy says, and no turn moved it.
-        NoProgress,
-        /// The operator broke its turn off.
-        OperatorAborted,
-        /// The turn about it was interrupted too often (contract 5.24).
-        ReplayBudget,
-    }
-}
-
-/// Control record `item_parked`: the item gives no work signal until its epoch moves.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ItemParked {
-    /// The item.
-    pub work_item_id: WorkItemId,
-    /// Why.
-    pub cause: ParkCause,
 }
 
 /// What a settled turn means for its item.

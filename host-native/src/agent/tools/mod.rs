@@ -16,7 +16,7 @@ use serde_json::{Value, json};
 use wakeful_core::{
     fact::{Answer, Fact, Refusal},
     id::RunId,
-    plane::queue::TrustLevel,
+    record::queue::envelope::TrustLevel,
 };
 
 use super::{

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use wakeful_core::{
     fact::Fact,
     id::MessageId,
-    plane::queue::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority},
+    plane::queue::{MessageQueued, NewMessage},
+    record::queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
 };
 
 use super::{Room, Success, Tool, ToolError, accepted, said};

@@ -6,11 +6,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wakeful_core::{
-    entry::Record,
     fact::Fact,
     id::{MessageId, TaskId},
     json::Readable,
-    plane::task::{self, TaskChanged, TaskKind, TaskRecord},
+    plane::task::TaskChanged,
+    record::{
+        Record,
+        task::{self, TaskKind, TaskRecord},
+    },
     time::Timestamp,
 };
 

@@ -5,7 +5,8 @@ use serde::{Deserialize, Serialize};
 use wakeful_core::{
     fact::{Answer, Fact, Refusal},
     id::{ExternalTriggerId, TaskId, TimerId, WaitConditionId, WorkItemId},
-    plane::waiting::{TimerCreated, WaitConditionKind, WaitConditionRegistered, WakeSource},
+    plane::waiting::{TimerCreated, WaitConditionRegistered},
+    record::waiting::{WaitConditionKind, WakeSource},
     time::Timestamp,
 };
 

@@ -10,9 +10,8 @@ use wakeful_core::{
     fact::Fact,
     id::{WaitConditionId, WorkItemId},
     json::RawJson,
-    plane::work::{
-        self, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemState, WorkItemUpdated,
-    },
+    plane::work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    record::work::{self, WorkItemPlanStatus, WorkItemState},
     state::State,
     time::Timestamp,
 };

@@ -1,11 +1,19 @@
 //! The task that a `task_status` or `task_result` message carries in its metadata (`observed-decisions.md` 6.1.2).
 
-use alloc::string::String;
+use alloc::{string::String, vec::Vec};
 
-use super::record::{TaskKind, TaskRecord, TaskStatus};
+use serde::Serialize;
+
 use crate::{
-    json::JsonError,
-    plane::queue::{MessageKind, MessageRecord},
+    id::TaskId,
+    json::{JsonError, Readable},
+    record::{
+        queue::{
+            envelope::{MessageKind, MessageOrigin},
+            message::MessageRecord,
+        },
+        task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
+    },
     time::Timestamp,
 };
 
@@ -63,4 +71,42 @@ fn status(message: &MessageRecord) -> TaskStatus {
         None if message.kind == MessageKind::TaskStatus => TaskStatus::Running,
         None => TaskStatus::Completed,
     }
+}
+
+/// The metadata of a `task_restart` tick: the tasks that were interrupted (`observed-decisions.md` 4.9.6).
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct InterruptedTasksNote {
+    /// How many.
+    pub count: usize,
+    /// Which, by id.
+    pub items: Vec<InterruptedTask>,
+}
+
+/// A task that was interrupted.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct InterruptedTask {
+    /// The task.
+    pub task_id: TaskId,
+    /// What it is.
+    pub kind: TaskKind,
+    /// Where it stood.
+    pub status_before_restart: TaskStatus,
+    /// What it did, in a line.
+    pub summary: Option<String>,
+    /// Whether its item waited for it.
+    pub wait_policy: TaskWaitPolicy,
+}
+
+/// The task whose end this message tells, if it tells one: the one that it carries (as [`TaskRecord::of_message`] reads it), else the one that
+/// it is addressed by.
+pub(crate) fn task_of(message: &MessageRecord) -> Option<TaskId> {
+    if message.kind != MessageKind::TaskResult {
+        return None;
+    }
+    let by_origin = match &message.origin {
+        MessageOrigin::Task { task_id } => Some(task_id.clone()),
+        _ => None,
+    };
+    let noted = || message.noted("task_id").and_then(|raw| raw.read().ok());
+    noted().or_else(|| message.task_id.clone()).or(by_origin)
 }

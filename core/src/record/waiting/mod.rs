@@ -1,5 +1,8 @@
 //! The records of waiting: intents, conditions and timers.
 
+pub mod intent;
+pub mod recoverability;
+
 use alloc::{
     format,
     string::{String, ToString},
@@ -9,9 +12,9 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    entry::Record,
     id::{AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
     json::{RawJson, Readable},
+    record::Record,
     tagged::{names, read_through, required},
     time::Timestamp,
 };

@@ -11,8 +11,19 @@ use serde::{Serialize, Serializer};
 use crate::{
     id::{WaitConditionId, WorkItemId},
     json::{Readable, Value, through_readable},
-    plane::{control::WakeHint, queue::TickReason},
+    record::control::WakeHint,
+    tagged::names,
 };
+
+names! {
+    /// Why a work item is offered to the model.
+    pub enum TickReason {
+        /// It has the focus.
+        ContinueActive,
+        /// It is runnable without the focus.
+        QueuedAvailable,
+    }
+}
 
 /// An item's epoch: its revision, plus `~k` for `k` live entries since that gave a new reason to look (contract 8.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

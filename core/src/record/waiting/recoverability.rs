@@ -2,8 +2,12 @@
 
 use alloc::string::String;
 
-use super::record::{WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource};
-use crate::{json::RawJson, map::Map, tagged::names};
+use crate::{
+    json::RawJson,
+    map::Map,
+    record::waiting::{WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource},
+    tagged::names,
+};
 
 names! {
     /// How an external wait gets on when its event never comes.

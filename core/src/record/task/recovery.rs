@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     json::Readable,
-    plane::queue::TrustLevel,
+    record::queue::envelope::TrustLevel,
     tagged::{names, read_through, required},
 };
 

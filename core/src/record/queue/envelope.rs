@@ -340,6 +340,7 @@ impl MessageBody {
         }
     }
 }
+
 #[cfg(test)]
 mod tests {
     use super::*;

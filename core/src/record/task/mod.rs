@@ -1,13 +1,16 @@
 //! The record of a task, and what it says about the item that it belongs to.
 
+pub mod message;
+pub mod recovery;
+
 use alloc::string::String;
 
 use serde::Serialize;
 
-use super::recovery::TaskRecovery;
 use crate::{
     id::{AgentId, MessageId, TaskId, WorkItemId},
     json::{RawJson, Readable},
+    record::task::recovery::TaskRecovery,
     tagged::names,
     time::Timestamp,
 };

@@ -2,15 +2,41 @@
 
 use alloc::string::{String, ToString};
 
-use super::{
-    envelope::{AdmissionContext, DeliverySurface, MessageOrigin, TrustLevel},
-    record::MessageRecord,
-};
 use crate::{
-    derive::continuation,
-    id::{TaskId, WorkItemId},
+    id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
     json::RawJson,
+    map::Map,
+    record::{
+        Record,
+        queue::{
+            entry::QueueEntryRecord,
+            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel},
+            message::{MessageRecord, TriggerKind},
+        },
+    },
+    time::Timestamp,
 };
+
+/// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
+#[must_use]
+pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
+    Some(match kind {
+        MessageKind::OperatorPrompt => TriggerKind::OperatorInput,
+        MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => TriggerKind::ExternalEvent,
+        MessageKind::TimerTick => TriggerKind::TimerFire,
+        MessageKind::TaskResult | MessageKind::TaskStatus => TriggerKind::TaskResult,
+        MessageKind::InternalFollowup => TriggerKind::InternalFollowup,
+        MessageKind::SystemTick | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => TriggerKind::SystemTick,
+    })
+}
+
+/// The two records that queue `message`.
+#[must_use]
+pub(crate) fn records(message: MessageRecord, at: Timestamp) -> [Record; 2] {
+    let message = message.admitted();
+    let entry = QueueEntryRecord::of(&message, QueueStatus::Queued, at);
+    [Record::Message(message), Record::QueueEntry(entry)]
+}
 
 /// Keys of the metadata that become references.
 const REFERENCES: [&str; 6] =
@@ -28,7 +54,7 @@ impl MessageRecord {
     #[must_use]
     pub fn admitted(mut self) -> Self {
         self.authority_class.get_or_insert(self.trust.authority());
-        self.trigger_kind = self.trigger_kind.or_else(|| continuation::admitted_as(self.kind));
+        self.trigger_kind = self.trigger_kind.or_else(|| admitted_as(self.kind));
         if let (None, MessageOrigin::Task { task_id }) = (&self.task_id, &self.origin) {
             self.task_id = Some(task_id.clone());
         }
@@ -80,4 +106,36 @@ fn trimmed(raw: &RawJson) -> Option<String> {
     let text = raw.read::<String>().ok()?;
     let bare = text.trim();
     (!bare.is_empty()).then(|| bare.into())
+}
+
+/// A message that the core makes; the entry at `seq` records it.
+#[must_use]
+pub fn core_message(
+    agent_id: &AgentId,
+    seq: Seq,
+    kind: MessageKind,
+    priority: Priority,
+    body: MessageBody,
+    at: Timestamp,
+) -> MessageRecord {
+    MessageRecord {
+        id: MessageId::made_at(agent_id, seq),
+        agent_id: agent_id.clone(),
+        created_at: at,
+        kind,
+        origin: MessageOrigin::System { subsystem: "scheduler".into() },
+        trust: TrustLevel::TrustedSystem,
+        authority_class: None,
+        priority,
+        trigger_kind: None,
+        work_item_id: None,
+        task_id: None,
+        source_refs: Map::new(),
+        body,
+        delivery_surface: Some(DeliverySurface::RuntimeSystem),
+        admission_context: Some(AdmissionContext::RuntimeOwned),
+        metadata: None,
+        correlation_id: None,
+        causation_id: None,
+    }
 }

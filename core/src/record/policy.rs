@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     id,
     json::{Readable, Value, through_readable},
-    plane::queue::TriggerKind,
+    record::queue::message::TriggerKind,
 };
 
 /// Limits and delays, with their defaults. Times are in milliseconds. What would mean never or at once cannot be said: a zero and an
@@ -83,7 +83,9 @@ impl Delays {
 }
 
 const SECOND: u64 = 1_000;
+
 const MINUTE: u64 = 60 * SECOND;
+
 const HOUR: u64 = 60 * MINUTE;
 
 impl Default for Policy {
