@@ -6,18 +6,13 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        autonomy,
         continuation::{self, Met},
         head,
     },
     id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
     ladder::{Ruling, Tick, rule},
-    plane::{
-        control::PendingHint,
-        queue::Held,
-        work::{Item, progress},
-    },
+    plane::work,
     record::{
         Record,
         continuation::Resolution,
@@ -36,7 +31,7 @@ use crate::{
         },
         turn::{TurnBinding, TurnRecord},
     },
-    state::State,
+    state::{State, autonomy, control::PendingHint, queue::lanes::Held, work::Item},
     time::Timestamp,
 };
 
@@ -141,7 +136,7 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
         let diagnostic = diagnostic::replay_budget(message, state.queue.interruptions(&message.id));
         records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
         let item = TurnBinding::of(state, message, &[]).map(|binding| binding.work_item_id);
-        records.extend(item.into_iter().flat_map(|item| progress::park(item, ParkCause::ReplayBudget, at)));
+        records.extend(item.into_iter().flat_map(|item| work::park(item, ParkCause::ReplayBudget, at)));
         return None;
     }
     records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));

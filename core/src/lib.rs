@@ -11,47 +11,37 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-extern crate alloc;
-// What is derived names this crate, here and elsewhere.
-extern crate self as wakeful_core;
-
-mod sorted;
-mod tagged;
-
-pub mod id;
-pub mod json;
-pub mod map;
-pub mod time;
-
-pub mod record;
-
-mod index;
-pub mod snapshot;
-pub mod state;
-
-pub mod derive;
-pub mod fact;
-pub mod plane;
-
-pub mod ladder;
-pub mod shape;
-
+pub mod check;
 mod consequence;
+pub mod derive;
 pub mod effect;
 pub mod explain;
-
-pub mod check;
-pub mod machine;
-
+pub mod fact;
 pub mod foreign;
 pub mod host;
+pub mod id;
+pub mod json;
+pub mod ladder;
+pub mod machine;
+pub mod map;
 pub mod opening;
-pub mod past;
-
 #[cfg(feature = "oracle")]
 pub mod oracle;
+pub mod past;
+pub mod plane;
+pub mod record;
+pub mod shape;
+mod sorted;
+pub mod state;
 #[cfg(feature = "story")]
 pub mod story;
+mod tagged;
+pub mod time;
+
+extern crate alloc;
+
+// What is derived names this crate, here and elsewhere.
+extern crate self as wakeful_core;
 
 /// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

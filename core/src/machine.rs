@@ -32,8 +32,10 @@ use crate::{
         entry::{self, Entry, EntryBytes, EntryError},
         policy::Policy,
     },
-    snapshot::{Snapshot, SnapshotIgnored},
-    state::State,
+    state::{
+        State,
+        snapshot::{Snapshot, SnapshotIgnored},
+    },
     time::Timestamp,
 };
 

@@ -6,7 +6,7 @@ use crate::{
     host::{Ledger, SchedulerError},
     id::Seq,
     machine::{Machine, OpenError, Options},
-    snapshot::SnapshotIgnored,
+    state::snapshot::SnapshotIgnored,
 };
 
 /// How many entries are read at once.

@@ -19,8 +19,10 @@ use wakeful_core::{
         entry::{Entry, EntryBytes, EntryError},
         event::EventKind,
     },
-    snapshot::{Snapshot, SnapshotIgnored},
-    state::State,
+    state::{
+        State,
+        snapshot::{Snapshot, SnapshotIgnored},
+    },
     time::Timestamp,
 };
 

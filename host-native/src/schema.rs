@@ -10,7 +10,7 @@ use wakeful_core::{
     host::{ErrorReport, Receipt, Replay, StepReport},
     machine::Options,
     record::{Record, decision::Boundary, effect::Effect},
-    snapshot::Snapshot,
+    state::snapshot::Snapshot,
 };
 
 /// Everything that crosses a boundary, so that one document defines it all.

@@ -6,7 +6,7 @@ use std::{collections::BTreeSet, fmt::Debug, fs};
 
 use wakeful::case::{self, CaseKind};
 use wakeful_core::{
-    derive::{continuation, head, posture::Posture, readiness::SchedulingState, work_queue::WorkQueue},
+    derive::{continuation, head, posture::Posture, work_queue::WorkQueue},
     explain::Explanation,
     foreign::{self, Folder, Import},
     json,
@@ -20,7 +20,7 @@ use wakeful_core::{
         queue::{envelope::MessageKind, message::TriggerKind},
         turn::TurnTerminalKind,
     },
-    state::State,
+    state::{State, readiness::SchedulingState},
     time::Timestamp,
 };
 use wakeful_tests::paths;

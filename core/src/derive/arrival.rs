@@ -3,14 +3,9 @@
 use alloc::{format, string::ToString, vec::Vec};
 
 use crate::{
-    derive::{autonomy, obligation::ObligationKind, recheck},
+    derive::obligation::ObligationKind,
     id::Seq,
     json::RawJson,
-    plane::{
-        turn::{OpenRun, Retry},
-        waiting::Active,
-        work::Item,
-    },
     record::{
         Record,
         diagnostic::{Diagnostic, DiagnosticKind, HOST_NOW},
@@ -24,87 +19,15 @@ use crate::{
         waiting::{TimerRecord, WaitConditionRecord},
     },
     sorted::sort_by_key,
-    state::State,
+    state::{
+        State,
+        arrival::Arrival,
+        autonomy,
+        turn::{OpenRun, Retry},
+        work::Item,
+    },
     time::Timestamp,
 };
-
-/// Something that becomes a message at an instant.
-#[derive(Clone, Copy, Debug)]
-pub enum Arrival<'a> {
-    /// A timer fires (contract 5.20).
-    Timer(&'a Active<TimerRecord>),
-    /// A condition reaches its deadline (contract 5.17).
-    Deadline(&'a Active<WaitConditionRecord>),
-    /// A failed turn is tried again (contract 5.6).
-    Retry(&'a Retry),
-    /// What blocks an item is looked at again (contract 5.17).
-    Recheck(&'a Item),
-}
-
-impl<'a> Arrival<'a> {
-    /// When it is due.
-    #[must_use]
-    pub fn at(&self) -> Timestamp {
-        match self {
-            Self::Timer(timer) => timer.record.due_at(),
-            Self::Deadline(wait) => wait.record.deadline().unwrap_or_default(),
-            Self::Retry(retry) => retry.due_at,
-            Self::Recheck(item) => recheck::pending_at(item).unwrap_or_default(),
-        }
-    }
-
-    /// What it is about: a timer, a condition, the first message of a lineage, an item.
-    #[must_use]
-    pub fn id(&self) -> &'a str {
-        match self {
-            Self::Timer(timer) => timer.record.id.as_str(),
-            Self::Deadline(wait) => wait.record.id.as_str(),
-            Self::Retry(retry) => retry.retry_of.as_str(),
-            Self::Recheck(item) => item.record.id.as_str(),
-        }
-    }
-
-    /// The entry that made it.
-    #[must_use]
-    pub fn seq(&self) -> Seq {
-        match self {
-            Self::Timer(timer) => timer.seq,
-            Self::Deadline(wait) => wait.seq,
-            Self::Retry(retry) => retry.seq,
-            Self::Recheck(item) => item.seq,
-        }
-    }
-
-    /// What kind of obligation it is until it arrives (contract 9.1).
-    #[must_use]
-    pub fn kind(&self) -> ObligationKind {
-        match self {
-            Self::Timer(_) => ObligationKind::Timer,
-            Self::Deadline(_) => ObligationKind::Deadline,
-            Self::Retry(_) => ObligationKind::Retry,
-            Self::Recheck(_) => ObligationKind::Recheck,
-        }
-    }
-
-    /// Whether it reaches a parked agent (contract 9.5).
-    fn is_from_outside(&self) -> bool {
-        matches!(self, Self::Timer(timer) if autonomy::keeps_coming(&timer.record))
-    }
-
-    /// The records that turn it into a queued message; the entry at `seq` records the message.
-    fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
-        match self {
-            Self::Timer(timer) => {
-                let message = timer_tick(state, &timer.record, seq, at);
-                let fired = timer.record.fired(message.id.clone(), at);
-                admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
-            }
-            Self::Deadline(wait) => admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
-            Self::Retry(retry) => admission::records(retry_of(state, retry, seq, at), at).into(),
-            Self::Recheck(item) => admission::records(recheck_tick(state, item, self.at(), seq, at), at).into(),
-        }
-    }
-}
 
 /// What arrives up to an instant and has no message that waits already, earliest first.
 #[must_use]
@@ -254,4 +177,31 @@ pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
     let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
     let message = "the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait";
     (now.plus_ms(CLOCK_SLACK_MS) < state.at).then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
+}
+
+impl<'a> Arrival<'a> {
+    /// What kind of obligation it is until it arrives (contract 9.1).
+    #[must_use]
+    pub fn kind(&self) -> ObligationKind {
+        match self {
+            Self::Timer(_) => ObligationKind::Timer,
+            Self::Deadline(_) => ObligationKind::Deadline,
+            Self::Retry(_) => ObligationKind::Retry,
+            Self::Recheck(_) => ObligationKind::Recheck,
+        }
+    }
+
+    /// The records that turn it into a queued message; the entry at `seq` records the message.
+    fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
+        match self {
+            Self::Timer(timer) => {
+                let message = timer_tick(state, &timer.record, seq, at);
+                let fired = timer.record.fired(message.id.clone(), at);
+                admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
+            }
+            Self::Deadline(wait) => admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
+            Self::Retry(retry) => admission::records(retry_of(state, retry, seq, at), at).into(),
+            Self::Recheck(item) => admission::records(recheck_tick(state, item, self.at(), seq, at), at).into(),
+        }
+    }
 }

@@ -10,12 +10,10 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        readiness::{self, SchedulingState},
         status,
         table::{self, Row},
     },
     id::WorkItemId,
-    index::List,
     json::Readable,
     record::{
         continuation::{ClosureOutcome, WaitingReason},
@@ -24,7 +22,11 @@ use crate::{
         waiting::{ExternalTriggerScope, WaitConditionKind},
         work::WorkItemState,
     },
-    state::State,
+    state::{
+        State,
+        index::List,
+        readiness::{self, SchedulingState},
+    },
     tagged::names,
     time::Timestamp,
 };

@@ -10,7 +10,6 @@ use crate::{
     derive::{
         closure::{Facts, WorkSignal},
         posture::{self, Posture},
-        readiness::{self, SchedulingState},
         work_queue::{Candidate, WorkQueue},
     },
     ladder::{self, View},
@@ -19,7 +18,10 @@ use crate::{
         diagnostic::{Diagnostic, DiagnosticKind},
         waiting::{WaitConditionKind, WaitConditionRecord, WaitingIntentRecord, WakeSource, recoverability::Recoverability},
     },
-    state::State,
+    state::{
+        State,
+        readiness::{self, SchedulingState},
+    },
 };
 
 /// All that looks wrong in a state.
@@ -199,13 +201,13 @@ mod tests {
     use crate::{
         id::Seq,
         json,
-        plane::{waiting::Active, work::Item},
         record::{
             entry::Place,
             key::{Epoch, Key, TickReason},
             task::TaskStatus,
             work::WorkItemRecord,
         },
+        state::{waiting::Active, work::Item},
     };
 
     const AT: &str = r#""created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z""#;

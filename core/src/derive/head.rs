@@ -1,13 +1,7 @@
 //! Which message a boundary is about, and whether it still has a subject (contract 5.1, 5.2, 5.9).
 
 use crate::{
-    derive::{
-        autonomy,
-        readiness::{self, SchedulingState},
-        recheck,
-    },
     id::{TimerId, WorkItemId},
-    plane::queue::Held,
     record::{
         key::TickReason,
         queue::{
@@ -18,7 +12,12 @@ use crate::{
         task::{TaskRecord, message::TaskPayloadError},
         waiting::TimerStatus,
     },
-    state::State,
+    state::{
+        State, autonomy,
+        queue::lanes::Held,
+        readiness::{self, SchedulingState},
+        recheck,
+    },
 };
 
 /// The message that goes next: while a run is open only an interjection can, otherwise the queue says.

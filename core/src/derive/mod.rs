@@ -1,7 +1,6 @@
 //! Derivations: pure readings of the state. Nothing here is kept, so nothing here can drift (contract 6, 9).
 
 pub mod arrival;
-pub mod autonomy;
 pub mod closure;
 pub mod continuation;
 pub mod diagnostic;
@@ -9,9 +8,8 @@ pub mod head;
 pub mod obligation;
 pub mod posture;
 pub mod projection;
-pub mod readiness;
-pub mod recheck;
 pub mod status;
 pub mod summary;
 pub mod table;
+pub mod tmp;
 pub mod work_queue;

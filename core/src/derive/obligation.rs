@@ -8,14 +8,12 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    derive::{arrival, autonomy, readiness::SchedulingState},
+    derive::arrival,
     id::Seq,
-    index::List,
     ladder::{View, view::KeyView},
-    plane::work::progress,
     record::decision::Boundary,
     sorted::sort_by_key,
-    state::State,
+    state::{State, autonomy, index::List, progress, readiness::SchedulingState},
     tagged::names,
     time::Timestamp,
 };

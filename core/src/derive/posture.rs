@@ -9,15 +9,13 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        autonomy,
-        readiness::SchedulingState,
         status,
         work_queue::{Candidate, WorkQueue},
     },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
     json::Readable,
     record::control::AgentStatus,
-    state::State,
+    state::{State, autonomy, readiness::SchedulingState},
     tagged::names,
 };
 

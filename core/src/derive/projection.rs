@@ -6,12 +6,10 @@ use core::cmp::Reverse;
 use serde::Serialize;
 
 use crate::{
-    derive::readiness,
     id::{MessageId, WorkItemId},
-    plane::task::Task,
     record::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
     sorted::sort_by_key,
-    state::State,
+    state::{State, readiness, task::Task},
 };
 
 /// The scalars of a state.

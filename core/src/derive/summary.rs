@@ -8,7 +8,7 @@ use crate::{
     derive::{
         closure::{self, Closure},
         posture::{self, AgentPosture},
-        projection, readiness, status,
+        projection, status,
     },
     id::{AgentId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     record::{
@@ -18,7 +18,7 @@ use crate::{
         waiting::{ExternalTriggerScope, WaitConditionKind, WakeSource, recoverability::Recoverability},
     },
     sorted::sort_by,
-    state::State,
+    state::{State, readiness},
     time::Timestamp,
 };
 

@@ -7,13 +7,16 @@ use core::cmp::Ordering;
 use serde::Serialize;
 
 use crate::{
-    derive::readiness::{self, ItemWaits, SchedulingState},
     id::{Seq, WorkItemId},
     json::Readable,
-    plane::work::Item,
     record::work::{WorkItemRecord, WorkItemState},
     sorted::{sort_by, sort_by_key},
-    state::State,
+    state::{
+        State,
+        readiness::{self, ItemWaits, SchedulingState},
+        recheck::queued_order,
+        work::Item,
+    },
     tagged::names,
     time::Timestamp,
 };
@@ -259,11 +262,6 @@ impl<'a> WorkQueue<'a> {
     }
 }
 
-/// The order of [`WorkQueue::queued_blocked`].
-pub(super) fn queued_order(record: &WorkItemRecord) -> (bool, Timestamp, Timestamp, &WorkItemId) {
-    (record.blocked_by.is_some(), record.created_at, record.updated_at, &record.id)
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::{format, string::ToString};
@@ -272,7 +270,7 @@ mod tests {
     use crate::{
         foreign::{Folder, Import},
         machine::{Machine, Options},
-        plane::work::COMPLETED_KEPT,
+        state::work::COMPLETED_KEPT,
     };
 
     fn item(id: &str, minute: u32, more: &str) -> String {

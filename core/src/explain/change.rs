@@ -3,7 +3,6 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    derive::readiness::{self, SchedulingState},
     fact::Fact,
     id::{MessageId, WorkItemId},
     ladder::View,
@@ -13,7 +12,7 @@ use crate::{
         task::TaskChanged,
         turn::TurnTerminal,
         waiting::{TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed},
-        work::{Item, WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+        work::{WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     },
     record::{
         control::{Marker, WakeHint},
@@ -22,7 +21,11 @@ use crate::{
         waiting::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionKind, WakeSource},
         work::WorkItemPlanStatus,
     },
-    state::State,
+    state::{
+        State,
+        readiness::{self, SchedulingState},
+        work::Item,
+    },
 };
 
 /// A change, and what it says to a person.

@@ -7,19 +7,19 @@ use alloc::{
 };
 
 use crate::{
-    derive::{
-        autonomy, head, obligation,
-        readiness::{self, Readiness, SchedulingState},
-    },
+    derive::{head, obligation},
     id::Seq,
-    plane::work::Item,
     record::{
         decision::{Decision, DecisionKind},
         queue::envelope::{MessageKind, MessageOrigin},
         waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
     },
     sorted::sort_by,
-    state::State,
+    state::{
+        State, autonomy,
+        readiness::{self, Readiness, SchedulingState},
+        work::Item,
+    },
     time::Timestamp,
 };
 

@@ -1,9 +1,9 @@
 //! Atoms: the named conditions over the view that guards are made of (contract 7.1).
 
 use crate::{
-    derive::readiness::SchedulingState,
     ladder::view::{HeadView, View},
     record::{control::AgentStatus, decision::Boundary, waiting::WaitConditionKind},
+    state::readiness::SchedulingState,
 };
 
 /// A named condition over the view.

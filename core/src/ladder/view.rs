@@ -3,18 +3,9 @@
 use alloc::vec::Vec;
 
 use crate::{
-    derive::{
-        autonomy, continuation, head,
-        readiness::{self, SchedulingState},
-        status,
-    },
+    derive::{continuation, head, status},
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
     map::Map,
-    plane::{
-        control::{Control, PendingHint},
-        queue::Held,
-        work::{Item, progress},
-    },
     record::{
         continuation::Resolution,
         control::AgentStatus,
@@ -27,7 +18,14 @@ use crate::{
         waiting::{ExternalTriggerScope, WaitConditionKind},
     },
     sorted::sort_by_key,
-    state::State,
+    state::{
+        State, autonomy,
+        control::{Control, PendingHint},
+        progress,
+        queue::lanes::Held,
+        readiness::{self, SchedulingState},
+        work::Item,
+    },
     time::Timestamp,
 };
 

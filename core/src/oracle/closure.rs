@@ -5,15 +5,13 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::{
-        closure::{self, Closure, Facts, RuntimePosture, WorkSignal},
-        readiness::SchedulingState,
-    },
+    derive::closure::{self, Closure, Facts, RuntimePosture, WorkSignal},
     json::{self, JsonError, Readable},
     record::{
         continuation::{ClosureOutcome, WaitingReason},
         turn::TurnTerminalKind,
     },
+    state::readiness::SchedulingState,
 };
 
 #[derive(Readable)]

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::continuation::{self, Found, Names, Prior, Satisfied, Trigger},
+    derive::continuation::{self, Found, Prior, Satisfied},
     json::{self, JsonError, Readable},
     record::{
         continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
@@ -13,6 +13,7 @@ use crate::{
         queue::message::TriggerKind,
         task::TaskWaitPolicy,
     },
+    state::trigger::{Names, Trigger},
 };
 
 #[derive(Readable)]

@@ -12,7 +12,6 @@ use alloc::{
 };
 
 use crate::{
-    derive::readiness::SchedulingState,
     id::{RunId, Seq, WorkItemId},
     json::{self, JsonError, RawJson, Readable},
     ladder::{
@@ -21,7 +20,6 @@ use crate::{
     },
     map::Map,
     oracle::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS},
-    plane::control,
     record::{
         continuation::Resolution,
         control::{AgentStatus, WakeHint},
@@ -31,6 +29,7 @@ use crate::{
         queue::{envelope::Priority, message::MessageRecord},
         work::WorkItemRecord,
     },
+    state::{control, readiness::SchedulingState},
     time::Timestamp,
 };
 

@@ -6,12 +6,11 @@ use alloc::string::{String, ToString};
 use serde::Serialize;
 
 use crate::{
-    derive::continuation::{self, Found, Prior, Satisfied, Trigger},
+    derive::continuation::{self, Found, Prior, Satisfied},
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
     json::{self, JsonError, RawJson, Readable},
     map::Map,
     oracle::continuation::Resolved,
-    plane::queue::Held,
     record::{
         control::AgentStatus,
         policy::Policy,
@@ -21,6 +20,7 @@ use crate::{
         },
         task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
     },
+    state::{queue::lanes::Held, trigger::Trigger},
 };
 
 #[derive(Readable)]

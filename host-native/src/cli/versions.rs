@@ -5,7 +5,7 @@ use serde::Serialize;
 use wakeful_core::{
     SCHEMA_VERSION, json,
     record::{control::FORMAT, edition::Edition},
-    snapshot::CORE_VERSION,
+    state::snapshot::CORE_VERSION,
 };
 
 use super::{CliError, Verdict, style};

@@ -12,7 +12,7 @@ use wakeful_core::{
     id::Seq,
     machine::Options,
     record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
-    snapshot::SnapshotIgnored,
+    state::snapshot::SnapshotIgnored,
 };
 
 use super::agent::{Agent, NOW, file_with, folded, ledger};

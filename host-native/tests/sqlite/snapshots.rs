@@ -9,8 +9,10 @@ use wakeful_core::{
     id::Seq,
     machine::Options,
     opening::Opening,
-    snapshot::{CORE_VERSION, SnapshotIgnored},
-    state::State,
+    state::{
+        State,
+        snapshot::{CORE_VERSION, SnapshotIgnored},
+    },
 };
 
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};

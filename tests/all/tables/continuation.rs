@@ -1,11 +1,12 @@
 //! The continuation matrix: every trigger under every closure (contract 5.15, 6.3; `observed-decisions.md` 6.3, 6.4).
 
 use wakeful_core::{
-    derive::continuation::{Found, Names, Prior, Satisfied, Trigger, classify},
+    derive::continuation::{Found, Prior, Satisfied, classify},
     record::{
         continuation::{Class, ClosureOutcome, WaitingReason},
         queue::message::TriggerKind,
     },
+    state::trigger::{Names, Trigger},
 };
 
 /// A row of the matrix: what comes, and, by what is waited for, what it then means.

@@ -2,9 +2,10 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::{readiness, work_queue::WorkQueue},
+    derive::work_queue::WorkQueue,
     fact::Answer,
     record::{decision::DecisionKind, event::EventKind, key::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
+    state::readiness,
 };
 
 use super::driven::{

@@ -2,15 +2,13 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::{
-        readiness::{self, SchedulingState},
-        work_queue::WorkQueue,
-    },
+    derive::work_queue::WorkQueue,
     ladder::View,
     record::{
         decision::Boundary,
         work::{WorkItemPlanStatus, WorkItemState},
     },
+    state::readiness::{self, SchedulingState},
 };
 
 use super::driven::{Driven, condition, intent, item, of_item, task};

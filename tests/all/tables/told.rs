@@ -4,7 +4,7 @@ use std::num::NonZeroU64;
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::{autonomy::keeps_coming, closure::Facts},
+    derive::closure::Facts,
     fact::{Answer, Refusal},
     record::{
         Record,
@@ -13,6 +13,7 @@ use wakeful_core::{
         turn::TurnTerminalKind,
         waiting::TimerRecord,
     },
+    state::autonomy::keeps_coming,
 };
 
 use super::driven::{

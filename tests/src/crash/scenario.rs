@@ -5,15 +5,12 @@
 
 use wakeful::clock::VirtualClock;
 use wakeful_core::{
-    derive::{
-        autonomy,
-        obligation::{self, ObligationKind},
-    },
+    derive::obligation::{self, ObligationKind},
     host::{Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId, TaskId, TimerId},
     machine::Options,
     record::{effect::TurnRequest, turn::AbortReason},
-    state::State,
+    state::{State, autonomy},
     time::Timestamp,
 };
 

@@ -3,7 +3,6 @@
 use clap::ValueEnum;
 use wakeful_core::{
     json,
-    plane::task::Task,
     record::{
         Record,
         control::{ControlRecord, WakeHint},
@@ -16,7 +15,7 @@ use wakeful_core::{
         turn::RunStatus,
         waiting::WakeSource,
     },
-    state::State,
+    state::{State, task::Task},
 };
 
 /// One mistake.

@@ -3,7 +3,12 @@
 //! Ids are few and each is used once, so that the space is bounded by the states themselves and not by a count of what happened.
 
 use serde_json::{Value, json};
-use wakeful_core::{id::MessageId, plane::work::Item, record::work::WorkItemPlanStatus, state::State, time::Timestamp};
+use wakeful_core::{
+    id::MessageId,
+    record::work::WorkItemPlanStatus,
+    state::{State, work::Item},
+    time::Timestamp,
+};
 
 /// How many of each kind take part.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

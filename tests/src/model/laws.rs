@@ -9,9 +9,7 @@
 use std::collections::BTreeSet;
 
 use wakeful_core::{
-    derive::autonomy,
     id::MessageId,
-    plane::work::Item,
     record::{
         Record,
         effect::Effect,
@@ -20,7 +18,7 @@ use wakeful_core::{
         queue::envelope::QueueStatus,
         turn::{AbortReason, RunStatus, TurnRecord},
     },
-    state::State,
+    state::{State, autonomy, work::Item},
 };
 
 use super::process::Broken;

@@ -5,7 +5,6 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::{continuation::Trigger, recheck},
     id::{MessageId, WorkItemId},
     ladder::{
         View,
@@ -17,7 +16,7 @@ use crate::{
         trigger::{self, Payload, Read},
     },
     record::{control::AgentStatus, decision::Boundary},
-    state::State,
+    state::{State, recheck, trigger::Trigger},
     time::Timestamp,
 };
 

@@ -20,7 +20,7 @@ use crate::{
         closure::{self, Facts, WorkSignal},
         diagnostic,
         posture::{self, AgentPosture},
-        recheck, status,
+        status,
         work_queue::WorkQueue,
     },
     fact::Fact,
@@ -33,7 +33,7 @@ use crate::{
     },
     plane::control::Restarted,
     record::{control::AgentStatus, diagnostic::Diagnostic},
-    state::State,
+    state::{State, recheck},
     time::Timestamp,
 };
 

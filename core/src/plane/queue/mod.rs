@@ -1,7 +1,5 @@
 //! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
 
-mod deferred;
-mod lanes;
 pub(crate) mod observed;
 
 use alloc::string::String;
@@ -27,11 +25,7 @@ use crate::{
     time::Timestamp,
 };
 
-pub use self::{
-    deferred::Deferred,
-    lanes::{Held, Queue},
-    observed::MessageNamed,
-};
+pub use self::observed::MessageNamed;
 
 /// Fact `message_queued`: something came in.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]

@@ -1,8 +1,5 @@
 //! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
 
-mod retry;
-mod runs;
-
 use alloc::{
     string::{String, ToString},
     vec::Vec,
@@ -15,22 +12,20 @@ use crate::{
     fact::{Outcome, Refusal},
     id::{AgentId, MessageId, RunId, WorkItemId},
     json::{RawJson, Readable},
-    plane::work::progress::{self, Step},
+    plane::work,
     record::{
         Record, diagnostic,
         event::{EventKind, EventRecord},
         queue::{entry::QueueEntryRecord, envelope::QueueStatus},
         turn::{AbortReason, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
     },
-    state::State,
+    state::{
+        State,
+        progress::{self, Step},
+        retry::{self, Owed},
+        turn::OpenRun,
+    },
     time::Timestamp,
-};
-
-pub(crate) use self::retry::{Owed, of as retry_of, owed};
-
-pub use self::{
-    retry::Retry,
-    runs::{InterruptedRun, LastTerminal, OpenRun, Turns},
 };
 
 /// Fact `turn_terminal`: the provider says that the turn ended.
@@ -222,7 +217,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         &ClosureDecided { agent_id: &state.control.agent_id, closure },
     )));
     if let Some((item, Step::Parks(cause))) = progress {
-        records.extend(progress::park(item, cause, at));
+        records.extend(work::park(item, cause, at));
     }
     records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))));
     records

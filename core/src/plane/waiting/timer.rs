@@ -9,7 +9,6 @@ use crate::{
     fact::{Outcome, Refusal},
     id::TimerId,
     json::Readable,
-    plane::queue::Held,
     record::{
         Record,
         queue::{
@@ -18,7 +17,7 @@ use crate::{
         },
         waiting::{TimerRecord, TimerStatus},
     },
-    state::State,
+    state::{State, queue::lanes::Held},
     time::Timestamp,
 };
 

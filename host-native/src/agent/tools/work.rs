@@ -3,16 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
-    derive::{
-        readiness::SchedulingState,
-        work_queue::{Candidate, WorkItemReadiness, WorkQueue},
-    },
+    derive::work_queue::{Candidate, WorkItemReadiness, WorkQueue},
     fact::Fact,
     id::{WaitConditionId, WorkItemId},
     json::RawJson,
     plane::work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     record::work::{self, WorkItemPlanStatus, WorkItemState},
-    state::State,
+    state::{State, readiness::SchedulingState},
     time::Timestamp,
 };
 

@@ -1,45 +1,19 @@
 //! Progress: an item whose turns leave its epoch unchanged rests, is offered again after growing intervals, and is parked in the end
 //! (contract 9.4).
 
-use serde::Serialize;
-
 use crate::{
-    id::{Seq, WorkItemId},
-    json::Readable,
-    plane::{
-        turn::{self, Owed},
-        work::Item,
-    },
+    id::WorkItemId,
     record::{
-        Record,
-        control::{ControlRecord, ItemParked, ParkCause},
-        diagnostic::{Diagnostic, DiagnosticKind},
-        event::{EventKind, EventRecord},
+        control::ParkCause,
         turn::{AbortReason, TurnRecord},
     },
-    state::State,
+    state::{
+        State,
+        retry::{self, Owed},
+        work::{Item, Progress},
+    },
     time::Timestamp,
 };
-
-/// How often an item was offered in vain since anything else moved its epoch.
-#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
-pub struct Progress {
-    /// Which offer made its epoch; 0 where something else did.
-    pub offer: u64,
-    /// Since when it rests: since the first turn of its epoch that made no progress.
-    pub rest: Option<Rest>,
-    /// The entry that parked it, until its epoch moves.
-    pub parked: Option<Seq>,
-}
-
-/// A turn that made no progress.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
-pub struct Rest {
-    /// When it settled.
-    pub since: Timestamp,
-    /// The entry that settled it.
-    pub seq: Seq,
-}
 
 /// What a settled turn means for its item.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -59,7 +33,7 @@ pub(crate) fn of_turn(state: &State, turn: &TurnRecord) -> Option<(WorkItemId, S
     let is_unchanged = item.epoch() == binding.epoch && !turn.was_aborted_by(AbortReason::AgentStopped);
     let step = if turn.was_aborted_by(AbortReason::OperatorAborted) {
         Step::Parks(ParkCause::OperatorAborted)
-    } else if !is_unchanged || turn::owed(state, turn) == Owed::Retry {
+    } else if !is_unchanged || retry::owed(state, turn) == Owed::Retry {
         Step::Moved
     } else if state.control.edition.has_offers() && item.progress.offer >= state.control.policy.offer_backoff_ms.count() {
         Step::Parks(ParkCause::NoProgress)
@@ -75,18 +49,4 @@ pub(crate) fn next_offer(state: &State, item: &Item) -> Option<Timestamp> {
     let is_offered = state.control.edition.has_offers() && parked.is_none();
     // Where the policy has fewer offers than there were already, there is one more: a rest ends with an offer, or parked.
     rest.filter(|_| is_offered).map(|rest| rest.since.plus_ms(state.control.policy.offer_backoff_ms.nth_ms(*offer)))
-}
-
-/// The records that park an item, and tell the operator.
-pub(crate) fn park(work_item_id: WorkItemId, cause: ParkCause, at: Timestamp) -> [Record; 2] {
-    let diagnostic = Diagnostic {
-        work_item_id: Some(work_item_id.clone()),
-        ..Diagnostic::new(
-            DiagnosticKind::Parked,
-            "a work item is parked until something moves it",
-            [alloc::format!("cause={cause}")].into(),
-        )
-    };
-    let parked = ControlRecord::ItemParked(ItemParked { work_item_id, cause });
-    [Record::Control(parked), Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))]
 }

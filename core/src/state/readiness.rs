@@ -6,17 +6,12 @@ use serde::Serialize;
 
 use crate::{
     id::{Seq, WorkItemId},
-    index::List,
-    plane::{
-        waiting::Active,
-        work::{Item, progress},
-    },
     record::{
         key::TickReason,
         waiting::{WaitConditionKind, WaitConditionRecord},
         work::WorkItemPlanStatus,
     },
-    state::State,
+    state::{State, index::List, progress, waiting::Active, work::Item},
     tagged::names,
     time::Timestamp,
 };

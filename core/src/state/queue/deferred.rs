@@ -6,14 +6,13 @@ use core::num::NonZeroU64;
 use serde::Serialize;
 
 use crate::{
-    derive::continuation::Trigger,
     id::{RunId, Seq},
     json::Readable,
-    plane::queue::Held,
     record::{
         queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord},
         turn::{TurnRecord, TurnTerminalKind},
     },
+    state::{queue::lanes::Held, trigger::Trigger},
 };
 
 /// Messages that no turn has read, oldest first.

@@ -1,7 +1,6 @@
 //! Autonomy: how many turns an agent has started by itself, and when that parks it (contract 9.5).
 
 use crate::{
-    plane::queue::Held,
     record::{
         queue::{
             admission,
@@ -10,7 +9,7 @@ use crate::{
         },
         waiting::TimerRecord,
     },
-    state::State,
+    state::{State, queue::lanes::Held},
 };
 
 /// Whether the agent is parked: it has started as many turns in a row by itself as the policy allows.

@@ -2,7 +2,13 @@
 
 use alloc::vec::Vec;
 
-use crate::{derive::work_queue, plane::work::Item, sorted::sort_by_key, state::State, time::Timestamp};
+use crate::{
+    id::WorkItemId,
+    record::work::WorkItemRecord,
+    sorted::sort_by_key,
+    state::{State, work::Item},
+    time::Timestamp,
+};
 
 /// When the blocker of an open item is to be looked at again; none where it has no blocker, no such time, or the model was told of it.
 #[must_use]
@@ -20,7 +26,7 @@ pub fn pending_at(item: &Item) -> Option<Timestamp> {
 pub fn due(state: &State, now: Timestamp) -> Vec<&Item> {
     let items = state.work.items.values();
     let mut due: Vec<_> = items.filter_map(|item| Some((pending_at(item).filter(|at| *at <= now)?, item))).collect();
-    sort_by_key(&mut due, |(at, item)| (*at, work_queue::queued_order(&item.record)));
+    sort_by_key(&mut due, |(at, item)| (*at, queued_order(&item.record)));
     due.into_iter().map(|(_, item)| item).collect()
 }
 
@@ -28,6 +34,11 @@ pub fn due(state: &State, now: Timestamp) -> Vec<&Item> {
 #[must_use]
 pub fn next(state: &State) -> Option<Timestamp> {
     state.work.items.values().filter_map(pending_at).min()
+}
+
+/// The order of [`WorkQueue::queued_blocked`].
+pub(crate) fn queued_order(record: &WorkItemRecord) -> (bool, Timestamp, Timestamp, &WorkItemId) {
+    (record.blocked_by.is_some(), record.created_at, record.updated_at, &record.id)
 }
 
 #[cfg(test)]

@@ -1,60 +1,18 @@
 //! Retries: what a failed turn owes (contract 5.6).
 
-use alloc::string::{String, ToString};
-
-use serde::Serialize;
+use alloc::string::ToString;
 
 use crate::{
-    id::{MessageId, RunId, Seq, WorkItemId},
-    json::Readable,
+    id::Seq,
     record::{
         queue::{
             message::MessageRecord,
-            note::{RetryNote, Subject, continues},
+            note::{Subject, continues},
         },
         turn::{AbortReason, TurnRecord, TurnTerminalKind},
     },
-    state::State,
-    time::Timestamp,
+    state::{State, turn::Retry},
 };
-
-/// A failed turn that is to be tried again.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-pub struct Retry {
-    /// The first message of the lineage.
-    pub retry_of: MessageId,
-    /// Which try it will be, from 1.
-    pub attempt: u64,
-    /// The run that failed.
-    pub failed_run_id: RunId,
-    /// The message that started it.
-    pub failed_message_id: MessageId,
-    /// How it failed, in words.
-    pub failure: String,
-    /// The item that it was about.
-    pub work_item_id: Option<WorkItemId>,
-    /// What the lineage is for, where it began with a message of the core.
-    pub subject: Subject,
-    /// When the core makes the message itself.
-    pub due_at: Timestamp,
-    /// The entry of the failure.
-    pub seq: Seq,
-    /// The message that tries again, once there is one: the core's own, or a follow-up of the host.
-    pub message_id: Option<MessageId>,
-}
-
-impl Retry {
-    /// What its message says about it.
-    #[must_use]
-    pub fn note(&self) -> RetryNote {
-        RetryNote {
-            retry_of: self.retry_of.clone(),
-            attempt: self.attempt,
-            failed_run_id: self.failed_run_id.clone(),
-            subject: self.subject.clone(),
-        }
-    }
-}
 
 /// What is owed for a turn that ended so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

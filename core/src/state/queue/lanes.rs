@@ -9,7 +9,6 @@ use crate::{
     id::{MessageId, Seq, WorkItemId},
     json::Readable,
     map::Map,
-    plane::queue::deferred::Deferred,
     record::{
         continuation::Resolution,
         entry::Place,
@@ -20,6 +19,7 @@ use crate::{
         },
     },
     sorted::sort_by,
+    state::queue::deferred::Deferred,
     time::Timestamp,
 };
 

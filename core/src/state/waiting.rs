@@ -5,7 +5,7 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::{
-    id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId},
     json::Readable,
     map::Map,
     record::{
@@ -17,7 +17,6 @@ use crate::{
             intent::{self, with_mirror},
         },
     },
-    state::State,
     time::Timestamp,
 };
 
@@ -52,14 +51,6 @@ pub struct Waiting {
     pub deadlines_told: Map<WaitConditionId, MessageId>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
-}
-
-/// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
-pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
-    let intents = state.intents_for(item).into_iter().flat_map(|intent| intent::ended(&intent.record, EndedBy::Completion, at));
-    let conditions = state.conditions_of(Some(item)).into_iter().filter(|condition| !condition.record.is_mirror());
-    let ended = conditions.map(|condition| condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at));
-    intents.chain(ended).collect()
 }
 
 impl Waiting {

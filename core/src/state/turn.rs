@@ -8,18 +8,56 @@ use crate::{
     id::{AgentId, MessageId, RunId, Seq, WorkItemId},
     json::Readable,
     map::Map,
-    plane::turn::Retry,
     record::{
         context::ToolExecutionRecord,
         effect::Effect,
         entry::Place,
-        key::{Epoch, TickReason},
-        queue::{message::MessageRecord, note},
+        queue::{
+            message::MessageRecord,
+            note::{self, RetryNote, Subject},
+        },
         turn::{RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
     },
-    state::State,
     time::Timestamp,
 };
+
+/// A failed turn that is to be tried again.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct Retry {
+    /// The first message of the lineage.
+    pub retry_of: MessageId,
+    /// Which try it will be, from 1.
+    pub attempt: u64,
+    /// The run that failed.
+    pub failed_run_id: RunId,
+    /// The message that started it.
+    pub failed_message_id: MessageId,
+    /// How it failed, in words.
+    pub failure: String,
+    /// The item that it was about.
+    pub work_item_id: Option<WorkItemId>,
+    /// What the lineage is for, where it began with a message of the core.
+    pub subject: Subject,
+    /// When the core makes the message itself.
+    pub due_at: Timestamp,
+    /// The entry of the failure.
+    pub seq: Seq,
+    /// The message that tries again, once there is one: the core's own, or a follow-up of the host.
+    pub message_id: Option<MessageId>,
+}
+
+impl Retry {
+    /// What its message says about it.
+    #[must_use]
+    pub fn note(&self) -> RetryNote {
+        RetryNote {
+            retry_of: self.retry_of.clone(),
+            attempt: self.attempt,
+            failed_run_id: self.failed_run_id.clone(),
+            subject: self.subject.clone(),
+        }
+    }
+}
 
 /// The run that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
@@ -57,7 +95,7 @@ pub struct OpenRun {
 }
 
 impl OpenRun {
-    pub(super) fn record(&self, agent_id: &AgentId) -> TurnRecord {
+    pub(crate) fn record(&self, agent_id: &AgentId) -> TurnRecord {
         TurnRecord {
             run_id: self.run_id.clone(),
             agent_id: agent_id.clone(),
@@ -260,53 +298,5 @@ impl Turns {
     #[must_use]
     pub fn terminal_of_newest(&self) -> Option<TurnTerminalKind> {
         self.last_terminal.filter(|last| last.turn_index == self.turn_index).map(|last| last.kind)
-    }
-}
-
-impl TurnRecord {
-    /// The record that opens a run of the next turn, for a message; a message that tries a failed turn again says so.
-    #[must_use]
-    pub(crate) fn started(state: &State, run_id: RunId, message_id: &MessageId, work_item: Option<TurnBinding>, at: Timestamp) -> Self {
-        let retry = state.turns.retry_by(message_id);
-        Self {
-            run_id,
-            agent_id: state.control.agent_id.clone(),
-            turn_index: state.turns.turn_index + 1,
-            message_id: message_id.clone(),
-            status: RunStatus::Started,
-            work_item,
-            started_at: at,
-            kind: None,
-            reason: None,
-            last_assistant_message: None,
-            checkpoint: None,
-            completed_at: None,
-            retry_of: retry.map(|retry| retry.retry_of.clone()),
-            attempt: retry.map_or(0, |retry| retry.attempt),
-        }
-    }
-}
-
-impl TurnBinding {
-    /// The item of the turn that `message` starts: the message's, else the current one, with its epoch after the admission batch, in
-    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2). A replay is about what its first turn was about, wherever the focus
-    /// went in between.
-    #[must_use]
-    pub(crate) fn of(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
-        let focus = state.work.current();
-        let item = match (state.queue.about(&message.id), &message.work_item_id) {
-            (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,
-            (None, Some(id)) => state.work.items.get(id)?,
-            (None, None) => focus?,
-        };
-        let id = &item.record.id;
-        let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
-        let by_operator = u64::from(state.control.live_from.is_some() && message.is_operator_input());
-        let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
-        Some(Self {
-            work_item_id: id.clone(),
-            epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
-            offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
-        })
     }
 }
