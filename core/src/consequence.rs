@@ -9,10 +9,13 @@ use crate::{
         continuation::{self, Met},
         head,
     },
+    fact::work,
     id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
     json::RawJson,
-    ladder::{Ruling, Tick, rule},
-    plane::work,
+    ladder::{
+        rule,
+        ruling::{Ruling, Tick},
+    },
     record::{
         Record,
         continuation::Resolution,

@@ -14,7 +14,6 @@
 pub mod check;
 mod consequence;
 pub mod derive;
-pub mod effect;
 pub mod explain;
 pub mod fact;
 pub mod foreign;
@@ -28,7 +27,6 @@ pub mod opening;
 #[cfg(feature = "oracle")]
 pub mod oracle;
 pub mod past;
-pub mod plane;
 pub mod record;
 pub mod shape;
 mod sorted;

@@ -15,13 +15,13 @@ use serde::Serialize;
 
 use crate::{
     consequence,
-    derive::{arrival, obligation, summary::AgentSummary},
+    derive::{arrival, summary::AgentSummary},
     explain::{self, Explanation, Supposition, WhyNot},
-    fact::{Answer, Fact},
+    fact::{Fact, outcome::Answer},
     foreign::Import,
     id::{AgentId, MAX_STEM_BYTES, Seq},
     json::{self, JsonError, Readable},
-    ladder::{self, View},
+    ladder::{self, View, owed},
     record::{
         Record,
         chain::Head,
@@ -394,7 +394,7 @@ impl Machine {
     /// The earliest instant after `now` at which a step would find something new; ask again after every commit.
     #[must_use]
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
-        obligation::next_wake(&self.state, now.max(self.state.at))
+        owed::next_wake(&self.state, now.max(self.state.at))
     }
 
     /// The machine as it would stand if edition or policy were as supposed, to be asked and not to be driven: nothing of that is in the

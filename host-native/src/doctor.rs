@@ -5,12 +5,11 @@ use std::path::PathBuf;
 use serde::Serialize;
 use wakeful_core::{
     check,
-    derive::{
-        diagnostic,
-        obligation::{self, Obligation},
-    },
+    derive::obligation::Obligation,
+    explain::diagnose,
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
+    ladder::owed,
     machine::{Machine, OpenError, Options},
     record::{
         Record,
@@ -235,8 +234,8 @@ pub fn examine(
         },
         archive,
         damage,
-        obligations: obligation::all(state),
-        diagnostics: diagnostic::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
+        obligations: owed::all(state),
+        diagnostics: diagnose::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
         breaches: fold.breaches,
         recorded: fold.recorded,
     })

@@ -4,7 +4,7 @@
 //! the same ledger: where one of them was first, what it said is read, and the same is said again (contract 3.2).
 
 use wakeful_core::{
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     host::{Clock, ErrorCode, ErrorReport, Ledger, LedgerError, Provider},
     id::Seq,
     json::{self, JsonError, Readable},

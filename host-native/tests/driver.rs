@@ -11,7 +11,7 @@ use wakeful::{
     sandbox::{GuestError, Limits},
 };
 use wakeful_core::{
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     host::{ErrorCode, Ledger, LedgerError},
     id::Seq,
     machine::Options,

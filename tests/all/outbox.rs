@@ -2,7 +2,7 @@
 
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Ledger, Scheduler},
     id::{MAX_STEM_BYTES, Seq},
     machine::{Machine, OpenError, Options, ProposeError},

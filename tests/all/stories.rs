@@ -6,7 +6,7 @@ use wakeful::{
     provider::ScriptedProvider,
 };
 use wakeful_core::{
-    fact::Refusal,
+    fact::outcome::Refusal,
     host::Ledger,
     id::{MessageId, Seq},
     machine::Options,

@@ -6,7 +6,7 @@ use crate::{
     check::{Breach, driven, hold, waits::decision},
     derive::obligation,
     id::Seq,
-    ladder::{self, View},
+    ladder::{self, View, owed},
     record::{
         Record, decision,
         entry::Entry,
@@ -83,7 +83,7 @@ pub(super) fn i19(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     let rest = decision(batch).filter(|(decision, _)| decision.kind.rests_as().is_some());
     let Some((_, entry)) = rest else { return Ok(()) };
     let enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= entry.at);
-    let owed = obligation::all(before).into_iter().find(enabled);
+    let owed = owed::all(before).into_iter().find(enabled);
     hold("I19", owed.is_none(), Some(entry.seq), || format!("the agent rests while {owed:?} is owed"))
 }
 

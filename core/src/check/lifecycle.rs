@@ -4,9 +4,9 @@ use alloc::{format, vec::Vec};
 
 use crate::{
     check::{Breach, driven, hold},
-    derive::obligation::{self, Obligation, ObligationKind},
-    fact::Fact,
-    plane::control::Restarted,
+    derive::obligation::{Obligation, ObligationKind},
+    fact::{Fact, control::Restarted},
+    ladder::owed,
     record::{
         Record,
         control::ControlRecord,
@@ -61,8 +61,8 @@ pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     let (entries, _) = entry::seal_all(after.head, after.at, restart.records);
     let mut restarted = after.clone();
     entries.iter().for_each(|entry| restarted.apply(entry));
-    let owed = obligation::all(&restarted);
-    let lost: Vec<Obligation> = obligation::all(after)
+    let owed = owed::all(&restarted);
+    let lost: Vec<Obligation> = owed::all(after)
         .into_iter()
         .filter(|was| !owed.iter().any(|is| (is.kind, &is.id) == (was.kind, &was.id)))
         .filter(|was| was.kind != ObligationKind::InterruptedRun)

@@ -3,7 +3,6 @@
 pub mod arrival;
 pub mod closure;
 pub mod continuation;
-pub mod diagnostic;
 pub mod head;
 pub mod obligation;
 pub mod posture;
@@ -11,5 +10,4 @@ pub mod projection;
 pub mod status;
 pub mod summary;
 pub mod table;
-pub mod tmp;
 pub mod work_queue;

@@ -3,17 +3,21 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    fact::Fact,
-    id::{MessageId, WorkItemId},
-    ladder::View,
-    plane::{
+    fact::{
+        Fact,
         control::Restarted,
-        queue::{MessageNamed, MessageQueued, NewMessage},
+        queue::{MessageQueued, NewMessage, observed::MessageNamed},
         task::TaskChanged,
         turn::TurnTerminal,
-        waiting::{TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed},
+        waiting::{
+            condition::{WaitConditionNamed, WaitConditionRegistered},
+            intent::{WaitingIntentCreated, WaitingIntentNamed},
+            timer::{TimerCreated, TimerNamed},
+        },
         work::{WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     },
+    id::{MessageId, WorkItemId},
+    ladder::View,
     record::{
         control::{Marker, WakeHint},
         queue::envelope::{MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},

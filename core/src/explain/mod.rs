@@ -2,6 +2,7 @@
 //! would have to change for another decision (contract 11.2); and what would be decided under another edition or policy.
 
 mod change;
+pub mod diagnose;
 mod sentence;
 mod supposition;
 pub mod why_not;
@@ -13,13 +14,12 @@ use serde::Serialize;
 use crate::{
     derive::{
         closure::{self, Closure},
-        diagnostic,
-        obligation::{self, Obligation},
+        obligation::Obligation,
         posture::{self, AgentPosture},
         projection::Projection,
         status,
     },
-    ladder::{self, RuleTrace, View},
+    ladder::{self, RuleTrace, View, owed},
     record::{
         chain::Head,
         control::AgentStatus,
@@ -75,9 +75,9 @@ pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation
         rules: ruling.trace,
         closure: closure::decide(&closure::Facts::of(state)),
         posture: posture::of(state),
-        obligations: obligation::all(state),
-        diagnostics: diagnostic::all(state),
-        next_wake: obligation::next_wake(state, now),
+        obligations: owed::all(state),
+        diagnostics: diagnose::all(state),
+        next_wake: owed::next_wake(state, now),
         projection: Projection::of(state),
     }
 }

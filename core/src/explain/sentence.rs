@@ -7,8 +7,9 @@ use alloc::{
 };
 
 use crate::{
-    derive::{head, obligation},
+    derive::head,
     id::Seq,
+    ladder::owed,
     record::{
         decision::{Decision, DecisionKind},
         queue::envelope::{MessageKind, MessageOrigin},
@@ -223,7 +224,7 @@ fn waker(source: &WakeSource) -> String {
 
 fn would_wake(state: &State, wakers: &[String], now: Timestamp) -> String {
     let mut on: Vec<_> = wakers.iter().map(|waker| format!("on {waker}")).collect();
-    on.extend(obligation::next_wake(state, now).map(|at| format!("at {at}")));
+    on.extend(owed::next_wake(state, now).map(|at| format!("at {at}")));
     if on.is_empty() { String::new() } else { format!(" Would wake {}.", on.join(" or ")) }
 }
 

@@ -6,7 +6,7 @@ use serde::Serialize;
 
 use crate::{
     explain::change::{self, Change, Flip},
-    fact::{Answer, Fact},
+    fact::{Fact, outcome::Answer},
     json::RawJson,
     ladder::{self, Rule, RuleOutcome, View},
     record::{

@@ -111,10 +111,9 @@ mod tests {
 
     use super::*;
     use crate::{
-        fact::Fact,
+        fact::{Fact, control::Restarted},
         foreign::folder_of,
         machine::{Machine, Options, ProposeError},
-        plane::control::Restarted,
         record::{
             control::AgentStatus,
             decision::{Boundary, DecisionKind},

@@ -71,16 +71,14 @@ use serde::Serialize;
 
 use crate::{
     derive::summary::AgentSummary,
-    effect,
     explain::{Explanation, WhyNot},
-    fact::{Answer, Fact},
+    fact::{self, Fact, control::Restarted, outcome::Answer},
     foreign::{self, Folder, Import, expected::Expected},
     id::{MessageId, RunId, Seq, TaskId},
     json::Readable,
     machine::{Machine, Options, Proposal},
     opening::{self, Opening},
     past::{self, DecisionFrom, Past},
-    plane::control::Restarted,
     record::{
         chain::Head,
         decision::{Boundary, Decision, DecisionKind},
@@ -582,7 +580,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
                 Effect::AbortTurn { run_id, reason } => (self.provider.abort_turn(run_id, *reason), Some(run_id)),
                 Effect::Release => (self.provider.release(), None),
             };
-            self.unsaid.extend(done.err().map(|why| effect::failure(run_id.cloned(), why.message)));
+            self.unsaid.extend(done.err().map(|why| fact::failure(run_id.cloned(), why.message)));
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::{
             IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
             WAITS_FOR_TIMER,
         },
-        decision::{Tick, Verdict},
+        ruling::{Tick, Verdict},
         view::{HeadView, ItemView, KeyView, View},
     },
     record::{

@@ -1,3 +1,5 @@
+//! What a turn that is admitted is about, and the record that opens its run (contract 5.4, 8.2).
+
 use crate::{
     id::{MessageId, RunId, WorkItemId},
     record::{

@@ -3,9 +3,11 @@
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
 use crate::{
-    fact::Fact,
+    fact::{
+        Fact,
+        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
     id::WorkItemId,
-    plane::work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     record::{waiting::WaitConditionKind, work::WorkItemPlanStatus},
     story::{
         moves::{Move, WaitFor, Waker},

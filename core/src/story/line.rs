@@ -6,10 +6,9 @@ use alloc::{
 };
 
 use crate::{
-    fact::Fact,
+    fact::{Fact, control::Restarted},
     id::{ExternalTriggerId, WorkItemId},
     json::RawJson,
-    plane::control::Restarted,
     record::{
         control::{Marker, WakeHint},
         queue::envelope::{MessageBody, Priority},

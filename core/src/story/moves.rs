@@ -4,13 +4,13 @@ use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
 use crate::{
-    fact::Fact,
-    id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
-    json::{RawJson, Readable},
-    plane::{
-        waiting::{TimerCreated, TimerNamed},
+    fact::{
+        Fact,
+        waiting::timer::{TimerCreated, TimerNamed},
         work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     },
+    id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
+    json::{RawJson, Readable},
     record::{
         context::{BriefKind, ToolExecutionStatus},
         queue::envelope::Priority,

@@ -11,19 +11,18 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    Line, Story,
-    cast::Cast,
-    line::Request,
-    recall::Marker,
-    steps::{self, Step},
-    turn::Cue,
-};
 use crate::{
-    fact::Fact,
+    fact::{Fact, control::Restarted},
     id::{MessageId, RunId, TaskId},
     json::RawJson,
-    plane::control::Restarted,
+    story::{
+        Line, Story,
+        cast::Cast,
+        line::Request,
+        recall::Marker,
+        steps::{self, Step},
+        turn::Cue,
+    },
     time::Timestamp,
 };
 

@@ -15,10 +15,9 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    fact::Fact,
+    fact::{Fact, context::TranscriptAppended},
     id::MessageId,
     json::{RawJson, Readable},
-    plane::context::TranscriptAppended,
     record::{
         Record,
         control::ControlRecord,

@@ -3,9 +3,11 @@
 use alloc::string::{String, ToString};
 
 use crate::{
-    fact::Fact,
+    fact::{
+        Fact,
+        queue::{MessageQueued, NewMessage},
+    },
     id::{ExternalTriggerId, MessageId, WorkItemId},
-    plane::queue::{MessageQueued, NewMessage},
     record::{
         control::WakeHint,
         queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},

@@ -9,17 +9,17 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    fact::Fact,
-    id::MessageId,
-    json::{self, RawJson},
-    plane::{
+    fact::{
+        Fact,
         context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded},
         queue::{MessageQueued, NewMessage},
         task::TaskChanged,
         turn::{RoundCompleted, TurnAborted, TurnTerminal},
-        waiting::WaitConditionRegistered,
+        waiting::condition::WaitConditionRegistered,
         work::WorkItemBlocked,
     },
+    id::MessageId,
+    json::{self, RawJson},
     record::{
         context::ToolExecutionStatus,
         queue::envelope::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel},

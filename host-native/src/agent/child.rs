@@ -11,15 +11,15 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::Fact,
+    fact::{
+        Fact,
+        queue::{MessageQueued, NewMessage},
+        task::TaskChanged,
+        waiting::condition::WaitConditionNamed,
+    },
     host::Ledger,
     id::{AgentId, MessageId, Seq, TaskId},
     json::RawJson,
-    plane::{
-        queue::{MessageQueued, NewMessage},
-        task::TaskChanged,
-        waiting::WaitConditionNamed,
-    },
     record::{
         queue::{
             envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},

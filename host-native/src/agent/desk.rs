@@ -4,7 +4,7 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use wakeful_core::{
-    fact::{Answer, Fact},
+    fact::{Fact, outcome::Answer},
     id::MessageId,
     record::queue::envelope::Priority,
     story::{Request, said},

@@ -6,10 +6,9 @@ use std::{collections::BTreeMap, thread::JoinHandle};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use wakeful_core::{
-    fact::Fact,
+    fact::{Fact, task::TaskChanged},
     id::{TaskId, WorkItemId},
     json,
-    plane::task::TaskChanged,
     record::{
         queue::envelope::TrustLevel,
         task::{

@@ -7,14 +7,12 @@ use std::{
 };
 
 use wakeful_core::{
-    effect,
-    fact::{Answer, Fact},
+    fact::{self, Fact, outcome::Answer, turn::TurnAborted},
     host::{Clock, Ledger},
     id::{RunId, Seq},
     json,
     machine::Options,
     opening,
-    plane::turn::TurnAborted,
     record::{
         Record,
         chain::Head,
@@ -161,7 +159,7 @@ impl Office {
     pub(super) fn end_turn(&mut self, run_id: &RunId, end: &Fact) {
         if let Err(why) = self.propose(end) {
             // Where that is not taken either, the ledger is broken, and the agent ends.
-            drop(self.propose(&effect::failure(Some(run_id.clone()), why)));
+            drop(self.propose(&fact::failure(Some(run_id.clone()), why)));
         }
     }
 
@@ -249,7 +247,7 @@ impl Office {
             Ok(turn) => self.turn = Some(turn),
             Err(why) => {
                 // Said with what the scheduler decides next.
-                drop(self.propose(&effect::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
+                drop(self.propose(&fact::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
             }
         }
     }

@@ -8,7 +8,10 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use wakeful_core::{
-    fact::{Answer, Fact, Refusal},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
     id::{ExternalTriggerId, MessageId, WorkItemId},
     json,

@@ -12,10 +12,11 @@ use std::{
 };
 
 use wakeful_core::{
-    derive::obligation::{self, ObligationKind},
+    derive::obligation::ObligationKind,
     host::{Clock, ErrorReport, Ledger},
     id::{RunId, TimerId},
     json::RawJson,
+    ladder::owed,
     machine::Options,
     record::{chain::Head, decision::Boundary, turn::AbortReason},
     state::State,
@@ -239,7 +240,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
         let stopped = state.control.stopped.is_some();
         let owes = || {
-            obligation::all(state).iter().any(|owed| {
+            owed::all(state).iter().any(|owed| {
                 owed.enabled_at.is_some()
                     && owed.kind != ObligationKind::RunnableItem
                     && !(owed.kind == ObligationKind::Timer && repeats(&owed.id))

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::Answer,
+    fact::outcome::Answer,
     foreign::{self, Folder, Import},
     machine::{Machine, Options},
     record::{

@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::work_queue::WorkQueue,
-    fact::Answer,
+    fact::outcome::Answer,
     record::{decision::DecisionKind, event::EventKind, key::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
     state::readiness,
 };

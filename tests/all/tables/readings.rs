@@ -3,14 +3,15 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{
-        diagnostic,
-        obligation::{self, ObligationKind},
+        obligation::ObligationKind,
         posture::{self, AgentPosture, Posture},
         summary::AgentListEntry,
     },
-    fact::{Answer, Refusal},
+    explain::diagnose,
+    fact::outcome::{Answer, Refusal},
     foreign::Folder,
     json::read,
+    ladder::owed,
     record::{
         control::AgentStatus,
         decision::{Boundary, DecisionKind},
@@ -36,7 +37,7 @@ fn what_is_owed_says_since_when_and_from_when() {
     driven.tell(&[hint(json!({}))]);
     let hint_seq = made(&driven);
     driven.tell(&[prompt("m")]);
-    let owed: Vec<_> = obligation::all(driven.state()).into_iter().map(|owed| (owed.kind, owed.id, owed.enabled_at)).collect();
+    let owed: Vec<_> = owed::all(driven.state()).into_iter().map(|owed| (owed.kind, owed.id, owed.enabled_at)).collect();
     let hint_key = format!("wake_hint:unknown:{hint_seq}");
     assert_eq!(
         owed,
@@ -47,7 +48,7 @@ fn what_is_owed_says_since_when_and_from_when() {
             (ObligationKind::Timer, "k".to_owned(), Some(NOW.plus_ms(1_500))),
         ]
     );
-    let seqs: Vec<_> = obligation::all(driven.state()).into_iter().skip(1).map(|owed| owed.seq).collect();
+    let seqs: Vec<_> = owed::all(driven.state()).into_iter().skip(1).map(|owed| owed.seq).collect();
     assert_eq!(seqs, [hint_seq, item_seq, timer_seq]);
     assert_eq!(driven.machine().next_wake(NOW), Some(NOW.plus_ms(1_500)));
 }
@@ -125,7 +126,7 @@ fn each_oddity_says_what_it_is_about() {
     ];
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), lines(text)))));
-    let found: Vec<_> = diagnostic::all(driven.state())
+    let found: Vec<_> = diagnose::all(driven.state())
         .into_iter()
         .map(|found| {
             let ids = [
@@ -159,7 +160,7 @@ fn an_item_at_rest_looks_wrong_where_it_is_not_offered_again() {
         driven.run();
         driven.tell(&[end("completed")]);
         driven.run();
-        let found: Vec<_> = diagnostic::all(driven.state()).into_iter().map(|found| (found.kind, found.work_item_id)).collect();
+        let found: Vec<_> = diagnose::all(driven.state()).into_iter().map(|found| (found.kind, found.work_item_id)).collect();
         assert_eq!(found, expected, "{edition}");
     }
 }

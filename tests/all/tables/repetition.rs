@@ -2,7 +2,7 @@
 
 use serde_json::json;
 use wakeful_core::{
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     record::{
         decision::{Because, Boundary, Decision, DecisionKind, ReasonCode},
         event::EventKind,

@@ -3,7 +3,10 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::{Answer, Fact, Refusal},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
     record::{
         Record,
         decision::{Boundary, DecisionKind},

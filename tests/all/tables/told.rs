@@ -5,7 +5,7 @@ use std::num::NonZeroU64;
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::closure::Facts,
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     record::{
         Record,
         policy::Policy,

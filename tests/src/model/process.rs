@@ -4,10 +4,9 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use wakeful_core::{
     check,
-    derive::obligation,
-    fact::Fact,
+    fact::{Fact, control::Restarted},
+    ladder::owed,
     machine::{Machine, Options, Proposal, ProposeError},
-    plane::control::Restarted,
     record::{
         chain::{self, Head},
         decision::Boundary,
@@ -139,7 +138,7 @@ fn proposed(machine: &mut Machine, what: Move, inputs: &[Input]) -> Result<Optio
 /// The instant after now at which the machine wants to be woken in this state.
 #[must_use]
 pub fn wake(state: &State) -> Option<Timestamp> {
-    obligation::next_wake(state, state.at).filter(|at| *at > state.at)
+    owed::next_wake(state, state.at).filter(|at| *at > state.at)
 }
 
 /// The boundary of the loop's next step.

@@ -14,7 +14,7 @@ use wakeful::{
 };
 use wakeful_core::{
     derive::status,
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Scheduler, SchedulerError},
     machine::{Machine, Options},
     record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},

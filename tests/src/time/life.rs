@@ -10,7 +10,7 @@ use std::{
 use serde_json::{Value, json};
 use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
     id::Seq,
     machine::Options,

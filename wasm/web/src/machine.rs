@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use wakeful_core::{
-    fact::Answer,
+    fact::outcome::Answer,
     foreign::{Folder, Import},
     json,
     machine::{self, Options},

@@ -18,12 +18,12 @@ use serde::Serialize;
 use crate::{
     derive::{
         closure::{self, Facts, WorkSignal},
-        diagnostic,
         posture::{self, AgentPosture},
         status,
         work_queue::WorkQueue,
     },
-    fact::Fact,
+    explain::diagnose,
+    fact::{Fact, control::Restarted},
     id::{TaskId, TimerId, WorkItemId},
     json::{self, JsonError},
     machine::{Machine, Options, ProposeError},
@@ -31,7 +31,6 @@ use crate::{
         asked::{Ladder, Said},
         closure::Told,
     },
-    plane::control::Restarted,
     record::{control::AgentStatus, diagnostic::Diagnostic},
     state::{State, recheck},
     time::Timestamp,
@@ -105,7 +104,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         idle_boundary_direct: asked.idle_past_the_gate(),
         idle_tick: asked.tick(given.now),
         run_loop: asked.poll(),
-        diagnostics: diagnostic::known_to_the_reference(state, given.pending),
+        diagnostics: diagnose::known_to_the_reference(state, given.pending),
         due_rechecks: recheck::due(state, given.now).into_iter().map(|item| &item.record.id).collect(),
         next_recheck_at: recheck::next(state),
         recovery: Recovery {

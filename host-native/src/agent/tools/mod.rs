@@ -14,7 +14,10 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::{Answer, Fact, Refusal},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
     id::RunId,
     record::queue::envelope::TrustLevel,
 };

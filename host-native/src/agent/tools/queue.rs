@@ -3,9 +3,11 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
-    fact::Fact,
+    fact::{
+        Fact,
+        queue::{MessageQueued, NewMessage},
+    },
     id::MessageId,
-    plane::queue::{MessageQueued, NewMessage},
     record::queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
 };
 

@@ -6,10 +6,9 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wakeful_core::{
-    fact::Fact,
+    fact::{Fact, task::TaskChanged},
     id::{MessageId, TaskId},
     json::Readable,
-    plane::task::TaskChanged,
     record::{
         Record,
         task::{self, TaskKind, TaskRecord},

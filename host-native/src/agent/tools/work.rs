@@ -4,10 +4,12 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
     derive::work_queue::{Candidate, WorkItemReadiness, WorkQueue},
-    fact::Fact,
+    fact::{
+        Fact,
+        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
     id::{WaitConditionId, WorkItemId},
     json::RawJson,
-    plane::work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     record::work::{self, WorkItemPlanStatus, WorkItemState},
     state::{State, readiness::SchedulingState},
     time::Timestamp,

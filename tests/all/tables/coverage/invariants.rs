@@ -3,7 +3,7 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::closure::{self, Facts},
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     foreign::Folder,
     machine::{Machine, Options},
     record::{

@@ -2,7 +2,7 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     record::{
         Record,
         decision::{Boundary, DecisionKind},

@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::outcome::{Outcome, Refusal},
     id::MessageId,
     json::Readable,
     record::{

@@ -1,17 +1,19 @@
 //! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
 
-pub(crate) mod observed;
+pub mod observed;
 
 use alloc::string::String;
 
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::{
+        outcome::{Outcome, Refusal},
+        task,
+    },
     id::{MessageId, TaskId, WorkItemId},
     json::{RawJson, Readable},
     map::Map,
-    plane::task,
     record::{
         queue::{
             admission,
@@ -24,8 +26,6 @@ use crate::{
     state::State,
     time::Timestamp,
 };
-
-pub use self::observed::MessageNamed;
 
 /// Fact `message_queued`: something came in.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]

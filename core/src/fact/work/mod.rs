@@ -1,16 +1,18 @@
 //! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13, 5.14, 8).
 
-pub(crate) mod delegation;
+pub mod delegation;
 
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
 use crate::{
-    fact::{Answer, Outcome, Refusal},
+    fact::{
+        outcome::{Answer, Outcome, Refusal},
+        waiting,
+    },
     id::WorkItemId,
     json::{RawJson, Readable},
-    plane::waiting,
     record::{
         Record,
         control::{ControlRecord, FocusCause, FocusSet, ItemParked, ParkCause},

@@ -5,10 +5,12 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::{
+        outcome::{Outcome, Refusal},
+        turn,
+    },
     id::RunId,
     json::{RawJson, Readable},
-    plane::turn,
     record::{
         Record,
         context::{BriefKind, BriefRecord, CheckpointRecorded, ToolExecutionRecord, ToolExecutionStatus, TranscriptRecord},

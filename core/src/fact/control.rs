@@ -5,10 +5,12 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::{
-    fact::{Answer, Outcome, Refusal},
+    fact::{
+        outcome::{Answer, Outcome, Refusal},
+        task::result,
+    },
     id::TaskId,
     json::Readable,
-    plane::task,
     record::{
         Record,
         control::{ControlRecord, Marker, PolicySet, WakeHint},
@@ -54,7 +56,7 @@ pub(crate) fn stop(state: &State, at: Timestamp) -> Outcome {
     let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::AgentStopped });
     let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
     if state.control.live_from.is_some() {
-        outcome.records.extend(task::result::interrupt(state, &[], "agent stopped", state.head.seq.plus(2), at));
+        outcome.records.extend(result::interrupt(state, &[], "agent stopped", state.head.seq.plus(2), at));
     }
     outcome.effects.extend(aborted);
     outcome.effects.push(Effect::Release);
@@ -86,7 +88,7 @@ pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outco
         records.push(Record::Turn(run.interrupted(&state.control.agent_id, at)));
     }
     let first = state.head.seq.plus(records.len() + 1);
-    records.extend(task::result::interrupt(state, &fact.alive_task_ids, "runtime restarted", first, at));
+    records.extend(result::interrupt(state, &fact.alive_task_ids, "runtime restarted", first, at));
     Outcome::accepted(records)
 }
 

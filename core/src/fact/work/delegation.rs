@@ -5,7 +5,10 @@ use alloc::vec::Vec;
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::{
+        outcome::{Outcome, Refusal},
+        work,
+    },
     record::{
         Record,
         event::{EventKind, EventRecord},
@@ -21,7 +24,7 @@ pub(crate) fn delegated(state: &State, fact: &WorkItemDelegated, at: Timestamp) 
     if let Some((_, seq)) = known {
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
-    super::on_open_item(state, &fact.work_item_id, |_| Vec::from([event(EventKind::WorkItemDelegated, fact, at)]))
+    work::on_open_item(state, &fact.work_item_id, |_| Vec::from([event(EventKind::WorkItemDelegated, fact, at)]))
 }
 
 /// The transition of `work_item_delegation_completed`; the item itself is completed by its own fact.

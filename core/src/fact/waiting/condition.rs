@@ -5,7 +5,7 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::outcome::{Outcome, Refusal},
     id::{Seq, WaitConditionId, WorkItemId},
     json::{RawJson, Readable},
     record::{

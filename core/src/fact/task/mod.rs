@@ -1,13 +1,13 @@
 //! The task plane: what runs in the background, and how it ended (contract 5.10 to 5.12).
 
-pub(crate) mod result;
+pub mod result;
 
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::outcome::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
     json::{RawJson, Readable},
     record::{

@@ -6,7 +6,7 @@ use core::num::NonZeroU64;
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::outcome::{Outcome, Refusal},
     id::TimerId,
     json::Readable,
     record::{

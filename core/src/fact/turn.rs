@@ -9,10 +9,12 @@ use serde::Serialize;
 
 use crate::{
     derive::closure,
-    fact::{Outcome, Refusal},
+    fact::{
+        outcome::{Outcome, Refusal},
+        work,
+    },
     id::{AgentId, MessageId, RunId, WorkItemId},
     json::{RawJson, Readable},
-    plane::work,
     record::{
         Record, diagnostic,
         event::{EventKind, EventRecord},

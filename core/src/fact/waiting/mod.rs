@@ -1,8 +1,8 @@
 //! The waiting plane: intents, conditions and timers, the set of things that an owner waits for (contract 5.15 to 5.20).
 
-pub(crate) mod condition;
-pub(crate) mod intent;
-pub(crate) mod timer;
+pub mod condition;
+pub mod intent;
+pub mod timer;
 
 use alloc::vec::Vec;
 
@@ -14,12 +14,6 @@ use crate::{
     },
     state::State,
     time::Timestamp,
-};
-
-pub use self::{
-    condition::{WaitConditionNamed, WaitConditionRegistered},
-    intent::{WaitingIntentCreated, WaitingIntentNamed},
-    timer::{TimerCreated, TimerNamed},
 };
 
 /// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).

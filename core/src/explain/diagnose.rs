@@ -1,4 +1,4 @@
-//! Diagnostics: what looks wrong in a state, for people. Never an input (contract 11.3; `observed-decisions.md` section 10).
+//! What looks wrong in a state, for people. Never an input (contract 11.3; `observed-decisions.md` section 10).
 
 use alloc::{
     format,

@@ -1,4 +1,4 @@
-//! The decision: kind, reason, evidence; made from the ladder's answer in one place (contract 7.4).
+//! The ruling: what the ladder answers, made in one place (contract 7.4).
 
 use alloc::{string::String, vec::Vec};
 

@@ -1,36 +1,50 @@
 //! Facts: what a host can say (contract 2). One vocabulary; each plane says what follows.
 
-use alloc::vec::Vec;
+pub mod context;
+pub mod control;
+pub mod outcome;
+pub mod queue;
+pub mod task;
+pub mod turn;
+pub mod waiting;
+pub mod work;
+
+use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
 use crate::{
-    id::Seq,
-    plane::{
-        context::{self, AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
-        control::{self, Restarted},
-        queue::{self, MessageNamed, MessageQueued},
-        task::{self, TaskChanged, TaskResultMoved},
-        turn::{self, RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
-        waiting::{
-            TimerCreated, TimerNamed, WaitConditionNamed, WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed, condition,
-            intent, timer,
+    fact::{
+        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
+        control::Restarted,
+        outcome::{Answer, Outcome, Refusal},
+        queue::{
+            MessageQueued,
+            observed::{self, MessageNamed},
         },
-        work::{self, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+        task::{TaskChanged, TaskResultMoved},
+        turn::{RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
+        waiting::{
+            condition::{self, WaitConditionNamed, WaitConditionRegistered},
+            intent::{self, WaitingIntentCreated, WaitingIntentNamed},
+            timer::{self, TimerCreated, TimerNamed},
+        },
+        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated, delegation},
     },
+    id::{RunId, Seq},
     record::{
         Record,
         context::{CheckpointRecorded, ContextCompacted, RuntimeFailed},
         control::{Marker, PolicySet, WakeHint},
-        effect::Effect,
         event::{EventKind, EventRecord},
         queue::envelope::{MessageBody, QueueStatus},
         task::TaskStatus,
+        turn::AbortReason,
         waiting::WaitConditionStatus,
         work::{DelegationCompleted, WorkItemDelegated},
     },
     state::State,
-    tagged::{names, vocabulary},
+    tagged::vocabulary,
     time::Timestamp,
 };
 
@@ -151,72 +165,6 @@ vocabulary! {
     }
 }
 
-names! {
-    /// Why a fact changed nothing.
-    pub enum Refusal {
-        /// Its id is taken.
-        Duplicate,
-        /// What it is about is over.
-        AlreadyTerminal,
-        /// It comes after something that overtook it.
-        Stale,
-        /// Its run is not open.
-        StaleRun,
-        /// What it is about does not exist.
-        Unknown,
-        /// The agent is stopped.
-        Stopped,
-        /// A run is open.
-        RunOpen,
-        /// The driver of this ledger decides it itself; such facts are for observed ledgers.
-        SchedulerDecides,
-        /// The task that it is about has not ended yet.
-        NotYetTerminal,
-        /// What is waited for is there already: no wait is recorded, the turn goes on.
-        AlreadySatisfied,
-        /// A wait that nothing can end: it names no wake source and no deadline.
-        NoWaker,
-        /// The condition mirrors an intent and ends with it.
-        FollowsItsIntent,
-        /// Only operator input ends a wait for the operator.
-        OperatorOnly,
-    }
-}
-
-/// What became of a fact.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-#[serde(tag = "answer", rename_all = "snake_case")]
-pub enum Answer {
-    /// It changed the state.
-    Accepted,
-    /// It changed nothing; that it came is recorded (contract 2.2).
-    Ignored {
-        /// Why.
-        reason: Refusal,
-        /// The entry that decides so.
-        because: Seq,
-    },
-}
-
-/// What follows from a fact: records to append and effects to release once they are durable.
-#[derive(Clone, Debug, PartialEq)]
-pub(crate) struct Outcome {
-    pub(crate) answer: Answer,
-    pub(crate) records: Vec<Record>,
-    pub(crate) effects: Vec<Effect>,
-}
-
-impl Outcome {
-    pub(crate) fn accepted(records: Vec<Record>) -> Self {
-        Self { answer: Answer::Accepted, records, effects: Vec::new() }
-    }
-
-    pub(crate) fn ignored(reason: Refusal, because: Seq) -> Self {
-        Self { answer: Answer::Ignored { reason, because }, records: Vec::new(), effects: Vec::new() }
-    }
-}
-
 #[derive(Serialize)]
 struct FactIgnored<'a> {
     fact: &'a str,
@@ -274,11 +222,11 @@ impl Fact {
     fn route(self, state: &State, at: Timestamp) -> Outcome {
         match self {
             Self::MessageQueued(fact) => queue::queued(state, fact, at),
-            Self::MessageDequeued(fact) => queue::observed::settled(state, fact, QueueStatus::Dequeued, at),
-            Self::MessageProcessed(fact) => queue::observed::settled(state, fact, QueueStatus::Processed, at),
-            Self::MessageAborted(fact) => queue::observed::settled(state, fact, QueueStatus::Aborted, at),
-            Self::MessageDropped(fact) => queue::observed::dropped(state, fact, at),
-            Self::MessageInterjected(fact) => queue::observed::settled(state, fact, QueueStatus::Interjected, at),
+            Self::MessageDequeued(fact) => observed::settled(state, fact, QueueStatus::Dequeued, at),
+            Self::MessageProcessed(fact) => observed::settled(state, fact, QueueStatus::Processed, at),
+            Self::MessageAborted(fact) => observed::settled(state, fact, QueueStatus::Aborted, at),
+            Self::MessageDropped(fact) => observed::dropped(state, fact, at),
+            Self::MessageInterjected(fact) => observed::settled(state, fact, QueueStatus::Interjected, at),
             Self::TurnStarted(fact) => turn::started(state, &fact, at),
             Self::ProviderRoundCompleted(fact) => turn::round(state, EventKind::ProviderRoundCompleted, &fact, at),
             Self::AssistantRoundRecorded(fact) => context::assistant_round(state, fact, at),
@@ -301,8 +249,8 @@ impl Fact {
             Self::WorkItemBlocked(fact) => work::blocked(state, fact, at),
             Self::WorkItemUnblocked(fact) => work::unblocked(state, fact, at),
             Self::WorkItemCompleted(fact) => work::completed(state, fact, at),
-            Self::WorkItemDelegated(fact) => work::delegation::delegated(state, &fact, at),
-            Self::WorkItemDelegationCompleted(fact) => work::delegation::completed(state, &fact, at),
+            Self::WorkItemDelegated(fact) => delegation::delegated(state, &fact, at),
+            Self::WorkItemDelegationCompleted(fact) => delegation::completed(state, &fact, at),
             Self::WaitingIntentCreated(fact) => intent::created(state, fact, at),
             Self::WaitingIntentTriggered(fact) => intent::triggered(state, &fact, at),
             Self::WaitingIntentCancelled(fact) => intent::cancelled(state, &fact, at),
@@ -329,5 +277,14 @@ impl Fact {
             Self::ContextCompacted(fact) => context::evidence(EventKind::ContextCompacted, &fact, at),
             Self::CheckpointRecorded(fact) => context::checkpoint(state, &fact, at),
         }
+    }
+}
+
+/// The fact that says what became of an effect that a provider did not carry out: its run failed, or, where it has none, the runtime did.
+#[must_use]
+pub fn failure(run_id: Option<RunId>, error: String) -> Fact {
+    match run_id {
+        Some(run_id) => Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(error) }),
+        None => Fact::RuntimeError(RuntimeFailed { error, message_id: None, run_id: None }),
     }
 }

@@ -5,7 +5,7 @@ use alloc::string::String;
 use serde::Serialize;
 
 use crate::{
-    fact::{Outcome, Refusal},
+    fact::outcome::{Outcome, Refusal},
     id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
     json::Readable,
     record::{
