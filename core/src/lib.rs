@@ -11,35 +11,49 @@
 #![no_std]
 #![forbid(unsafe_code)]
 
-pub mod check;
-mod consequence;
-pub mod derive;
-pub mod explain;
-pub mod fact;
-pub mod foreign;
-pub mod host;
-pub mod id;
-pub mod json;
-pub mod ladder;
-pub mod machine;
-pub mod map;
-pub mod opening;
-#[cfg(feature = "oracle")]
-pub mod oracle;
-pub mod past;
-pub mod record;
-pub mod shape;
-mod sorted;
-pub mod state;
-#[cfg(feature = "story")]
-pub mod story;
-mod tagged;
-pub mod time;
-
 extern crate alloc;
-
 // What is derived names this crate, here and elsewhere.
 extern crate self as wakeful_core;
+
+mod sorted;
+
+pub mod map;
+
+pub mod json;
+
+mod tagged;
+
+pub mod id;
+pub mod time;
+
+pub mod record;
+
+pub mod state;
+
+pub mod derive;
+
+pub mod fact;
+
+pub mod ladder;
+
+pub mod shape;
+
+mod consequence;
+
+pub mod explain;
+
+pub mod check;
+
+pub mod machine;
+
+pub mod foreign;
+
+pub mod host;
+
+#[cfg(feature = "oracle")]
+pub mod oracle;
+#[cfg(feature = "story")]
+pub mod story;
 
 /// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

@@ -8,10 +8,10 @@ use std::path::Path;
 
 use serde::Serialize;
 use wakeful_core::{
+    host::opening,
     host::{Ledger, LedgerError, SchedulerError},
     id::{AgentId, Seq},
     machine::Options,
-    opening,
     record::chain::Head,
 };
 

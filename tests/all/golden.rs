@@ -11,10 +11,10 @@ use std::{
 use serde_json::{Value, json};
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere, scenario, trace::Tracer};
 use wakeful_core::{
+    host::past::DecisionFrom,
     host::{Ledger, Scheduler},
     id::Seq,
     machine::{Machine, Options},
-    past::DecisionFrom,
     record::{edition::Edition, entry::EntryBytes},
     time::Timestamp,
 };

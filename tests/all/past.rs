@@ -5,11 +5,11 @@ use std::{cell::Cell, ops::RangeInclusive, rc::Rc};
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     explain::Supposition,
+    host::past::DecisionFrom,
     host::{ErrorCode, Ledger, LedgerError, Scheduler},
     id::Seq,
     json,
     machine::{Machine, Options},
-    past::DecisionFrom,
     record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},
     time::Timestamp,
 };

@@ -12,7 +12,7 @@ use wakeful::{
 };
 use wakeful_core::{
     explain::Explanation,
-    foreign::{self, Folder, Import, expected::Expected},
+    foreign::{Folder, Import, expected::Expected},
     host::{ErrorCode, Ledger, Scheduler},
     id::Seq,
     machine::{Machine, Options},
@@ -35,7 +35,7 @@ fn imported(folder: &Folder) -> (Vec<EntryBytes>, Explanation) {
 }
 
 fn exported(entries: &[EntryBytes]) -> Folder {
-    foreign::folder_of(entries).expect("the ledger is whole")
+    wakeful_core::host::folder_of(entries).expect("the ledger is whole")
 }
 
 fn folder_of(case: &Case) -> &Folder {

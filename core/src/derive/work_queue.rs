@@ -268,8 +268,8 @@ mod tests {
 
     use super::*;
     use crate::{
-        foreign::{Folder, Import},
-        machine::{Machine, Options},
+        foreign::Folder,
+        machine::{Machine, Options, import::Import},
         state::work::COMPLETED_KEPT,
     };
 

@@ -8,7 +8,6 @@
 
 mod agent;
 pub mod expected;
-mod export;
 mod full;
 mod import;
 mod layout;
@@ -18,8 +17,12 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-pub use self::{export::folder_of, import::Import};
-use crate::{host::ErrorPlace, id::AgentId, json::JsonError, map::Map};
+pub use crate::machine::import::Import;
+use crate::{
+    id::AgentId,
+    json::{ErrorPlace, JsonError},
+    map::Map,
+};
 
 /// The newest version of the fixture format that is read; a folder says its own in `agent.json` and `expected.json`.
 pub const FIXTURE_FORMAT: u32 = 1;

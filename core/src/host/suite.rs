@@ -37,7 +37,7 @@ use alloc::{
 use core::fmt;
 
 use crate::{
-    host::{Ledger, LedgerError},
+    host::imports::{Ledger, LedgerError},
     id::{AgentId, Seq},
     json::RawJson,
     record::{

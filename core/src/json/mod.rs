@@ -3,6 +3,7 @@
 //! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
 //! is typed; what it only carries is [`RawJson`].
 
+mod error;
 mod fields;
 mod part;
 mod plain;
@@ -28,6 +29,7 @@ use crate::map::Map;
 pub use wakeful_core_derive::Readable;
 
 pub use self::{
+    error::ErrorPlace,
     fields::{Fields, Shape},
     readable::{Readable, deserialize},
     reader::Value,

@@ -8,11 +8,11 @@ use std::{
 
 use wakeful_core::{
     fact::{self, Fact, outcome::Answer, turn::TurnAborted},
+    host::opening,
     host::{Clock, Ledger},
     id::{RunId, Seq},
     json,
     machine::Options,
-    opening,
     record::{
         Record,
         chain::Head,

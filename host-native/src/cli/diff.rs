@@ -4,10 +4,10 @@ use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
     host::Scheduler,
+    host::past::DecisionFrom,
     id::Seq,
     json,
     machine::Options,
-    past::DecisionFrom,
     record::{decision::DecisionKind, edition::Edition},
     time::Timestamp,
 };

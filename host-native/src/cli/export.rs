@@ -122,7 +122,7 @@ impl Export {
                 lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect()
             }
         };
-        let folder = foreign::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
+        let folder = wakeful_core::host::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
         let agent = foreign::agent_of(&folder).map_err(|why| damaged(&case.name, &why.into()))?;
         self.write(&folder, &agent, entries.len() as u64)
     }

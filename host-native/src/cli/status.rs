@@ -6,11 +6,11 @@ use clap::Args;
 use wakeful_core::{
     derive::summary::{AgentSummary, SetAside, Tombstones},
     explain::Explanation,
+    host::opening::{self, Opening},
     host::{Clock, LedgerError},
     id::AgentId,
     json,
     machine::Options,
-    opening::{self, Opening},
     record::decision::Boundary,
 };
 

@@ -7,10 +7,10 @@ use serde::Serialize;
 use wakeful_core::{
     explain::{Explanation, WhyNot},
     foreign,
+    host::opening,
     host::{Clock, Ledger, LedgerError},
     id::{AgentId, Seq},
     machine::{Machine, Options},
-    opening,
     record::{
         decision::{Boundary, DecisionKind},
         entry::EntryBytes,

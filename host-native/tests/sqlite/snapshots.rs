@@ -5,10 +5,10 @@ use std::path::Path;
 use rusqlite::Connection;
 use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
+    host::opening::Opening,
     host::{FIRST_SNAPSHOT, Scheduler},
     id::Seq,
     machine::Options,
-    opening::Opening,
     state::{
         State,
         snapshot::{CORE_VERSION, SnapshotIgnored},

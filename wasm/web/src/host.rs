@@ -3,7 +3,7 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    effect, fact,
+    fact,
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     json,

@@ -3,8 +3,8 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use crate::{
-    foreign::Import,
     json::{self, JsonError, RawJson, Readable},
+    machine::import::Import,
     record::{
         Class, Record,
         waiting::{WaitConditionRecord, recoverability::Recoverability},

@@ -3,7 +3,7 @@
 use alloc::{boxed::Box, string::ToString};
 
 use crate::{
-    host::{Ledger, SchedulerError},
+    host::{SchedulerError, imports::Ledger},
     id::Seq,
     machine::{Machine, OpenError, Options},
     state::snapshot::SnapshotIgnored,

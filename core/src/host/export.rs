@@ -10,11 +10,11 @@ use serde::Serialize;
 use crate::{
     derive::status,
     explain::Explanation,
-    foreign::{FIXTURE_FORMAT, Folder, Import, expected::Expected},
+    foreign::{FIXTURE_FORMAT, Folder, expected::Expected},
     host::SchedulerError,
     id::{AgentId, RunId, WorkItemId},
     json,
-    machine::{Machine, OpenError, Options},
+    machine::{Machine, OpenError, Options, import::Import},
     record::{
         Class, Record,
         control::{AgentStatus, ControlRecord, PolicySet, WakeHint},

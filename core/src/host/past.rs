@@ -9,11 +9,10 @@ use core::ops::RangeInclusive;
 use serde::Serialize;
 
 use crate::{
-    host::{Ledger, SchedulerError},
+    host::{SchedulerError, imports::Ledger, opening::PAGE},
     id::Seq,
     machine::{Machine, Options},
     map::Map,
-    opening::PAGE,
     record::{decision::DecisionKind, edition::Edition, entry::EntryBytes},
     state::State,
 };

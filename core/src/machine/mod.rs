@@ -9,6 +9,8 @@
 //!
 //! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing or a rest. Extra calls are safe.
 
+pub mod import;
+
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
@@ -18,10 +20,10 @@ use crate::{
     derive::{arrival, summary::AgentSummary},
     explain::{self, Explanation, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
-    foreign::Import,
     id::{AgentId, MAX_STEM_BYTES, Seq},
     json::{self, JsonError, Readable},
     ladder::{self, View, owed},
+    machine::import::Import,
     record::{
         Record,
         chain::Head,
