@@ -11,7 +11,6 @@ use crate::{
     },
     fact::work,
     id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
-    json::RawJson,
     ladder::{
         rule,
         ruling::{Ruling, Tick},
@@ -37,6 +36,7 @@ use crate::{
     state::{State, autonomy, control::PendingHint, queue::lanes::Held, work::Item},
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// What follows from a ruling. The decision itself is always the first record.
 #[must_use]

@@ -15,11 +15,7 @@ extern crate alloc;
 // What is derived names this crate, here and elsewhere.
 extern crate self as wakeful_core;
 
-mod sorted;
-
-pub mod map;
-
-pub mod json;
+pub use wakeful_json as json;
 
 mod tagged;
 

@@ -5,7 +5,6 @@ use alloc::{format, string::ToString, vec::Vec};
 use crate::{
     derive::obligation::ObligationKind,
     id::Seq,
-    json::RawJson,
     record::{
         Record,
         diagnostic::{Diagnostic, DiagnosticKind, HOST_NOW},
@@ -18,7 +17,6 @@ use crate::{
         },
         waiting::{TimerRecord, WaitConditionRecord},
     },
-    sorted::sort_by_key,
     state::{
         State,
         arrival::Arrival,
@@ -28,6 +26,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{RawJson, sort::sort_by_key};
 
 /// What arrives up to an instant and has no message that waits already, earliest first.
 #[must_use]

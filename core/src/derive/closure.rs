@@ -14,7 +14,6 @@ use crate::{
         table::{self, Row},
     },
     id::WorkItemId,
-    json::Readable,
     record::{
         continuation::{ClosureOutcome, WaitingReason},
         control::AgentStatus,
@@ -30,6 +29,7 @@ use crate::{
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 names! {
     /// How work is taken up again.

@@ -12,7 +12,6 @@ use crate::{
         table::{self, Row},
     },
     id::{ExternalTriggerId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
-    json::Readable,
     record::{
         Record,
         continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
@@ -29,6 +28,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// The active waits that a trigger ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]

@@ -13,11 +13,11 @@ use crate::{
         work_queue::{Candidate, WorkQueue},
     },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
-    json::Readable,
     record::control::AgentStatus,
     state::{State, autonomy, readiness::SchedulingState},
     tagged::names,
 };
+use wakeful_json::Readable;
 
 names! {
     /// The agent in one word.

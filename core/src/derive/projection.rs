@@ -8,9 +8,9 @@ use serde::Serialize;
 use crate::{
     id::{MessageId, WorkItemId},
     record::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
-    sorted::sort_by_key,
     state::{State, readiness, task::Task},
 };
+use wakeful_json::sort::sort_by_key;
 
 /// The scalars of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

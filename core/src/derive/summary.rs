@@ -17,10 +17,10 @@ use crate::{
         turn::TurnTerminalKind,
         waiting::{ExternalTriggerScope, WaitConditionKind, WakeSource, recoverability::Recoverability},
     },
-    sorted::sort_by,
     state::{State, readiness},
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by;
 
 /// What people and programs ask about an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]

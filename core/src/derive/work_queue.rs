@@ -8,9 +8,7 @@ use serde::Serialize;
 
 use crate::{
     id::{Seq, WorkItemId},
-    json::Readable,
     record::work::{WorkItemRecord, WorkItemState},
-    sorted::{sort_by, sort_by_key},
     state::{
         State,
         readiness::{self, ItemWaits, SchedulingState},
@@ -19,6 +17,10 @@ use crate::{
     },
     tagged::names,
     time::Timestamp,
+};
+use wakeful_json::{
+    Readable,
+    sort::{sort_by, sort_by_key},
 };
 
 /// How many completed items [`WorkQueue::completed_recent`] shows. They are told, not scheduled: no wait or offer hides behind this cut.

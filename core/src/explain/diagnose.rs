@@ -200,7 +200,6 @@ mod tests {
     use super::*;
     use crate::{
         id::Seq,
-        json,
         record::{
             entry::Place,
             key::{Epoch, Key, TickReason},
@@ -209,6 +208,7 @@ mod tests {
         },
         state::{waiting::Active, work::Item},
     };
+    use wakeful_json as json;
 
     const AT: &str = r#""created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z""#;
 

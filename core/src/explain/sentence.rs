@@ -15,7 +15,6 @@ use crate::{
         queue::envelope::{MessageKind, MessageOrigin},
         waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
     },
-    sorted::sort_by,
     state::{
         State, autonomy,
         readiness::{self, Readiness, SchedulingState},
@@ -23,6 +22,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by;
 
 /// The sentence for a decision that was made in this state.
 #[must_use]

@@ -2,11 +2,8 @@
 
 use alloc::string::String;
 
-use crate::{
-    json::{self, JsonError, RawJson, Readable},
-    map::Map,
-    record::{control::PolicySet, edition::Edition, policy::Policy},
-};
+use crate::record::{control::PolicySet, edition::Edition, policy::Policy};
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 /// What is supposed of edition and policy; what it does not name is as the ledger has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]

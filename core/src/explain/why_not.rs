@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::{
     explain::change::{self, Change, Flip},
     fact::{Fact, outcome::Answer},
-    json::RawJson,
     ladder::{self, Rule, RuleOutcome, View},
     record::{
         decision::{Boundary, Decision, DecisionKind},
@@ -16,6 +15,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// How many changes are tried together.
 const TOGETHER: usize = 3;

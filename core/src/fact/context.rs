@@ -10,7 +10,6 @@ use crate::{
         turn,
     },
     id::RunId,
-    json::{RawJson, Readable},
     record::{
         Record,
         context::{BriefKind, BriefRecord, CheckpointRecorded, ToolExecutionRecord, ToolExecutionStatus, TranscriptRecord},
@@ -20,6 +19,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Fact `assistant_round_recorded`: the model said something.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

@@ -10,7 +10,6 @@ use crate::{
         task::result,
     },
     id::TaskId,
-    json::Readable,
     record::{
         Record,
         control::{ControlRecord, Marker, PolicySet, WakeHint},
@@ -21,6 +20,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped (contract 4.2, 5.21).
 pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {

@@ -14,7 +14,6 @@ use crate::{
         work,
     },
     id::{AgentId, MessageId, RunId, WorkItemId},
-    json::{RawJson, Readable},
     record::{
         Record, diagnostic,
         event::{EventKind, EventRecord},
@@ -29,6 +28,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Fact `turn_terminal`: the provider says that the turn ended.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

@@ -5,13 +5,13 @@ use alloc::{string::String, vec::Vec};
 use crate::{
     foreign::{ForeignError, layout::Layout},
     id::{AgentId, RunId, WorkItemId},
-    json::{self, JsonError, Readable},
     record::{
         control::{AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, RecordedHint, TornLine, WakeHint},
         turn::TurnTerminalKind,
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 /// The agent of every short form.
 const SHORT_FORM_AGENT: &str = "default";

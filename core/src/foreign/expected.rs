@@ -9,13 +9,13 @@ use crate::{
     explain::Explanation,
     foreign::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout},
     id::{MessageId, WorkItemId},
-    json::{self, Readable},
     record::{
         continuation::{ClosureOutcome, WaitingReason},
         decision::DecisionKind,
         turn::TurnTerminalKind,
     },
 };
+use wakeful_json::{self as json, Readable};
 
 /// The file of a fixture that says it.
 const FILE: &str = "expected.json";

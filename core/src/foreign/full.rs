@@ -2,10 +2,8 @@
 
 use alloc::vec::Vec;
 
-use crate::{
-    json::{self, JsonError},
-    record::{Class, Record, control::ControlRecord, waiting::intent},
-};
+use crate::record::{Class, Record, control::ControlRecord, waiting::intent};
+use wakeful_json::{self as json, JsonError};
 
 /// The key that only the full form of a class has; none where a class has no short form.
 fn mark(class: Class) -> Option<&'static str> {

@@ -4,11 +4,11 @@ use alloc::{string::ToString, vec::Vec};
 
 use crate::{
     foreign::{Folder, ForeignError, agent, full, layout::Layout, short},
-    json,
     machine::import::Import,
     record::{CarriedRecord, Class, Record},
     time::Timestamp,
 };
+use wakeful_json as json;
 
 fn carry(name: &str, line: &super::layout::Line<'_>) -> Result<Record, ForeignError> {
     let text = json::read(line.text).map_err(|why| line.error(why))?;

@@ -8,10 +8,9 @@ use alloc::{
 
 use crate::{
     foreign::{Folder, ForeignError},
-    json::{self, JsonError, Part},
     record::control::TornLine,
-    sorted,
 };
+use wakeful_json::{self as json, JsonError, Part, sort as sorted};
 
 /// A folder and the places in it.
 pub(super) struct Layout<'a> {

@@ -17,12 +17,9 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
+use crate::id::AgentId;
 pub use crate::machine::import::Import;
-use crate::{
-    id::AgentId,
-    json::{ErrorPlace, JsonError},
-    map::Map,
-};
+use wakeful_json::{ErrorPlace, JsonError, Map};
 
 /// The newest version of the fixture format that is read; a folder says its own in `agent.json` and `expected.json`.
 pub const FIXTURE_FORMAT: u32 = 1;

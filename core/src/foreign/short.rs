@@ -11,8 +11,6 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
-    json::{self, JsonError, RawJson, Readable},
-    map::Map,
     record::{
         Class, Record,
         context::{BriefKind, BriefRecord, ToolExecutionRecord, ToolExecutionStatus},
@@ -28,6 +26,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 /// What a short line does not say.
 #[derive(Clone, Copy)]

@@ -8,10 +8,10 @@ use crate::{
     foreign::ForeignError,
     host::imports::{LedgerError, ProviderError},
     id::Seq,
-    json::{ErrorPlace, JsonError, Readable},
     machine::{OpenError, ProposeError},
     tagged::names,
 };
+use wakeful_json::{ErrorPlace, JsonError, Readable};
 
 /// Why the loop did not do what was asked. The ledger is consistent in every case.
 #[derive(Debug, thiserror::Error)]

@@ -13,7 +13,6 @@ use crate::{
     foreign::{FIXTURE_FORMAT, Folder, expected::Expected},
     host::SchedulerError,
     id::{AgentId, RunId, WorkItemId},
-    json,
     machine::{Machine, OpenError, Options, import::Import},
     record::{
         Class, Record,
@@ -25,6 +24,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json as json;
 
 /// The agent's state as the reference runtime spells it, as far as the scheduler knows it.
 #[derive(Serialize)]

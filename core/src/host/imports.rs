@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, RunId, Seq, TaskId},
-    json::Readable,
     record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     tagged::{names, read_through, required},
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// Where entries are kept: 50 lines for a new store, which [`suite::ledger`] tests.
 pub trait Ledger {

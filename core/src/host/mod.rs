@@ -69,7 +69,7 @@ pub mod past;
 pub mod scheduler;
 pub mod suite;
 
-pub use crate::json::ErrorPlace;
+pub use wakeful_json::ErrorPlace;
 
 pub use self::{
     error::{ErrorCode, ErrorReport, SchedulerError},

@@ -12,10 +12,10 @@ use crate::{
     host::{SchedulerError, imports::Ledger, opening::PAGE},
     id::Seq,
     machine::{Machine, Options},
-    map::Map,
     record::{decision::DecisionKind, edition::Edition, entry::EntryBytes},
     state::State,
 };
+use wakeful_json::Map;
 
 /// The coarsest grain of a log that is shorter than its square.
 const GRAIN: u64 = 256;

@@ -39,7 +39,6 @@ use core::fmt;
 use crate::{
     host::imports::{Ledger, LedgerError},
     id::{AgentId, Seq},
-    json::RawJson,
     record::{
         CarriedRecord, Record,
         chain::{Chain, Head},
@@ -47,6 +46,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// What a ledger does not do as it must.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,10 +9,10 @@ use crate::{
     },
     ladder::{View, view::KeyView},
     record::decision::Boundary,
-    sorted::sort_by_key,
     state::{State, autonomy, index::List, progress, readiness::SchedulingState},
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by_key;
 
 /// All obligations of a state, in the order of the ladder.
 #[must_use]

@@ -5,7 +5,6 @@ use alloc::vec::Vec;
 use crate::{
     derive::{continuation, head, status},
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
-    map::Map,
     record::{
         continuation::Resolution,
         control::AgentStatus,
@@ -17,7 +16,6 @@ use crate::{
         },
         waiting::{ExternalTriggerScope, WaitConditionKind},
     },
-    sorted::sort_by_key,
     state::{
         State, autonomy,
         control::{Control, PendingHint},
@@ -28,6 +26,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{Map, sort::sort_by_key};
 
 /// A message at the head of the queue.
 #[derive(Clone, Debug, PartialEq)]

@@ -21,7 +21,6 @@ use crate::{
     explain::{self, Explanation, Supposition, WhyNot},
     fact::{Fact, outcome::Answer},
     id::{AgentId, MAX_STEM_BYTES, Seq},
-    json::{self, JsonError, Readable},
     ladder::{self, View, owed},
     machine::import::Import,
     record::{
@@ -40,6 +39,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 /// A batch to append, and what it answers.
 #[derive(Clone, Debug, PartialEq)]

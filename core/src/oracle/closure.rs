@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::{
     derive::closure::{self, Closure, Facts, RuntimePosture, WorkSignal},
-    json::{self, JsonError, Readable},
     record::{
         continuation::{ClosureOutcome, WaitingReason},
         turn::TurnTerminalKind,
     },
     state::readiness::SchedulingState,
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 #[derive(Readable)]
 struct Input {

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     derive::continuation::{self, Found, Prior, Satisfied},
-    json::{self, JsonError, Readable},
     record::{
         continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
         policy::Policy,
@@ -15,6 +14,7 @@ use crate::{
     },
     state::trigger::{Names, Trigger},
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 #[derive(Readable)]
 struct Input {

@@ -13,12 +13,10 @@ use alloc::{
 
 use crate::{
     id::{RunId, Seq, WorkItemId},
-    json::{self, JsonError, RawJson, Readable},
     ladder::{
         View,
         view::{HeadView, HintView, ItemView, KeyView, RunView, SystemWaitView},
     },
-    map::Map,
     oracle::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS},
     record::{
         continuation::Resolution,
@@ -32,6 +30,7 @@ use crate::{
     state::{control, readiness::SchedulingState},
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 #[derive(Readable)]
 struct Input {

@@ -8,8 +8,6 @@ use serde::Serialize;
 use crate::{
     derive::continuation::{self, Found, Prior, Satisfied},
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
-    json::{self, JsonError, RawJson, Readable},
-    map::Map,
     oracle::continuation::Resolved,
     record::{
         control::AgentStatus,
@@ -22,6 +20,7 @@ use crate::{
     },
     state::{queue::lanes::Held, trigger::Trigger},
 };
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 #[derive(Readable)]
 struct Input {

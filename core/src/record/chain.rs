@@ -4,10 +4,8 @@ use core::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::{
-    id::Seq,
-    json::{self, Readable, Value, through_readable},
-};
+use crate::id::Seq;
+use wakeful_json::{self as json, Readable, Value, through_readable};
 
 /// The name of a whole history: equal chains mean equal entries (contract 3.4).
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId, RunId, TaskId, WorkItemId},
-    json::{RawJson, Readable},
     record::queue::envelope::TrustLevel,
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 names! {
     /// What a brief tells.

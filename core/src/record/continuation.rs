@@ -4,7 +4,8 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use crate::{json::Readable, record::queue::message::TriggerKind, tagged::names};
+use crate::{record::queue::message::TriggerKind, tagged::names};
+use wakeful_json::Readable;
 
 names! {
     /// What the facts add up to.

@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, ExternalTriggerId, RunId, WaitingIntentId, WorkItemId},
-    json::Readable,
     record::{edition::Edition, policy::Policy, queue::envelope::MessageBody, turn::TurnTerminalKind, waiting::ExternalTriggerScope},
     tagged::{names, vocabulary},
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// The version of the ledger format that this crate writes and the newest that it reads.
 pub const FORMAT: u32 = 1;

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, Seq, TaskId, WorkItemId},
-    json::Readable,
     record::{control::AgentStatus, edition::Edition},
     tagged::names,
 };
+use wakeful_json::Readable;
 
 names! {
     /// What is to be done.

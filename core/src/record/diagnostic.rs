@@ -10,7 +10,6 @@ use serde::Serialize;
 
 use crate::{
     id::{WaitConditionId, WaitingIntentId, WorkItemId},
-    json::RawJson,
     record::{
         event::{EventKind, EventRecord},
         queue::message::MessageRecord,
@@ -20,6 +19,7 @@ use crate::{
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 names! {
     /// What looks wrong. More kinds will follow (contract 11.3).

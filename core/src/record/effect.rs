@@ -6,12 +6,12 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, RunId},
-    json::Readable,
     record::{
         queue::message::MessageRecord,
         turn::{AbortReason, TurnBinding},
     },
 };
+use wakeful_json::Readable;
 
 /// One thing for the host to do.
 #[derive(Clone, Debug, PartialEq, Serialize)]
@@ -65,7 +65,7 @@ pub struct TurnRequest {
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<MessageRecord>,
     /// How many more there were than the policy keeps.
-    #[serde(default, skip_serializing_if = "crate::json::is_zero")]
+    #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub deferred_overflow: u64,
     /// Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for something (contract 9.4).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]

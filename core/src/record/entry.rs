@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::{
     id::Seq,
-    json::{self, JsonError, Part, Readable},
     record::{
         Class, Record,
         chain::{Chain, Head},
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Part, Readable};
 
 /// Where an entry stands, for the fold.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

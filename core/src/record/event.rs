@@ -4,10 +4,8 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-use crate::{
-    json::{RawJson, Readable},
-    time::Timestamp,
-};
+use crate::time::Timestamp;
+use wakeful_json::{RawJson, Readable};
 
 macro_rules! event_kinds {
     ($( $(#[$doc:meta])* $Kind:ident = $wire:literal; )*) => {

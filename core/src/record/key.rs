@@ -10,10 +10,10 @@ use serde::{Serialize, Serializer};
 
 use crate::{
     id::{WaitConditionId, WorkItemId},
-    json::{Readable, Value, through_readable},
     record::control::WakeHint,
     tagged::names,
 };
+use wakeful_json::{Readable, Value, through_readable};
 
 names! {
     /// Why a work item is offered to the model.

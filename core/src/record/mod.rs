@@ -22,19 +22,17 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use crate::{
-    json::{self, JsonError, RawJson, Readable, Value},
-    record::{
-        context::{BriefRecord, ToolExecutionRecord, TranscriptRecord},
-        control::ControlRecord,
-        event::EventRecord,
-        queue::{entry::QueueEntryRecord, message::MessageRecord},
-        task::TaskRecord,
-        turn::TurnRecord,
-        waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
-        work::WorkItemRecord,
-    },
+use crate::record::{
+    context::{BriefRecord, ToolExecutionRecord, TranscriptRecord},
+    control::ControlRecord,
+    event::EventRecord,
+    queue::{entry::QueueEntryRecord, message::MessageRecord},
+    task::TaskRecord,
+    turn::TurnRecord,
+    waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
+    work::WorkItemRecord,
 };
+use wakeful_json::{self as json, JsonError, RawJson, Readable, Value};
 
 macro_rules! classes {
     ($( $(#[$doc:meta])* $wire:literal => $Class:ident, $Record:ident($Payload:ty); )*) => {

@@ -5,11 +5,8 @@ use core::num::NonZeroU64;
 
 use serde::Serialize;
 
-use crate::{
-    id,
-    json::{Readable, Value, through_readable},
-    record::queue::message::TriggerKind,
-};
+use crate::{id, record::queue::message::TriggerKind};
+use wakeful_json::{Readable, Value, through_readable};
 
 /// Limits and delays, with their defaults. Times are in milliseconds. What would mean never or at once cannot be said: a zero and an
 /// empty list of delays are malformed.
@@ -121,7 +118,7 @@ const fn nonzero(value: u64) -> NonZeroU64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     #[test]
     fn what_would_mean_never_or_at_once_is_malformed_with_its_place() {

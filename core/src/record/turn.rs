@@ -6,11 +6,11 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId, RunId, WorkItemId},
-    json::{RawJson, Readable},
     record::key::{Epoch, TickReason},
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 names! {
     /// How a turn ended.
@@ -100,7 +100,7 @@ pub struct TurnRecord {
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub retry_of: Option<MessageId>,
     /// Which try it is; 0 where it is the first.
-    #[serde(default, skip_serializing_if = "crate::json::is_zero")]
+    #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub attempt: u64,
 }
 

@@ -6,10 +6,10 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, DelegationId, WorkItemId},
-    json::{RawJson, Readable},
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 names! {
     /// Whether an item is still to be done.

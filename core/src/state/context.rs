@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::Seq,
-    json::Readable,
     record::{
         context::{BriefKind, BriefRecord, CheckpointRecorded, ContextCompacted},
         entry::Place,
@@ -14,6 +13,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// When something was noted, and the entry that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]

@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, ExternalTriggerId, Seq, WaitingIntentId},
-    json::Readable,
     record::{
         control::{AgentStatus, ControlRecord, PolicySet, WakeHint},
         decision::Decision,
@@ -17,6 +16,7 @@ use crate::{
     state::{waiting::Waiting, work::SpentKey},
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// The pending wake hint and the entry that made it so.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

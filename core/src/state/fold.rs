@@ -2,7 +2,6 @@
 
 use crate::{
     id::{self, MessageId},
-    map::Map,
     record::{
         Record,
         continuation::Resolution,
@@ -31,6 +30,7 @@ use crate::{
         work::{Rest, SpentKey},
     },
 };
+use wakeful_json::Map;
 
 impl State {
     /// The state after one more entry. This is the only way in which a state changes.

@@ -5,11 +5,8 @@
 
 use alloc::{string::String, vec::Vec};
 
-use crate::{
-    id::WorkItemId,
-    map::{self, Map},
-    time::Timestamp,
-};
+use crate::{id::WorkItemId, time::Timestamp};
+use wakeful_json::{Map, map};
 
 /// A list of the index; each is in the order of what stands behind it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]

@@ -12,7 +12,6 @@ use crate::{
         key::TickReason,
         waiting::{ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord},
     },
-    sorted::sort_by_key,
     state::{
         State,
         arrival::Arrival,
@@ -26,6 +25,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by_key;
 
 impl State {
     /// The active conditions of a work item, by id; without an item, those of the agent itself, and mirrors of its intents.

@@ -24,13 +24,13 @@ use serde::Serialize;
 
 use crate::{
     id::Seq,
-    json::Readable,
     record::chain::Head,
     state::{
         context::Context, control::Control, index::Index, queue::lanes::Queue, task::Tasks, turn::Turns, waiting::Waiting, work::Work,
     },
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// The planes and the head up to which they are folded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]

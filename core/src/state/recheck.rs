@@ -5,10 +5,10 @@ use alloc::vec::Vec;
 use crate::{
     id::WorkItemId,
     record::work::WorkItemRecord,
-    sorted::sort_by_key,
     state::{State, work::Item},
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by_key;
 
 /// When the blocker of an open item is to be looked at again; none where it has no blocker, no such time, or the model was told of it.
 #[must_use]
@@ -46,7 +46,8 @@ mod tests {
     use alloc::{format, string::String};
 
     use super::*;
-    use crate::{json, record::work::WorkItemRecord};
+    use crate::record::work::WorkItemRecord;
+    use wakeful_json as json;
 
     fn item(id: &str, more: &str) -> Item {
         let record: WorkItemRecord = json::read(&format!(

@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, Seq},
-    json::{self, JsonError, RawJson, Readable},
     record::{
         chain::{Chain, Head},
         control::FORMAT,
     },
     state::State,
 };
+use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
 /// The version of the program that made a snapshot. Another version may fold the same entries to another state, so it folds again.
 pub const CORE_VERSION: &str = env!("CARGO_PKG_VERSION");

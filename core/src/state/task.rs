@@ -4,14 +4,13 @@ use serde::Serialize;
 
 use crate::{
     id::{Seq, TaskId, WorkItemId},
-    json::Readable,
-    map::Map,
     record::{
         entry::Place,
         queue::message::MessageRecord,
         task::{TaskRecord, TaskStatus, TaskWaitPolicy, message},
     },
 };
+use wakeful_json::{Map, Readable};
 
 /// An active task and the entry of its latest record.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

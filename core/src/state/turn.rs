@@ -6,8 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId, RunId, Seq, WorkItemId},
-    json::Readable,
-    map::Map,
     record::{
         context::ToolExecutionRecord,
         effect::Effect,
@@ -20,6 +18,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{Map, Readable};
 
 /// A failed turn that is to be tried again.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]

@@ -6,8 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId},
-    json::Readable,
-    map::Map,
     record::{
         Record,
         entry::Place,
@@ -19,6 +17,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{Map, Readable};
 
 /// An active wait and the entry of its latest record.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

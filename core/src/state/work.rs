@@ -6,8 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::{DelegationId, MessageId, Seq, WorkItemId},
-    json::Readable,
-    map::Map,
     record::{
         control::{FocusCause, FocusSet, ItemParked},
         entry::Place,
@@ -16,9 +14,9 @@ use crate::{
         queue::note::RecheckNote,
         work::{DelegationState, WorkItemRecord, WorkItemState},
     },
-    sorted::sort_by,
     time::Timestamp,
 };
+use wakeful_json::{Map, Readable, sort::sort_by};
 
 /// How often an item was offered in vain since anything else moved its epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]

@@ -10,7 +10,6 @@ use crate::{
         work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     },
     id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
-    json::{RawJson, Readable},
     record::{
         context::{BriefKind, ToolExecutionStatus},
         queue::envelope::Priority,
@@ -22,6 +21,7 @@ use crate::{
     story::fields::fields,
     tagged::read_through,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// One thing that a provider does in a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -328,7 +328,7 @@ fn needs(verb: &str, field: &str, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     fn refused(text: &str) -> String {
         json::read::<Move>(text).expect_err("no move").message

@@ -14,7 +14,6 @@ use serde::Serialize;
 use crate::{
     fact::{Fact, control::Restarted},
     id::{MessageId, RunId, TaskId},
-    json::RawJson,
     story::{
         Line, Story,
         cast::Cast,
@@ -25,6 +24,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// What the host does next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

@@ -17,7 +17,6 @@ use serde::Serialize;
 use crate::{
     fact::{Fact, context::TranscriptAppended},
     id::MessageId,
-    json::{RawJson, Readable},
     record::{
         Record,
         control::ControlRecord,
@@ -33,6 +32,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Where the script of a story stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]

@@ -19,7 +19,6 @@ use crate::{
         work::WorkItemBlocked,
     },
     id::MessageId,
-    json::{self, RawJson},
     record::{
         context::ToolExecutionStatus,
         queue::envelope::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel},
@@ -35,6 +34,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, RawJson};
 
 /// One thing for a player to do while a run is open.
 #[derive(Clone, Debug, PartialEq)]

@@ -4,13 +4,13 @@ use alloc::{string::String, vec::Vec};
 
 use crate::{
     id::{MessageId, RunId, WorkItemId},
-    json::{RawJson, Readable, Value, through_readable},
     record::{
         effect::TurnRequest,
         queue::envelope::{MessageBody, MessageKind},
     },
     story::moves::Move,
 };
+use wakeful_json::{RawJson, Readable, Value, through_readable};
 
 /// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`.
 #[derive(Clone, Debug, PartialEq)]
@@ -130,7 +130,7 @@ through_readable!(Turn);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     #[test]
     fn a_turn_is_a_list_of_facts_or_a_table_of_moves() {

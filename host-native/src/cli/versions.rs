@@ -39,7 +39,7 @@ fn lines() -> Vec<Line> {
     let others: Vec<String> = Edition::ALL.iter().filter(|edition| **edition != Edition::default()).map(Edition::to_string).collect();
     vec![
         line(
-            "crates `wakeful`, `wakeful-core`, `wakeful-core-derive`",
+            "crates `wakeful`, `wakeful-core`, `wakeful-json`, `wakeful-json-derive`",
             release.to_owned(),
             "each other, of the same version".to_owned(),
             "with each release, by Semantic Versioning",

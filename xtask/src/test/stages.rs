@@ -81,7 +81,7 @@ pub(super) const STAGES: [Stage; 30] = [
         needs: &[],
         work: Work::Check(|ground| {
             let call = Call::cargo(ground.paths, "documentation", "doc").env("RUSTDOCFLAGS", "-D warnings");
-            call.args(["--no-deps", "-p", "wakeful-core-derive", "-p", "wakeful-core", "-p", "wakeful"]).build()
+            call.args(["--no-deps", "-p", "wakeful-json-derive", "-p", "wakeful-json", "-p", "wakeful-core", "-p", "wakeful"]).build()
         }),
     },
     Stage {

@@ -12,8 +12,6 @@ use crate::{
         task,
     },
     id::{MessageId, TaskId, WorkItemId},
-    json::{RawJson, Readable},
-    map::Map,
     record::{
         queue::{
             admission,
@@ -26,6 +24,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::{Map, RawJson, Readable};
 
 /// Fact `message_queued`: something came in.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]

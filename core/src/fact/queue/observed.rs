@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::{
     fact::outcome::{Outcome, Refusal},
     id::MessageId,
-    json::Readable,
     record::{
         Record,
         queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord},
@@ -15,6 +14,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// Facts `message_dequeued`, `message_processed`, `message_aborted`, `message_dropped` and `message_interjected`.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]

@@ -9,7 +9,6 @@ use serde::Serialize;
 use crate::{
     fact::outcome::{Outcome, Refusal},
     id::{MessageId, TaskId, WorkItemId},
-    json::{RawJson, Readable},
     record::{
         Record,
         event::{EventKind, EventRecord},
@@ -22,6 +21,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`, `task_cancelled`, `task_interrupted`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

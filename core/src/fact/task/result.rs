@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::{Seq, TaskId, WorkItemId},
-    json::RawJson,
     record::{
         Record,
         queue::{
@@ -22,6 +21,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// What a result says about its task (`observed-tasks-waits-storage.md` 1.9).
 #[derive(Serialize)]

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::{
     fact::outcome::{Outcome, Refusal},
     id::{Seq, WaitConditionId, WorkItemId},
-    json::{RawJson, Readable},
     record::{
         Record,
         waiting::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource},
@@ -15,6 +14,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Fact `wait_condition_registered`: an owner waits, and says what can end the wait.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

@@ -7,7 +7,6 @@ use serde::Serialize;
 use crate::{
     fact::outcome::{Outcome, Refusal},
     id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
-    json::Readable,
     record::{
         Record,
         waiting::{
@@ -18,6 +17,7 @@ use crate::{
     state::State,
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// Fact `waiting_intent_created`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

@@ -8,7 +8,6 @@ use serde::Serialize;
 use crate::{
     fact::outcome::{Outcome, Refusal},
     id::TimerId,
-    json::Readable,
     record::{
         Record,
         queue::{
@@ -20,6 +19,7 @@ use crate::{
     state::{State, queue::lanes::Held},
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// Fact `timer_created`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

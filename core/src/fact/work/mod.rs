@@ -12,7 +12,6 @@ use crate::{
         waiting,
     },
     id::WorkItemId,
-    json::{RawJson, Readable},
     record::{
         Record,
         control::{ControlRecord, FocusCause, FocusSet, ItemParked, ParkCause},
@@ -23,6 +22,7 @@ use crate::{
     state::{State, work::Item},
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Fact `work_item_created`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

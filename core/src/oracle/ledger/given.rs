@@ -3,7 +3,6 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use crate::{
-    json::{self, JsonError, RawJson, Readable},
     machine::import::Import,
     record::{
         Class, Record,
@@ -11,6 +10,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
 type Fields = BTreeMap<String, RawJson>;
 

@@ -25,7 +25,6 @@ use crate::{
     explain::diagnose,
     fact::{Fact, control::Restarted},
     id::{TaskId, TimerId, WorkItemId},
-    json::{self, JsonError},
     machine::{Machine, Options, ProposeError},
     oracle::{
         asked::{Ladder, Said},
@@ -35,6 +34,7 @@ use crate::{
     state::{State, recheck},
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError};
 
 #[derive(Serialize)]
 struct Output<'a> {

@@ -4,8 +4,6 @@ use alloc::string::{String, ToString};
 
 use crate::{
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
-    json::RawJson,
-    map::Map,
     record::{
         Record,
         queue::{
@@ -16,6 +14,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{Map, RawJson};
 
 /// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
 #[must_use]

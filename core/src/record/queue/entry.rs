@@ -6,13 +6,13 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId},
-    json::Readable,
     record::queue::{
         envelope::{Priority, QueueStatus},
         message::MessageRecord,
     },
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// A message's way through the queue (class `queue_entries`).
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]

@@ -6,9 +6,9 @@ use serde::Serialize;
 
 use crate::{
     id::{ExternalTriggerId, TaskId, TimerId},
-    json::{RawJson, Readable},
     tagged::{names, read_through, required},
 };
+use wakeful_json::{RawJson, Readable};
 
 names! {
     /// What a message is.
@@ -344,7 +344,7 @@ impl MessageBody {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     #[test]
     fn an_origin_without_its_field_says_which() {

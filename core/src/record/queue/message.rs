@@ -6,14 +6,13 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId, TaskId, WorkItemId},
-    json::{RawJson, Readable},
-    map::Map,
     record::queue::envelope::{
         AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel,
     },
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::{Map, RawJson, Readable};
 
 /// A message as the ledger keeps it (class `messages`).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]

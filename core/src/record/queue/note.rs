@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, RunId, TimerId, WaitConditionId, WorkItemId},
-    json::Readable,
     record::{
         key::TickReason,
         queue::{
@@ -16,6 +15,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 /// The part of a wake-hint tick's metadata that says which hint it was.
 #[derive(Clone, Debug, PartialEq, Eq, Readable)]

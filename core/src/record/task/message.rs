@@ -6,7 +6,6 @@ use serde::Serialize;
 
 use crate::{
     id::TaskId,
-    json::{JsonError, Readable},
     record::{
         queue::{
             envelope::{MessageKind, MessageOrigin},
@@ -16,6 +15,7 @@ use crate::{
     },
     time::Timestamp,
 };
+use wakeful_json::{JsonError, Readable};
 
 /// Why the metadata of a task message says no task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

@@ -9,11 +9,11 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, MessageId, TaskId, WorkItemId},
-    json::{RawJson, Readable},
     record::task::recovery::TaskRecovery,
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 names! {
     /// Where a task stands. Phases only rise: queued, running, cancelling, terminal.

@@ -5,10 +5,10 @@ use alloc::string::String;
 use serde::Serialize;
 
 use crate::{
-    json::Readable,
     record::queue::envelope::TrustLevel,
     tagged::{names, read_through, required},
 };
+use wakeful_json::Readable;
 
 names! {
     /// Where a child agent works.
@@ -178,7 +178,7 @@ impl TaskRecovery {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     #[test]
     fn a_recovery_without_its_field_says_which() {

@@ -13,11 +13,11 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
-    json::{RawJson, Readable},
     record::Record,
     tagged::{names, read_through, required},
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 names! {
     /// Whether an intent still waits.

@@ -3,11 +3,10 @@
 use alloc::string::String;
 
 use crate::{
-    json::RawJson,
-    map::Map,
     record::waiting::{WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource},
     tagged::names,
 };
+use wakeful_json::{Map, RawJson};
 
 names! {
     /// How an external wait gets on when its event never comes.
@@ -99,7 +98,7 @@ mod tests {
     use alloc::format;
 
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     fn wait(wake_sources: &str, continuation: &str) -> WaitConditionRecord {
         let text = format!(

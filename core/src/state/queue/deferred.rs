@@ -7,13 +7,13 @@ use serde::Serialize;
 
 use crate::{
     id::{RunId, Seq},
-    json::Readable,
     record::{
         queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord},
         turn::{TurnRecord, TurnTerminalKind},
     },
     state::{queue::lanes::Held, trigger::Trigger},
 };
+use wakeful_json::Readable;
 
 /// Messages that no turn has read, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]

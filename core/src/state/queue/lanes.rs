@@ -7,8 +7,6 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, Seq, WorkItemId},
-    json::Readable,
-    map::Map,
     record::{
         continuation::Resolution,
         entry::Place,
@@ -18,10 +16,10 @@ use crate::{
             message::MessageRecord,
         },
     },
-    sorted::sort_by,
     state::queue::deferred::Deferred,
     time::Timestamp,
 };
+use wakeful_json::{Map, Readable, sort::sort_by};
 
 /// Where a message stands in its lane (contract 5.1): imported ones by their own time and id, then live ones by first admission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]

@@ -13,7 +13,7 @@ pub(crate) fn readable(input: &DeriveInput) -> syn::Result<TokenStream> {
         _ if of_type.try_from.is_some() => made_of(&of_type),
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => structure(&of_type, fields.named.iter())?,
-            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => quote! { Self(::wakeful_core::json::Readable::read(value)) },
+            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => quote! { Self(::wakeful_json::Readable::read(value)) },
             _ => return Err(Error::new_spanned(&input.ident, "a struct that is read has named fields, or one")),
         },
         Data::Enum(data) => names(&of_type, data)?,
@@ -26,20 +26,20 @@ fn implementations(input: &DeriveInput, body: &TokenStream) -> TokenStream {
     let name = &input.ident;
     let mut generics = input.generics.clone();
     for parameter in generics.type_params_mut() {
-        parameter.bounds.push(syn::parse_quote!(::wakeful_core::json::Readable));
+        parameter.bounds.push(syn::parse_quote!(::wakeful_json::Readable));
     }
     let parameters = &generics.params;
     let (of, types, bounds) = generics.split_for_impl();
     quote! {
-        impl #of ::wakeful_core::json::Readable for #name #types #bounds {
-            fn read(value: &::wakeful_core::json::Value<'_>) -> Self {
+        impl #of ::wakeful_json::Readable for #name #types #bounds {
+            fn read(value: &::wakeful_json::Value<'_>) -> Self {
                 #body
             }
         }
 
-        impl<'de, #parameters> ::wakeful_core::json::serde::Deserialize<'de> for #name #types #bounds {
-            fn deserialize<D: ::wakeful_core::json::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
-                ::wakeful_core::json::deserialize(deserializer)
+        impl<'de, #parameters> ::wakeful_json::serde::Deserialize<'de> for #name #types #bounds {
+            fn deserialize<D: ::wakeful_json::serde::Deserializer<'de>>(deserializer: D) -> ::core::result::Result<Self, D::Error> {
+                ::wakeful_json::deserialize(deserializer)
             }
         }
     }
@@ -49,7 +49,7 @@ fn implementations(input: &DeriveInput, body: &TokenStream) -> TokenStream {
 fn made_of(of_type: &OfType) -> TokenStream {
     let other = &of_type.try_from;
     quote! {
-        let made = <Self as ::core::convert::TryFrom<#other>>::try_from(::wakeful_core::json::Readable::read(value));
+        let made = <Self as ::core::convert::TryFrom<#other>>::try_from(::wakeful_json::Readable::read(value));
         made.unwrap_or_else(|why| {
             value.is_wrong(&why);
             ::core::default::Default::default()
@@ -65,7 +65,7 @@ fn structure<'a>(of_type: &OfType, fields: impl Iterator<Item = &'a Field>) -> s
         let read = if of_field.skip {
             quote! { ::core::default::Default::default() }
         } else if of_field.flatten {
-            quote! { ::wakeful_core::json::Readable::read(value) }
+            quote! { ::wakeful_json::Readable::read(value) }
         } else {
             let index = names.len();
             also.extend(of_field.also.iter().map(|also| quote! { (#also, #index) }));
@@ -85,7 +85,7 @@ fn structure<'a>(of_type: &OfType, fields: impl Iterator<Item = &'a Field>) -> s
     let (names, count) = (names.join(","), names.len());
     let default = of_type.default.then(|| quote! { let default: Self = ::core::default::Default::default(); });
     Ok(quote! {
-        static SHAPE: ::wakeful_core::json::Shape = ::wakeful_core::json::Shape { names: #names, count: #count, also: &[#(#also),*], closed: #closed };
+        static SHAPE: ::wakeful_json::Shape = ::wakeful_json::Shape { names: #names, count: #count, also: &[#(#also),*], closed: #closed };
         #default
         #[allow(unused_mut, unused_variables)]
         let mut fields = value.fields(&SHAPE);

@@ -31,17 +31,16 @@ pub fn deserialize<'de, T: Readable, D: Deserializer<'de>>(deserializer: D) -> R
 }
 
 /// Lets serde read a type that is read by hand.
+#[macro_export]
 macro_rules! through_readable {
     ($Type:ty) => {
-        impl<'de> $crate::json::serde::Deserialize<'de> for $Type {
-            fn deserialize<D: $crate::json::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-                $crate::json::deserialize(deserializer)
+        impl<'de> $crate::serde::Deserialize<'de> for $Type {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+                $crate::deserialize(deserializer)
             }
         }
     };
 }
-
-pub(crate) use through_readable;
 
 impl<T: Readable> Readable for Option<T> {
     const OPTIONAL: bool = true;

@@ -9,7 +9,7 @@ use core::{borrow::Borrow, cmp::Ordering, fmt, ops::Index};
 use serde::{Serialize, Serializer};
 
 use self::order::{Order, Slots, Spot};
-use crate::json::Readable;
+use crate::Readable;
 
 /// A map in the order of its keys.
 #[derive(Clone)]
@@ -46,7 +46,7 @@ impl<K, V> Map<K, V> {
     }
 
     /// The members from the first one of which this does not hold; of those before it, it must hold, and of none after it.
-    pub(crate) fn since(&self, is_before: &dyn Fn(&K) -> bool) -> Iter<'_, K, V> {
+    pub fn since(&self, is_before: &dyn Fn(&K) -> bool) -> Iter<'_, K, V> {
         // INVARIANT: no slot of the order is empty.
         let is_slot_before = |slot: u32| self.slots[slot as usize].as_ref().is_some_and(|(key, _)| is_before(key));
         Iter { slots: &self.slots, order: self.order.since(&is_slot_before) }
@@ -337,7 +337,7 @@ impl<K: Serialize, V: Serialize> Serialize for Map<K, V> {
 
 impl<'de, K: Readable + Ord, V: Readable> serde::Deserialize<'de> for Map<K, V> {
     fn deserialize<D: serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
-        crate::json::deserialize(deserializer)
+        crate::deserialize(deserializer)
     }
 }
 
@@ -362,7 +362,7 @@ mod tests {
     use alloc::{collections::BTreeMap, format};
 
     use super::*;
-    use crate::json;
+    use crate as json;
 
     /// How many keys there are, about. Miri is a thousand times slower.
     const KEYS: u64 = if cfg!(miri) { 600 } else { 3_000 };

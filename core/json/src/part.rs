@@ -5,7 +5,7 @@ use core::ops::Range;
 use super::{Readable, Value, reader, scan};
 
 /// Where the text of a value stands in the text that is read, in bytes.
-pub(crate) struct Part(pub(crate) Range<usize>);
+pub struct Part(pub Range<usize>);
 
 impl Readable for Part {
     fn read(value: &Value<'_>) -> Self {
@@ -14,11 +14,11 @@ impl Readable for Part {
 }
 
 /// Whether a text is JSON.
-pub(crate) fn is_json(text: &str) -> bool {
+pub fn is_json(text: &str) -> bool {
     scan::value(text).is_ok()
 }
 
 /// Whether a text is an object with this member.
-pub(crate) fn has_member(text: &str, name: &str) -> bool {
+pub fn has_member(text: &str, name: &str) -> bool {
     reader::member(text, name).is_some()
 }

@@ -3,7 +3,7 @@ use alloc::string::String;
 
 use serde::Serialize;
 
-use crate::json::Readable;
+use crate::Readable;
 
 /// A place in a text.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]

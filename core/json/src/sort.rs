@@ -4,14 +4,14 @@ use alloc::vec::Vec;
 use core::cmp::Ordering;
 
 /// Sorts by this comparison; what is equal stays in its order.
-pub(crate) fn sort_by<T>(items: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
+pub fn sort_by<T>(items: &mut Vec<T>, compare: impl Fn(&T, &T) -> Ordering) {
     let order = order(items.len(), &|a, b| compare(&items[a], &items[b]));
     let mut unsorted: Vec<_> = core::mem::take(items).into_iter().map(Some).collect();
     items.extend(order.into_iter().filter_map(|at| unsorted[at].take()));
 }
 
 /// Sorts by this key; what is equal stays in its order.
-pub(crate) fn sort_by_key<T, K: Ord>(items: &mut Vec<T>, key: impl Fn(&T) -> K) {
+pub fn sort_by_key<T, K: Ord>(items: &mut Vec<T>, key: impl Fn(&T) -> K) {
     sort_by(items, |a, b| key(a).cmp(&key(b)));
 }
 

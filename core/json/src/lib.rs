@@ -3,13 +3,22 @@
 //! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
 //! is typed; what it only carries is [`RawJson`].
 
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+// What is derived names this crate, here and elsewhere.
+extern crate self as wakeful_json;
+
 mod error;
 mod fields;
+pub mod map;
 mod part;
 mod plain;
 mod readable;
 mod reader;
 mod scan;
+pub mod sort;
 mod writer;
 
 use alloc::{
@@ -25,18 +34,15 @@ pub use serde;
 use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error, ser::SerializeStruct};
 use serde_json::value::RawValue;
 
-use crate::map::Map;
-pub use wakeful_core_derive::Readable;
+pub use wakeful_json_derive::Readable;
 
+pub use self::part::{Part, has_member, is_json};
 pub use self::{
     error::ErrorPlace,
     fields::{Fields, Shape},
+    map::Map,
     readable::{Readable, deserialize},
     reader::Value,
-};
-pub(crate) use self::{
-    part::{Part, has_member, is_json},
-    readable::through_readable,
 };
 
 /// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
@@ -57,7 +63,7 @@ impl RawJson {
     }
 
     /// The object that a value is written as, with a tag before its members.
-    pub(crate) fn tagged<T: Serialize>(tag: &str, name: &str, value: &T) -> Self {
+    pub fn tagged<T: Serialize>(tag: &str, name: &str, value: &T) -> Self {
         let members = write(value);
         let comma = if members == "{}" { "" } else { "," };
         Self(format!("{{\"{tag}\":\"{name}\"{comma}{}", &members[1..]).into())
@@ -145,12 +151,12 @@ impl schemars::JsonSchema for RawJson {
 
 /// Whether a count need not be written.
 #[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
-pub(crate) fn is_zero(count: &u64) -> bool {
+pub fn is_zero(count: &u64) -> bool {
     *count == 0
 }
 
 /// A value that serializes as it is printed.
-pub(crate) struct Printed<'a, T>(pub(crate) &'a T);
+pub struct Printed<'a, T>(pub &'a T);
 
 impl<T: fmt::Display> Serialize for Printed<'_, T> {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
@@ -250,12 +256,12 @@ pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
 }
 
 /// Reads a value of a type that is read in several ways.
-pub(crate) fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+pub fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     reader::read(text, how)
 }
 
 /// The same where the text is known to be JSON.
-pub(crate) fn read_scanned_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+pub fn read_scanned_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     reader::read_scanned(text, how)
 }
 

@@ -1,7 +1,7 @@
 //! `#[derive(Readable)]`: how a type is read from JSON, as the attributes that serde knows say it.
 //!
 //! What serde derives is code for each type: a visitor, a match over names, a slot for each field, errors for each. A guest would carry all
-//! of it. What is derived here is a table of names and a call for each field, and all else is written once, in the core's `json` module.
+//! of it. What is derived here is a table of names and a call for each field, and all else is written once, in `wakeful-json`.
 //! The attributes are serde's own, since the JSON Schema and the writing of the same type follow them too.
 
 mod attributes;
@@ -10,7 +10,7 @@ mod shape;
 use proc_macro::TokenStream;
 use syn::{DeriveInput, parse_macro_input};
 
-/// Derives `wakeful_core::json::Readable`, and with it serde's `Deserialize`, which goes through it.
+/// Derives `wakeful_json::Readable`, and with it serde's `Deserialize`, which goes through it.
 ///
 /// For structs: with named fields, of one field, and of none. Of serde's attributes it knows `default`, `rename`, `alias`, `skip` and `flatten` of fields,
 /// and `default`, `deny_unknown_fields` and `try_from` of a struct; with `try_from` the struct needs a `Default`, which stands for what cannot be read.

@@ -86,7 +86,7 @@ impl<'a> Value<'a> {
     /// Of an object with a tag the place of its name, and what the rest is read from.
     #[must_use]
     #[inline(never)]
-    pub(crate) fn tagged(&self, tag: &'static Shape, names: &'static [&'static str]) -> (usize, Value<'a>) {
+    pub fn tagged(&self, tag: &'static Shape, names: &'static [&'static str]) -> (usize, Value<'a>) {
         let mut fields = self.fields(tag);
         let known = match fields.advance() {
             Some(name) => name.known_name(names, &[]),
