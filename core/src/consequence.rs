@@ -3,6 +3,7 @@
 use alloc::{format, string::ToString, vec::Vec};
 
 use serde::Serialize;
+use wakeful_json::RawJson;
 
 use crate::{
     derive::{
@@ -29,14 +30,13 @@ use crate::{
             entry::QueueEntryRecord,
             envelope::{MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus},
             message::MessageRecord,
-            note::{RecheckNote, SystemWaitNote, WorkQueueNote},
+            note::{self, NoteKey, RecheckNote, SystemWaitNote, WorkQueueNote},
         },
         turn::{TurnBinding, TurnRecord},
     },
     state::{State, autonomy, control::PendingHint, queue::lanes::Held, work::Item},
     time::Timestamp,
 };
-use wakeful_json::RawJson;
 
 /// What follows from a ruling. The decision itself is always the first record.
 #[must_use]
@@ -78,7 +78,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
     }
     // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
-    let recheck = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok());
+    let recheck = message.note::<RecheckNote>();
     if let Some(note) = recheck.filter(|_| held.is_core_made()) {
         records.push(Record::Event(EventRecord::of(EventKind::WorkItemRecheckConsumed, at, &note)));
     }
@@ -203,7 +203,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
 
 fn system_wait_note(id: &WaitConditionId) -> RawJson {
     let note = SystemWaitNote { idempotency_key: Key::system_wait(id).to_string(), wait_condition_id: id.clone() };
-    RawJson::noting("system_wait", &note)
+    note::metadata(NoteKey::SystemWait, &note)
 }
 
 fn work_note(reason: TickReason, item: &Item, offer: Option<u64>) -> RawJson {
@@ -217,7 +217,7 @@ fn work_note(reason: TickReason, item: &Item, offer: Option<u64>) -> RawJson {
         work_item_revision: item.record.revision,
         objective: item.record.objective.clone(),
     };
-    RawJson::noting("work_queue", &note)
+    note::metadata(NoteKey::WorkQueue, &note)
 }
 
 fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> MessageRecord {
@@ -243,7 +243,7 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
         work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
         correlation_id: hint.correlation_id.clone(),
         causation_id: hint.causation_id.clone(),
-        metadata: Some(RawJson::noting("wake_hint", &note)),
+        metadata: Some(note::metadata(NoteKey::WakeHint, &note)),
         ..tick
     }
 }

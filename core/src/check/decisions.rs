@@ -21,7 +21,7 @@ use crate::{
 };
 
 fn work_tick(message: &MessageRecord) -> Option<WorkQueueNote> {
-    message.noted("work_queue").filter(|_| message.is_runtime_owned())?.read().ok()
+    message.note().filter(|_| message.is_runtime_owned())
 }
 
 pub(super) fn i08(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
@@ -49,12 +49,12 @@ fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
         let (key, spent) = state.work.key(item, note.reason);
         return spent.filter(|_| key == Key::named(note.idempotency_key));
     }
-    let note = |key: &str| message.noted(key).filter(|_| message.is_runtime_owned());
-    if let Some(hint) = note("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
+    let message = Some(message).filter(|message| message.is_runtime_owned())?;
+    if let Some(hint) = message.note::<HintTickNote>() {
         let key = Key::named(hint.idempotency_key);
         return state.control.hint_ticked.as_ref().filter(|ticked| ticked.key == key).map(|ticked| ticked.seq);
     }
-    let wait = note("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok())?;
+    let wait = message.note::<SystemWaitNote>()?;
     state.waiting.ticked.get(&wait.wait_condition_id).copied()
 }
 

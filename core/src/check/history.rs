@@ -9,7 +9,7 @@ use crate::{
 };
 
 pub(super) fn i15(_: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    let compacts = |entry: &&Entry| matches!(&entry.record, Record::Event(event) if event.kind == EventKind::ContextCompacted.as_str());
+    let compacts = |entry: &&Entry| matches!(&entry.record, Record::Event(event) if event.known() == Some(EventKind::ContextCompacted));
     let Some(compaction) = batch.iter().find(compacts) else { return Ok(()) };
     let decides = batch.iter().find(|entry| !matches!(entry.record.class(), Class::Events | Class::Transcript));
     hold("I15", decides.is_none(), Some(compaction.seq), || {

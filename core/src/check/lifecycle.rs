@@ -11,7 +11,10 @@ use crate::{
         Record,
         control::ControlRecord,
         entry::{self, Entry},
-        queue::envelope::{MessageKind, QueueStatus},
+        queue::{
+            envelope::{MessageKind, QueueStatus},
+            note::NoteKey,
+        },
         turn::RunStatus,
     },
     state::State,
@@ -23,7 +26,7 @@ pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let moves = match &entry.record {
             Record::QueueEntry(record) => record.status == QueueStatus::Dequeued,
             // contract 5.11: what a stop interrupts is told in its own batch, and read once the agent may run.
-            Record::Message(record) if record.noted("interrupted_tasks").is_some() => false,
+            Record::Message(record) if record.raw_note(NoteKey::InterruptedTasks).is_some() => false,
             Record::Message(record) => record.kind == MessageKind::SystemTick && record.is_runtime_owned(),
             Record::Turn(record) => record.status == RunStatus::Started,
             _ => false,

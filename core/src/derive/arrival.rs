@@ -2,6 +2,8 @@
 
 use alloc::{format, string::ToString, vec::Vec};
 
+use wakeful_json::sort::sort_by_key;
+
 use crate::{
     derive::obligation::ObligationKind,
     id::Seq,
@@ -13,7 +15,7 @@ use crate::{
             admission::{self, core_message},
             envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
             message::MessageRecord,
-            note::{DeadlineNote, RecheckNote},
+            note::{self, DeadlineNote, NoteKey, RecheckNote},
         },
         waiting::{TimerRecord, WaitConditionRecord},
     },
@@ -26,7 +28,6 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::{RawJson, sort::sort_by_key};
 
 /// What arrives up to an instant and has no message that waits already, earliest first.
 #[must_use]
@@ -111,7 +112,7 @@ fn timer_tick(state: &State, timer: &TimerRecord, seq: Seq, at: Timestamp) -> Me
 fn deadline_tick(state: &State, wait: &WaitConditionRecord, deadline: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
     let note = DeadlineNote { wait_condition_id: wait.id.clone(), deadline };
     let text = format!("Deadline reached, still waiting for: {}", wait.waiting_for);
-    MessageRecord { work_item_id: wait.work_item_id.clone(), ..tick(state, seq, "wait_deadline", (Priority::Next, &text), &note, at) }
+    MessageRecord { work_item_id: wait.work_item_id.clone(), ..tick(state, seq, NoteKey::WaitDeadline, (Priority::Next, &text), &note, at) }
 }
 
 fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
@@ -126,7 +127,7 @@ fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at:
     let text = format!("Recheck is due, inspect the blocker and refresh or clear it: {}", record.objective);
     MessageRecord {
         work_item_id: Some(record.id.clone()),
-        ..tick(state, seq, "work_item_recheck", (Priority::Background, &text), &note, at)
+        ..tick(state, seq, NoteKey::WorkItemRecheck, (Priority::Background, &text), &note, at)
     }
 }
 
@@ -136,7 +137,7 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
         origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
         work_item_id: retry.work_item_id.clone(),
         causation_id: Some(retry.failed_message_id.to_string()),
-        metadata: Some(RawJson::noting("turn_retry", &retry.note())),
+        metadata: Some(note::metadata(NoteKey::TurnRetry, &retry.note())),
         ..core_message(&state.control.agent_id, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
     }
 }
@@ -145,14 +146,14 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
 pub(crate) fn tick(
     state: &State,
     seq: Seq,
-    subsystem: &'static str,
+    key: NoteKey,
     (priority, text): (Priority, &str),
     note: &impl serde::Serialize,
     at: Timestamp,
 ) -> MessageRecord {
     MessageRecord {
-        origin: MessageOrigin::System { subsystem: subsystem.to_string() },
-        metadata: Some(RawJson::noting(subsystem, note)),
+        origin: MessageOrigin::System { subsystem: key.to_string() },
+        metadata: Some(note::metadata(key, note)),
         ..core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     }
 }

@@ -6,6 +6,8 @@ use alloc::{
     vec::Vec,
 };
 
+use wakeful_json::Readable;
+
 use crate::{
     derive::{
         closure::{self, Closure},
@@ -15,7 +17,10 @@ use crate::{
     record::{
         Record,
         continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
-        queue::message::{MessageRecord, TriggerKind},
+        queue::{
+            message::{MessageRecord, TriggerKind},
+            note::NoteKey,
+        },
         task::TaskWaitPolicy,
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
         work::WorkItemPlanStatus,
@@ -28,7 +33,6 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::Readable;
 
 /// The active waits that a trigger ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -394,7 +398,7 @@ fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<Wait
 pub fn ended_by(message: &MessageRecord) -> EndedBy {
     if message.is_operator_input() {
         EndedBy::Operator
-    } else if message.is_runtime_owned() && message.noted("wait_deadline").is_some() {
+    } else if message.is_runtime_owned() && message.raw_note(NoteKey::WaitDeadline).is_some() {
         EndedBy::Deadline
     } else {
         EndedBy::Trigger

@@ -39,23 +39,23 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
         return false;
     }
     let message = &held.record;
-    if let Some(note) = message.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
+    if let Some(note) = message.note::<WorkQueueNote>() {
         return !is_offered(state, &note.work_item_id, note.reason);
     }
-    if let Some(note) = message.noted("turn_retry").and_then(|raw| raw.read::<RetryNote>().ok()) {
+    if let Some(note) = message.note::<RetryNote>() {
         return is_stale_retry(state, message, &note.subject);
     }
     // A wait that ended with the turn that was told of it had its subject; a message that replays keeps it (contract 6.3).
     if state.queue.resolution(&message.id).is_some() {
         return false;
     }
-    if let Some(note) = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
+    if let Some(note) = message.note::<SystemWaitNote>() {
         return !state.waiting.conditions.contains_key(&note.wait_condition_id);
     }
-    if let Some(note) = message.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok()) {
+    if let Some(note) = message.note::<DeadlineNote>() {
         return !state.waiting.conditions.contains_key(&note.wait_condition_id);
     }
-    if let Some(note) = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok()) {
+    if let Some(note) = message.note::<RecheckNote>() {
         let item = state.work.items.get(&note.work_item_id);
         return item.and_then(recheck::pending_at) != Some(note.recheck_at);
     }

@@ -70,7 +70,7 @@ fn enabled_at(state: &State) -> Option<Timestamp> {
     let is_owed = |row| state.control.edition.wait_above(row, &view).is_none();
     let enabled = |key: &KeyView| key.enabled_at.filter(|_| key.spent_by.is_none());
     let current = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable);
-    let first_of = |list| progress::next_offer(state, state.items_in(list, Timestamp::MAX).next()?);
+    let first_of = |list| progress::next_offer(state, state.control.edition, state.items_in(list, Timestamp::MAX).next()?);
     earliest([
         current.and_then(|(item, _)| enabled(&item.key)).filter(|_| is_owed("5.")),
         earliest([first_of(List::Due), first_of(List::Resting), None]).filter(|_| is_owed("6.")),

@@ -2,6 +2,8 @@
 
 use alloc::vec::Vec;
 
+use wakeful_json::{Map, sort::sort_by_key};
+
 use crate::{
     derive::{continuation, head, status},
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
@@ -9,6 +11,7 @@ use crate::{
         continuation::Resolution,
         control::AgentStatus,
         decision::Boundary,
+        edition::Edition,
         key::{Epoch, Key, TickReason},
         queue::{
             envelope::{MessageKind, Priority},
@@ -26,7 +29,6 @@ use crate::{
     },
     time::Timestamp,
 };
-use wakeful_json::{Map, sort::sort_by_key};
 
 /// A message at the head of the queue.
 #[derive(Clone, Debug, PartialEq)]
@@ -177,17 +179,23 @@ impl View {
     /// The view of a state at a boundary and an instant.
     #[must_use]
     pub fn of(state: &State, boundary: Boundary, now: Timestamp) -> Self {
-        Self::with(state, boundary, now, readiness::queued_runnable(state))
+        Self::under(state, state.control.edition, boundary, now)
+    }
+
+    /// The view of a state as if another edition were set.
+    #[must_use]
+    pub fn under(state: &State, edition: Edition, boundary: Boundary, now: Timestamp) -> Self {
+        Self::with(state, edition, boundary, now, readiness::queued_runnable(state))
     }
 
     /// The same view for whoever only decides, and does not tell of the items that go after the first.
     #[must_use]
     pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
         let queued = readiness::first_offered(state, now).map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
-        Self::with(state, boundary, now, queued)
+        Self::with(state, state.control.edition, boundary, now, queued)
     }
 
-    fn with(state: &State, boundary: Boundary, now: Timestamp, queued: Vec<&Item>) -> Self {
+    fn with(state: &State, edition: Edition, boundary: Boundary, now: Timestamp, queued: Vec<&Item>) -> Self {
         let control = &state.control;
         let waiting = &state.waiting;
         let item_view = |item, reason| {
@@ -197,7 +205,7 @@ impl View {
                 seq: item.seq,
                 state: readiness.state,
                 waits: readiness.waits,
-                key: item_key(state, item, reason, now),
+                key: item_key(state, edition, item, reason, now),
             }
         };
         let current = state.work.current().zip(state.work.focus.as_ref());
@@ -219,7 +227,7 @@ impl View {
             agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
             timers: waiting.timers.values().map(|wait| wait.seq).collect(),
             agent_waits: AGENT_WAITS.iter().map(|kind| (*kind, readiness::agent_conditions(state, *kind))).collect(),
-            work_before_waits: control.edition.work_before_waits(),
+            work_before_waits: edition.work_before_waits(),
         }
     }
 
@@ -247,9 +255,9 @@ fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
 }
 
 /// The key with which an item would be offered: once more where it rests and its next offer is due (contract 9.4).
-fn item_key(state: &State, item: &Item, reason: TickReason, now: Timestamp) -> KeyView {
+fn item_key(state: &State, edition: Edition, item: &Item, reason: TickReason, now: Timestamp) -> KeyView {
     let (key, spent_by) = state.work.key(item, reason);
-    let enabled_at = progress::next_offer(state, item).filter(|_| spent_by.is_some());
+    let enabled_at = progress::next_offer(state, edition, item).filter(|_| spent_by.is_some());
     if enabled_at.is_some_and(|at| at <= now) {
         let epoch = Epoch { moved: item.moved + 1, ..item.epoch() };
         let offer = Some(item.progress.offer + 1);

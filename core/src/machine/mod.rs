@@ -411,14 +411,9 @@ impl Machine {
     }
 
     /// What would be decided at the loop's next boundary, at the instant of the last entry; with an edition, as if it were set.
-    pub(crate) fn decision_under(&mut self, edition: Option<Edition>) -> Decision {
-        // The edition alone is exchanged, and back: this is asked after each of a hundred thousand entries, and a state is no small thing to copy.
-        let own = self.state.control.edition;
-        let asked = edition.unwrap_or(own);
-        self.state.control.edition = asked;
-        let decision = ladder::decide(asked, &View::of(&self.state, self.boundary(), self.state.at)).decision;
-        self.state.control.edition = own;
-        decision
+    pub(crate) fn decision_under(&self, edition: Option<Edition>) -> Decision {
+        let edition = edition.unwrap_or(self.state.control.edition);
+        ladder::decide(edition, &View::under(&self.state, edition, self.boundary(), self.state.at)).decision
     }
 
     fn not_busy(&self) -> Result<(), ProposeError> {

@@ -19,7 +19,6 @@ use crate::{
     tagged::names,
     time::Timestamp,
 };
-use wakeful_json::RawJson;
 
 names! {
     /// What looks wrong. More kinds will follow (contract 11.3).
@@ -122,8 +121,7 @@ pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic 
 /// What the host's clock said when this was recorded, where it is the diagnostic of [`clock_behind`]: the entry's own time is the ledger's.
 #[must_use]
 pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
-    let data = event.data.as_ref().filter(|_| is_recorded(event, DiagnosticKind::ClockBehind))?;
-    let evidence: Vec<String> = data.field("evidence")?.read().ok()?;
+    let evidence: Vec<String> = Some(event).filter(|event| is_recorded(event, DiagnosticKind::ClockBehind))?.particular("evidence")?;
     Timestamp::parse(evidence.iter().find_map(|said| said.strip_prefix(HOST_NOW))?).ok()
 }
 
@@ -132,8 +130,7 @@ pub(crate) const HOST_NOW: &str = "host_now=";
 /// Whether this event records a diagnostic of this kind.
 #[must_use]
 pub(crate) fn is_recorded(event: &EventRecord, kind: DiagnosticKind) -> bool {
-    let said = || event.data.as_ref().and_then(|data| data.field("kind"));
-    event.kind == EventKind::SchedulerDiagnostic.as_str() && said().is_some_and(|said| said == RawJson::of(&kind))
+    event.known() == Some(EventKind::SchedulerDiagnostic) && event.particular("kind") == Some(kind)
 }
 
 /// An agent that has started as many turns in a row by itself as it may (contract 9.5).

@@ -19,6 +19,15 @@ macro_rules! event_kinds {
             pub fn as_str(self) -> &'static str {
                 match self { $( Self::$Kind => $wire, )* }
             }
+
+            /// The kind of this name. `None` if another runtime has a kind that the core does not know.
+            #[must_use]
+            pub fn parse(name: &str) -> Option<Self> {
+                match name {
+                    $( $wire => Some(Self::$Kind), )*
+                    _ => None,
+                }
+            }
         }
     };
 }
@@ -82,5 +91,23 @@ impl EventRecord {
     #[must_use]
     pub fn of<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
         Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::of(data)) }
+    }
+
+    /// Its kind. `None` if another runtime has a kind that the core does not know.
+    #[must_use]
+    pub fn known(&self) -> Option<EventKind> {
+        EventKind::parse(&self.kind)
+    }
+
+    /// Its particulars as a type. `None` if it has none, or they have another shape: other runtimes write events of the same names.
+    #[must_use]
+    pub fn particulars<T: Readable>(&self) -> Option<T> {
+        self.data.as_ref()?.read().ok()
+    }
+
+    /// One field of its particulars, likewise.
+    #[must_use]
+    pub fn particular<T: Readable>(&self, field: &str) -> Option<T> {
+        self.data.as_ref()?.field(field)?.read().ok()
     }
 }

@@ -6,6 +6,7 @@ use crate::{
             admission,
             envelope::{MessageKind, MessageOrigin},
             message::{MessageRecord, TriggerKind},
+            note::NoteKey,
         },
         waiting::TimerRecord,
     },
@@ -26,7 +27,7 @@ pub fn is_from_outside(state: &State, message: &MessageRecord) -> bool {
         (Some(TriggerKind::OperatorInput | TriggerKind::ExternalEvent), _) => true,
         (Some(TriggerKind::TaskResult), _) => message.kind == MessageKind::TaskResult,
         (Some(TriggerKind::TimerFire), MessageOrigin::Timer { timer_id }) => is_interval(timer_id),
-        (Some(TriggerKind::SystemTick), _) => message.noted("wake_hint").is_some(),
+        (Some(TriggerKind::SystemTick), _) => message.raw_note(NoteKey::WakeHint).is_some(),
         _ => false,
     }
 }

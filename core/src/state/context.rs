@@ -3,17 +3,16 @@
 use alloc::string::String;
 
 use serde::Serialize;
+use wakeful_json::Readable;
 
 use crate::{
     id::Seq,
     record::{
         context::{BriefKind, BriefRecord, CheckpointRecorded, ContextCompacted},
         entry::Place,
-        event::{EventKind, EventRecord},
     },
     time::Timestamp,
 };
-use wakeful_json::Readable;
 
 /// When something was noted, and the entry that says so.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
@@ -65,19 +64,19 @@ impl Context {
         self.checkpoint.filter(|(anchor, _)| *anchor == self.anchor).map(|(_, seq)| seq)
     }
 
-    pub(crate) fn apply_event(&mut self, place: &Place, record: &EventRecord) {
-        let data = record.data.as_ref();
-        if record.kind == EventKind::RuntimeError.as_str() {
-            self.error = self.error.max(Some(Noted { at: record.created_at, seq: place.seq }));
-        } else if record.kind == EventKind::ContextCompacted.as_str() {
-            let Some(compacted) = data.and_then(|raw| raw.read::<ContextCompacted>().ok()) else { return };
-            self.compression_epoch += 1;
-            self.compacted_message_count = compacted.compacted_message_count;
-            self.context_summary = compacted.context_summary;
-        } else if record.kind == EventKind::CheckpointRecorded.as_str() {
-            let Some(checkpoint) = data.and_then(|raw| raw.read::<CheckpointRecorded>().ok()) else { return };
-            self.checkpoint = Some((checkpoint.anchor_generation, place.seq));
-        }
+    /// The host or the provider failed.
+    pub(crate) fn failed(&mut self, place: &Place, at: Timestamp) {
+        self.error = self.error.max(Some(Noted { at, seq: place.seq }));
+    }
+
+    pub(crate) fn compacted(&mut self, compacted: ContextCompacted) {
+        self.compression_epoch += 1;
+        self.compacted_message_count = compacted.compacted_message_count;
+        self.context_summary = compacted.context_summary;
+    }
+
+    pub(crate) fn checkpointed(&mut self, place: &Place, checkpoint: &CheckpointRecorded) {
+        self.checkpoint = Some((checkpoint.anchor_generation, place.seq));
     }
 
     /// A work item changed: what a checkpoint said about the work is over.

@@ -1,12 +1,12 @@
 //! The fold: how each record changes the state (contract 3.3). Nothing else changes one.
 
+use wakeful_json::Map;
+
 use crate::{
     id::{self, MessageId},
     record::{
         Record,
-        continuation::Resolution,
         control::{AgentImported, ControlRecord},
-        decision::Decision,
         diagnostic::{self, DiagnosticKind},
         entry::{Entry, Place},
         event::{EventKind, EventRecord},
@@ -20,7 +20,7 @@ use crate::{
         task::TaskRecord,
         turn::{AbortReason, RunStatus, TurnRecord, TurnTerminalKind},
         waiting::{EndedBy, WaitConditionStatus},
-        work::WorkItemState,
+        work::{DelegationState, WorkItemState},
     },
     state::{
         State, autonomy,
@@ -30,7 +30,6 @@ use crate::{
         work::{Rest, SpentKey},
     },
 };
-use wakeful_json::Map;
 
 impl State {
     /// The state after one more entry. This is the only way in which a state changes.
@@ -159,58 +158,65 @@ impl State {
             return;
         }
         // contract 8.3: admitting its tick spends a key.
-        if let Some(note) = record.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
+        if let Some(note) = record.note::<WorkQueueNote>() {
             let key = Key::named(note.idempotency_key);
             if let Some(offer) = note.offer.filter(|_| place.live) {
                 self.work.offered(&note.work_item_id, offer);
             }
             self.work.spend(&note.work_item_id, note.reason, key, place.seq);
         }
-        if let Some(note) = record.noted("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
+        if let Some(note) = record.note::<HintTickNote>() {
             self.control.hint_ticked = Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
         }
         if place.live {
             self.fold_arrival(record);
         }
-        if let Some(note) = record.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
+        if let Some(note) = record.note::<SystemWaitNote>() {
             self.waiting.ticked.insert(note.wait_condition_id, place.seq);
         }
     }
 
     /// contract 5.17: that a deadline or a recheck is due was told.
     fn fold_arrival(&mut self, record: &MessageRecord) {
-        if let Some(note) = record.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok()) {
+        if let Some(note) = record.note::<DeadlineNote>() {
             self.waiting.deadlines_told.insert(note.wait_condition_id, record.id.clone());
         }
-        if let Some(note) = record.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok()) {
+        if let Some(note) = record.note::<RecheckNote>() {
             self.work.recheck_told(&note, &record.id);
         }
     }
 
     fn fold_event(&mut self, place: &Place, record: &EventRecord) {
-        self.context.apply_event(place, record);
-        self.work.apply_event(place, record);
-        let data = record.data.as_ref();
-        if place.live && record.kind == EventKind::ContinuationResolved.as_str() {
-            let said = |key| data.and_then(|raw| raw.field(key));
-            let id = said("message_id").and_then(|raw| raw.read::<MessageId>().ok());
-            let resolution = said("resolution").and_then(|raw| raw.read::<Resolution>().ok());
-            if let (Some(id), Some(resolution)) = (id, resolution) {
-                self.queue.set_resolution(&id, resolution);
+        let Some(kind) = record.known() else { return };
+        match kind {
+            EventKind::RuntimeError => self.context.failed(place, record.created_at),
+            EventKind::ContextCompacted => record.particulars().into_iter().for_each(|compacted| self.context.compacted(compacted)),
+            EventKind::CheckpointRecorded => {
+                record.particulars().iter().for_each(|checkpoint| self.context.checkpointed(place, checkpoint))
             }
-        }
-        if place.live && diagnostic::is_recorded(record, DiagnosticKind::StalledRun) {
-            self.turns.set_stalled();
-        }
-        self.clock_behind |= place.live && diagnostic::is_recorded(record, DiagnosticKind::ClockBehind);
-        if place.live && record.kind == EventKind::WorkItemRecheckConsumed.as_str() {
-            data.and_then(|raw| raw.read::<RecheckNote>().ok()).iter().for_each(|note| self.work.recheck_consumed(note));
-        }
-        if !place.live || record.kind != EventKind::SchedulerDecision.as_str() {
-            return;
-        }
-        if let Some(decision) = data.and_then(|raw| raw.read::<Decision>().ok()) {
-            self.control.apply_decision(place, decision);
+            EventKind::WorkItemDelegated => self.work.delegated(place, record.particular("delegation_id"), DelegationState::Open),
+            EventKind::WorkItemDelegationCompleted => {
+                self.work.delegated(place, record.particular("delegation_id"), DelegationState::Completed);
+            }
+            // What another runtime decided is evidence: the rest is read of what a driver recorded.
+            _ if !place.live => {}
+            EventKind::SchedulerDecision => {
+                record.particulars().into_iter().for_each(|decision| self.control.apply_decision(place, decision))
+            }
+            EventKind::ContinuationResolved => {
+                let id: Option<MessageId> = record.particular("message_id");
+                if let (Some(id), Some(resolution)) = (id, record.particular("resolution")) {
+                    self.queue.set_resolution(&id, resolution);
+                }
+            }
+            EventKind::WorkItemRecheckConsumed => record.particulars().iter().for_each(|note| self.work.recheck_consumed(note)),
+            EventKind::SchedulerDiagnostic => {
+                if diagnostic::is_recorded(record, DiagnosticKind::StalledRun) {
+                    self.turns.set_stalled();
+                }
+                self.clock_behind |= diagnostic::is_recorded(record, DiagnosticKind::ClockBehind);
+            }
+            _ => {}
         }
     }
 
@@ -308,8 +314,7 @@ impl State {
 fn is_of_run(record: &Record) -> bool {
     match record {
         Record::Event(event) => {
-            let of_run = [EventKind::TurnStarted, EventKind::ProviderRoundCompleted, EventKind::ToolRoundCompleted];
-            of_run.iter().any(|kind| event.kind == kind.as_str())
+            matches!(event.known(), Some(EventKind::TurnStarted | EventKind::ProviderRoundCompleted | EventKind::ToolRoundCompleted))
         }
         Record::Transcript(_) | Record::Tool(_) | Record::Brief(_) | Record::WorkItem(_) | Record::WaitCondition(_) => true,
         _ => false,

@@ -201,7 +201,7 @@ impl Standing {
         let in_order = |list: List| list.of(None).at(item.record.updated_at).then(recorded).at(item.record.created_at);
         self.listings.push(in_order(List::Runnable));
         let (_, spent_by) = state.work.key(item, TickReason::QueuedAvailable);
-        let next = progress::next_offer(state, item).filter(|_| spent_by.is_some());
+        let next = progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());
         let can_be_offered = spent_by.is_none() || next.is_some_and(|at| at <= state.at);
         if can_be_offered {
             self.listings.push(in_order(List::Offered));

@@ -5,6 +5,7 @@ use crate::{
     id::WorkItemId,
     record::{
         control::ParkCause,
+        edition::Edition,
         turn::{AbortReason, TurnRecord},
     },
     state::{
@@ -44,9 +45,9 @@ pub(crate) fn of_turn(state: &State, turn: &TurnRecord) -> Option<(WorkItemId, S
 }
 
 /// When a resting item is offered again; none where it does not rest, or never is (contract 9.4).
-pub(crate) fn next_offer(state: &State, item: &Item) -> Option<Timestamp> {
+pub(crate) fn next_offer(state: &State, edition: Edition, item: &Item) -> Option<Timestamp> {
     let Progress { offer, rest, parked } = &item.progress;
-    let is_offered = state.control.edition.has_offers() && parked.is_none();
+    let is_offered = edition.has_offers() && parked.is_none();
     // Where the policy has fewer offers than there were already, there is one more: a rest ends with an offer, or parked.
     rest.filter(|_| is_offered).map(|rest| rest.since.plus_ms(state.control.policy.offer_backoff_ms.nth_ms(*offer)))
 }

@@ -164,7 +164,8 @@ pub fn queued_runnable(state: &State) -> Vec<&Item> {
 #[must_use]
 pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
     let is_unspent = |item: &Item| state.work.key(item, TickReason::QueuedAvailable).1.is_none();
-    let is_enabled = |item: &&Item| is_unspent(item) || progress::next_offer(state, item).is_some_and(|at| at <= now);
+    let is_enabled =
+        |item: &&Item| is_unspent(item) || progress::next_offer(state, state.control.edition, item).is_some_and(|at| at <= now);
     let offered = state.items_in(List::Offered, Timestamp::MAX).find(is_enabled);
     let due = state.items_in(List::Resting, now);
     offered.into_iter().chain(due).min_by_key(|item| offer_order(state, item))

@@ -9,7 +9,7 @@ use crate::{
             admission::admitted_as,
             envelope::{MessageBody, MessageKind},
             message::{MessageRecord, TriggerKind},
-            note::{DeadlineNote, SystemWaitNote},
+            note::{DeadlineNote, NoteKey, SystemWaitNote},
         },
         task::{TaskRecord, TaskWaitPolicy, message::InterruptedTasksNote},
     },
@@ -89,7 +89,7 @@ impl Trigger {
 
     /// Whether the core itself tells it, and not because there is work or a hint: that re-enters under any wait (contract 6.3).
     pub(crate) fn is_told_by_core(&self, held: &Held) -> bool {
-        let is_offer = || held.record.noted("work_queue").or_else(|| held.record.noted("wake_hint")).is_some();
+        let is_offer = || held.record.raw_note(NoteKey::WorkQueue).or_else(|| held.record.raw_note(NoteKey::WakeHint)).is_some();
         held.is_core_made() && self.kind != TriggerKind::TaskResult && !is_offer()
     }
 
@@ -104,13 +104,13 @@ impl Trigger {
 
     fn read_tick(&mut self, message: &MessageRecord) {
         // What is about work names no wait (contract 5.15).
-        self.names.no_wait = ["work_queue", "work_item_recheck"].iter().any(|key| message.noted(key).is_some());
-        let system_wait = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok());
-        let deadline = message.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok());
+        self.names.no_wait = [NoteKey::WorkQueue, NoteKey::WorkItemRecheck].into_iter().any(|key| message.raw_note(key).is_some());
+        let system_wait = message.note::<SystemWaitNote>();
+        let deadline = message.note::<DeadlineNote>();
         self.names.condition = system_wait.map(|note| note.wait_condition_id).or(deadline.map(|note| note.wait_condition_id));
-        let interrupted = message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
+        let interrupted = message.note::<InterruptedTasksNote>();
         self.names.tasks.extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
-        let Some(hint) = message.noted("wake_hint") else { return };
+        let Some(hint) = message.raw_note(NoteKey::WakeHint) else { return };
         let text = |key: &str| hint.field(key).and_then(|raw| raw.read::<String>().ok());
         self.contentful = hint.field("body").and_then(|raw| raw.read::<MessageBody>().ok()).is_some_and(|body| body.is_contentful());
         self.wake_hint_source = text("source");

@@ -3,20 +3,19 @@
 use alloc::vec::Vec;
 
 use serde::Serialize;
+use wakeful_json::{Map, Readable, sort::sort_by};
 
 use crate::{
     id::{DelegationId, MessageId, Seq, WorkItemId},
     record::{
         control::{FocusCause, FocusSet, ItemParked},
         entry::Place,
-        event::{EventKind, EventRecord},
         key::{Epoch, Key, TickReason},
         queue::note::RecheckNote,
         work::{DelegationState, WorkItemRecord, WorkItemState},
     },
     time::Timestamp,
 };
-use wakeful_json::{Map, Readable, sort::sort_by};
 
 /// How often an item was offered in vain since anything else moved its epoch.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
@@ -233,13 +232,8 @@ impl Work {
         }
     }
 
-    pub(crate) fn apply_event(&mut self, place: &Place, record: &EventRecord) {
-        let to = match record.kind.as_str() {
-            kind if kind == EventKind::WorkItemDelegated.as_str() => DelegationState::Open,
-            kind if kind == EventKind::WorkItemDelegationCompleted.as_str() => DelegationState::Completed,
-            _ => return,
-        };
-        let id = record.data.as_ref().and_then(|data| data.field("delegation_id")).and_then(|raw| raw.read::<DelegationId>().ok());
+    /// A delegation was opened or completed; without an id it is nobody's.
+    pub(crate) fn delegated(&mut self, place: &Place, id: Option<DelegationId>, to: DelegationState) {
         let Some(id) = id else { return };
         let known = self.delegations.get(&id).map(|(state, _)| *state);
         if known != Some(DelegationState::Completed) {

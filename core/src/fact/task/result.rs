@@ -3,6 +3,7 @@
 use alloc::{format, string::ToString, vec::Vec};
 
 use serde::Serialize;
+use wakeful_json::RawJson;
 
 use crate::{
     id::{Seq, TaskId, WorkItemId},
@@ -12,6 +13,7 @@ use crate::{
             admission,
             envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
             message::MessageRecord,
+            note::{self, NoteKey},
         },
         task::{
             TaskKind, TaskRecord, TaskStatus,
@@ -21,7 +23,6 @@ use crate::{
     state::State,
     time::Timestamp,
 };
-use wakeful_json::RawJson;
 
 /// What a result says about its task (`observed-tasks-waits-storage.md` 1.9).
 #[derive(Serialize)]
@@ -77,7 +78,7 @@ pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, 
     let note = InterruptedTasksNote { count: lost.len(), items: items.collect() };
     let tick = MessageRecord {
         origin: MessageOrigin::System { subsystem: "task_restart".to_string() },
-        metadata: Some(RawJson::noting("interrupted_tasks", &note)),
+        metadata: Some(note::metadata(NoteKey::InterruptedTasks, &note)),
         ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
     };
     ended.map(Record::Task).chain(admission::records(tick, at)).collect()

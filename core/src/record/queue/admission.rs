@@ -2,6 +2,8 @@
 
 use alloc::string::{String, ToString};
 
+use wakeful_json::{Map, RawJson};
+
 use crate::{
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
     record::{
@@ -10,11 +12,11 @@ use crate::{
             entry::QueueEntryRecord,
             envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel},
             message::{MessageRecord, TriggerKind},
+            note::NoteKey,
         },
     },
     time::Timestamp,
 };
-use wakeful_json::{Map, RawJson};
 
 /// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
 #[must_use]
@@ -73,7 +75,7 @@ impl MessageRecord {
     }
 
     fn refer(&mut self) {
-        let hint = self.noted("wake_hint");
+        let hint = self.raw_note(NoteKey::WakeHint);
         let hinted = |key: &str| hint.as_ref()?.field(key).and_then(|raw| trimmed(&raw));
         let by_origin = match &self.origin {
             MessageOrigin::Callback { descriptor_id, .. } => Some(("external_trigger_id", descriptor_id.to_string())),

@@ -3,6 +3,7 @@
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
+use wakeful_json::{JsonError, Readable};
 
 use crate::{
     id::TaskId,
@@ -10,12 +11,12 @@ use crate::{
         queue::{
             envelope::{MessageKind, MessageOrigin},
             message::MessageRecord,
+            note::{Note, NoteKey},
         },
         task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
     },
     time::Timestamp,
 };
-use wakeful_json::{JsonError, Readable};
 
 /// Why the metadata of a task message says no task.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -80,6 +81,10 @@ pub struct InterruptedTasksNote {
     pub count: usize,
     /// Which, by id.
     pub items: Vec<InterruptedTask>,
+}
+
+impl Note for InterruptedTasksNote {
+    const KEY: NoteKey = NoteKey::InterruptedTasks;
 }
 
 /// A task that was interrupted.

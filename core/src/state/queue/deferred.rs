@@ -4,16 +4,16 @@ use alloc::vec::Vec;
 use core::num::NonZeroU64;
 
 use serde::Serialize;
+use wakeful_json::Readable;
 
 use crate::{
     id::{RunId, Seq},
     record::{
-        queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord},
+        queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord, note::NoteKey},
         turn::{TurnRecord, TurnTerminalKind},
     },
     state::{queue::lanes::Held, trigger::Trigger},
 };
-use wakeful_json::Readable;
 
 /// Messages that no turn has read, oldest first.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
@@ -67,5 +67,5 @@ impl Deferred {
 
 /// Whether the message has content and is of a kind that has a trigger; a tick about work says nothing that lasts.
 fn says_something(held: &Held) -> bool {
-    held.live && held.record.noted("work_queue").is_none() && Trigger::read(held).is_some_and(|trigger| trigger.contentful)
+    held.live && held.record.raw_note(NoteKey::WorkQueue).is_none() && Trigger::read(held).is_some_and(|trigger| trigger.contentful)
 }
