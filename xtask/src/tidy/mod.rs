@@ -6,6 +6,7 @@ mod fixtures;
 mod gaps;
 mod hosts;
 mod ignored;
+mod layers;
 mod length;
 mod machine;
 mod names;
@@ -50,8 +51,9 @@ impl fmt::Display for Finding {
     }
 }
 
-const CHECKS: [fn(&Tree) -> Vec<Finding>; 14] = [
+const CHECKS: [fn(&Tree) -> Vec<Finding>; 15] = [
     opening::check,
+    layers::check,
     length::check,
     names::check,
     machine::check,
