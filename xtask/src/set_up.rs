@@ -12,7 +12,7 @@ const OLDEST_NODE: u32 = 20;
 const TARGETS: [&str; 2] = ["wasm32-unknown-unknown", "wasm32v1-none"];
 
 /// Checks Node and adds the wasm targets that are missing.
-pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
+pub fn set_up(paths: &Paths) -> Result<(), Failure> {
     check_node(paths)?;
     add_targets(paths)
 }

@@ -37,6 +37,9 @@ pub(super) enum Work {
 
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
+/// This program, and the one that proves things.
+const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
+
 /// All stages, the quick ones first.
 pub(super) const STAGES: [Stage; 30] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
@@ -53,9 +56,9 @@ pub(super) const STAGES: [Stage; 30] = [
     },
     Stage {
         name: "clippy, xtask",
-        does: "this program",
+        does: "this program, and the one that proves things",
         needs: &[],
-        work: Work::Check(|ground| clippy(ground, "xtask", &["-p", "xtask"])),
+        work: Work::Check(|ground| clippy(ground, "xtask", &TOOLS)),
     },
     Stage {
         name: "clippy, native",
@@ -86,9 +89,9 @@ pub(super) const STAGES: [Stage; 30] = [
     },
     Stage {
         name: "xtask tests",
-        does: "this program's own tests",
+        does: "of both programs; docs/proof.md is what the tree says",
         needs: &[],
-        work: Work::Tests(|ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(["-p", "xtask"]))),
+        work: Work::Tests(|ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS))),
     },
     Stage { name: "tools", does: "wasm-bindgen and wit-component", needs: &[], work: Work::Check(|ground| tools::build(ground.paths)) },
     Stage {
