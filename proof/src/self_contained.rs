@@ -16,6 +16,9 @@ const SOURCES: [&str; 2] = ["tests/all", "tests/src"];
 /// What asks for a built guest.
 pub(crate) const GUEST: &str = "paths::guest(";
 
+/// What asks for a program of the package, which the mutants' build leaves out.
+pub(crate) const PROGRAM: &str = "env!(\"CARGO_BIN_EXE_";
+
 /// What asks for recordings that lie beside the tree in some places; where they are absent, such a test does less.
 pub(crate) const BESIDE: &str = "root().join(\"../";
 

@@ -17,6 +17,13 @@ pub fn of(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
     Ok(format!("{:016x}\n", hash.0))
 }
 
+/// The stamp of a text.
+pub fn of_text(text: &str) -> String {
+    let mut hash = Fnv1a::new();
+    hash.add(text.as_bytes());
+    format!("{:016x}", hash.0)
+}
+
 /// FNV-1a, 64 bits: enough to notice an edit, and the same under every toolchain, which the standard hasher does not promise.
 struct Fnv1a(u64);
 

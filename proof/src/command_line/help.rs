@@ -32,22 +32,24 @@ exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command 
 are not installed";
 
 const MUTANTS: &str = "\
-usage: cargo xtask mutants [--in ROOM,...] [--shard K/N] [--resume | --retry] [--most N] [--list]
+usage: cargo xtask mutants [--in ROOM,...] [--again | --retry | --list] [--minutes N]
+       cargo xtask mutants -- OPTIONS
 
-Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test
-notices. Judges are the unit tests of the core and the tests of wakeful-tests that need no guest, until one fails (cargo-nextest runs them);
-a guest that was built before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in
-target/mutants/target: the first run builds the dependencies there, then a mutant takes a quarter of a minute, one after the other, and no
-other build has to wait. What became of each is kept in target/mutants/results.txt, and of files whose mutants were all tried in
-proof/src/mutants/settled.txt, which belongs into a commit: such a file is tried again when its text is another one.
+Changes the core in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test notices. The judges are the unit
+tests of the core and the tests of wakeful-tests that need no guest, until one fails (cargo-nextest runs them); a guest that was built before
+would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in target/mutants/target: the first run builds
+the dependencies there, then a mutant takes a quarter of a minute, and no other build has to wait.
 
-  --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
-  --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
-  --resume        keep the results of earlier runs, also of one that was interrupted, and try what was not tried; of a file that has
-                  changed since, all
-  --retry         keep them, and try again what survived or did not end; for new tests
-  --most N        try no more than N of them
-  --list          print the names of the mutants that would be tried, and try none
+Files whose mutants were all tried stand in proof/src/mutants/settled.txt, which belongs into a commit. Such a file is tried again when its code
+is different; comments, layout, imports and its path do not count. A run that was ended goes on with the file that it was at.
+
+  --in ROOM,...   folders and files of core/src, without .rs; without it record, state, fact, plane, ladder, derive and machine, if they exist
+  --again         try all mutants, also of settled files
+  --retry         try only what survived; for new tests
+  --list          print the files that would be tried, and try none
+  --minutes N     begin no further file after N minutes
+  -- OPTIONS      options of cargo-mutants, with these judges; nothing is kept. A part of all mutants: `-- --shard 0/8`; the code that a
+                  diff touches: `-- --in-diff FILE`; names: `-- --re REGEX`
 
 It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it survived; unviable: it does not compile)
 and the share of those that compile and were noticed, by a test that failed or did not end. Survivors that may survive stand in

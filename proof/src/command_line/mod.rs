@@ -6,7 +6,7 @@ use xtask::command_line::options::{numbers, unnamed};
 
 use crate::{
     fuzz,
-    mutants::{ROOMS, Request, Shard, Which},
+    mutants::{Request, Which},
     night,
     page::methods::METHODS,
 };
@@ -132,37 +132,39 @@ fn night(options: &[&str]) -> Result<Command, String> {
 }
 
 fn mutants(options: &[&str]) -> Result<Command, String> {
-    let mut request = Request { rooms: ROOMS[..2].to_vec(), shard: Shard::WHOLE, which: Which::All, most: None, only_list: false };
-    let mut words = options.iter().flat_map(|option| match option.split_once('=') {
+    let mut request = Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() };
+    let (own, passed) = match options.iter().position(|option| *option == "--") {
+        Some(at) => (&options[..at], &options[at + 1..]),
+        None => (options, &[][..]),
+    };
+    request.options = passed.iter().map(|option| (*option).to_owned()).collect();
+    let mut words = own.iter().flat_map(|option| match option.split_once('=') {
         Some((name, value)) if option.starts_with("--") => vec![name, value],
         _ => vec![*option],
     });
     while let Some(word) = words.next() {
         match word {
-            "--in" => request.rooms = rooms(words.next().unwrap_or_default())?,
-            "--shard" => {
-                let text = words.next().unwrap_or_default();
-                request.shard = Shard::of(text).ok_or_else(|| format!("`--shard` needs K/N with K from 1 to N, not `{text}`"))?;
+            "--in" => {
+                let named = words.next().unwrap_or_default();
+                request.rooms = named.split(',').map(str::to_owned).collect();
+                if request.rooms.iter().any(String::is_empty) {
+                    return Err("`--in` needs names of folders or files of core/src, with commas between them".to_owned());
+                }
             }
-            "--resume" | "--retry" if request.which != Which::All => {
-                return Err("`--resume` and `--retry` are two ways to go on; take one, once".to_owned());
+            "--again" | "--retry" | "--list" if request.which != Which::Untried => {
+                return Err("`--again`, `--retry` and `--list` are three ways to choose; take one, once".to_owned());
             }
-            "--resume" => request.which = Which::Untried,
+            "--again" => request.which = Which::All,
             "--retry" => request.which = Which::Survivors,
-            "--most" => {
+            "--list" => request.which = Which::List,
+            "--minutes" => {
                 let text = words.next().unwrap_or_default();
-                request.most = Some(text.parse().map_err(|_| format!("`--most` needs a number, not `{text}`"))?);
+                request.minutes = Some(text.parse().map_err(|_| format!("`--minutes` needs a number, not `{text}`"))?);
             }
-            "--list" => request.only_list = true,
-            other => return Err(format!("`mutants` does not take `{other}` here")),
+            other => return Err(format!("`mutants` does not take `{other}` here; what stands behind `--` is for cargo-mutants")),
         }
     }
     Ok(Command::Mutants(request))
-}
-
-fn rooms(text: &str) -> Result<Vec<&'static str>, String> {
-    let known = |name: &str| ROOMS.into_iter().find(|room| *room == name);
-    text.split(',').map(|name| known(name).ok_or_else(|| format!("`--in` needs some of {}, not `{name}`", ROOMS.join(",")))).collect()
 }
 
 #[cfg(test)]
@@ -213,28 +215,23 @@ mod tests {
     }
 
     #[test]
-    fn mutants_are_asked_for_by_room_part_and_history() {
+    fn mutants_are_asked_for_by_room_history_and_time() {
         let request = |line: &str| match of(line) {
             Ok(Command::Mutants(request)) => request,
             other => panic!("{line}: {other:?}"),
         };
-        let plain = request("mutants");
-        assert_eq!(
-            plain,
-            Request { rooms: vec!["ladder", "derive"], shard: Shard::WHOLE, which: Which::All, most: None, only_list: false }
-        );
-        assert_eq!(request("mutants --in machine --most=12").most, Some(12));
+        assert_eq!(request("mutants"), Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() });
+        assert_eq!(request("mutants --in machine --minutes=12").minutes, Some(12));
         assert_eq!(request("mutants --in plane,ladder --list").rooms, ["plane", "ladder"]);
-        assert_eq!(request("mutants --in=derive --resume").which, Which::Untried);
-        assert_eq!(request("mutants --retry --shard=2/5").which, Which::Survivors);
-        assert_eq!(Some(request("mutants --shard 2/5").shard), Shard::of("2/5"));
+        assert_eq!(request("mutants --in plane,ladder --list").which, Which::List);
+        assert_eq!(request("mutants --in=derive --again").which, Which::All);
+        assert_eq!(request("mutants --retry").which, Which::Survivors);
+        assert_eq!(request("mutants -- --shard 1/8 --in-diff a.diff").options, ["--shard", "1/8", "--in-diff", "a.diff"]);
         for (line, named) in [
-            ("mutants --in", "`--in` needs some of ladder,derive,plane,machine"),
-            ("mutants --in ladder,effects", "not `effects`"),
-            ("mutants --most all", "`--most` needs a number, not `all`"),
-            ("mutants --shard 6/5", "not `6/5`"),
-            ("mutants --resume --retry", "take one"),
-            ("mutants --all", "`--all`"),
+            ("mutants --in", "`--in` needs names"),
+            ("mutants --minutes all", "`--minutes` needs a number, not `all`"),
+            ("mutants --again --retry", "take one"),
+            ("mutants --shard 1/8", "`--shard` here; what stands behind `--`"),
         ] {
             assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
         }

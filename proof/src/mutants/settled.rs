@@ -1,12 +1,13 @@
 //! Files of which every mutant was tried, in settled.txt: what a run of hours has found out stays in the tree.
 //!
-//! A line each: `<file> <stamp of its text>: 30 caught, 0 timeout, 1 missed, 9 unviable`; below it the survivors by name. It counts for as
-//! long as the file is as it was. Tests that were changed since can only be asked anew: `--retry` for the survivors, a run without `--resume`
-//! for all.
+//! A line each: `<file> <stamp of its code>: 30 caught, 0 timeout, 1 missed, 9 unviable`; below it the survivors, each with the line of
+//! source that it changes. It counts for as long as the code of the file is as it was. A file that moved is found again by its stamp, and
+//! gets its new path when the list is written. Tests that were changed since can only be asked anew: `--retry` for the survivors,
+//! `--again` for all.
 
 use std::{collections::BTreeMap, fs, io};
 
-use super::results::{Outcome, Results, file_of, stamp_of};
+use super::outcome::Outcome;
 use xtask::{call::Failure, paths::Paths};
 
 /// The place of the list in the tree.
@@ -14,72 +15,56 @@ pub(super) const LIST: &str = "proof/src/mutants/settled.txt";
 
 const HEAD: &str = "# Files of which every mutant was tried; written by `cargo xtask mutants`.\n";
 
-/// What became of the mutants of the files whose mutants were all tried.
+/// What became of the mutants of the files whose mutants were all tried, by the path of the file.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub(super) struct Settled {
-    files: BTreeMap<String, File>,
+    pub(super) files: BTreeMap<String, File>,
 }
 
 /// A file as it was when its mutants were tried.
-#[derive(Debug, PartialEq, Eq)]
-struct File {
-    stamp: String,
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) struct File {
+    pub(super) stamp: String,
     /// How many had each outcome, in the order of [`Outcome::ALL`].
-    counts: [u64; 4],
-    survivors: Vec<String>,
+    pub(super) counts: [u64; 4],
+    /// `<mutation> -- <line of source>`.
+    pub(super) survivors: Vec<String>,
 }
 
 impl Settled {
-    /// The list, without the files that are not as they were.
-    pub(super) fn of(paths: &Paths) -> Result<Self, Failure> {
+    /// The list, with the files that have the same code now, under the paths that they have now.
+    ///
+    /// # Errors
+    /// If the list cannot be read.
+    pub(super) fn load(paths: &Paths, now: &BTreeMap<String, String>) -> Result<Self, Failure> {
         let text = match fs::read_to_string(paths.at(LIST)) {
             Ok(text) => text,
             Err(why) if why.kind() == io::ErrorKind::NotFound => return Ok(Self::default()),
             Err(why) => return Err(Failure::new(format!("cannot read {LIST}: {why}"))),
         };
-        let mut settled = Self::read(&text).map_err(|line| {
-            Failure::new(format!("line {line} of {LIST} says of no file what became of its mutants; take its file off the list"))
+        let settled = Self::read(&text).map_err(|line| {
+            Failure::new(format!("line {line} of {LIST} does not say what became of a file's mutants; remove its file from the list"))
         })?;
-        settled.files.retain(|file, was| stamp_of(paths, file).is_some_and(|stamp| stamp == was.stamp));
-        Ok(settled)
+        Ok(settled.moved(now))
     }
 
-    /// Whether all mutants of the file of this one were tried.
-    pub(super) fn has(&self, mutant: &str) -> bool {
-        self.files.contains_key(file_of(mutant))
-    }
-
-    /// What became of a mutant of such a file, as far as that is a survivor.
-    pub(super) fn survived(&self, mutant: &str) -> bool {
-        self.files.get(file_of(mutant)).is_some_and(|file| file.survivors.iter().any(|survivor| survivor == mutant))
-    }
-
-    /// How many mutants of the files of these had this outcome.
-    pub(super) fn count(&self, mutants: &[String], outcome: Outcome) -> u64 {
-        let mut files: Vec<&str> = mutants.iter().map(|mutant| file_of(mutant)).collect();
-        files.dedup();
-        files.iter().filter_map(|file| self.files.get(*file)).map(|file| file.counts[outcome as usize]).sum()
-    }
-
-    /// Takes in what was found out: the files of which each mutant has an outcome now, and the survivors of others that were tried again.
-    pub(super) fn take_in(&mut self, all: &[String], results: &Results, stamp_of: impl Fn(&str) -> Option<String>) {
-        for mutants in all.chunk_by(|one, other| file_of(one) == file_of(other)) {
-            let file = file_of(&mutants[0]);
-            let tried = |mutant: &&String| results.outcomes.contains_key(*mutant);
-            if mutants.iter().all(|mutant| tried(&mutant)) {
-                let Some(stamp) = stamp_of(file) else { continue };
-                let counts = Outcome::ALL.map(|outcome| results.count(mutants, outcome));
-                let survivors = results.having(mutants, Outcome::Missed).cloned().collect();
-                self.files.insert(file.to_owned(), File { stamp, counts, survivors });
-            } else if let Some(settled) = self.files.get_mut(file) {
-                let now = |survivor: &String| results.outcomes.get(survivor).copied().filter(|outcome| *outcome != Outcome::Missed);
-                for outcome in settled.survivors.iter().filter_map(now) {
-                    settled.counts[Outcome::Missed as usize] -= 1;
-                    settled.counts[outcome as usize] += 1;
-                }
-                settled.survivors.retain(|survivor| now(survivor).is_none());
+    /// Keeps what is as it was. `now` has the stamp of each file by its path.
+    fn moved(self, now: &BTreeMap<String, String>) -> Self {
+        let mut files = BTreeMap::new();
+        let (stayed, gone): (Vec<_>, Vec<_>) = self.files.into_iter().partition(|(path, file)| now.get(path) == Some(&file.stamp));
+        files.extend(stayed);
+        for (_, file) in gone {
+            let is_it = |(path, stamp): &(&String, &String)| **stamp == file.stamp && !files.contains_key(*path);
+            if let Some((path, _)) = now.iter().find(is_it) {
+                files.insert(path.clone(), file);
             }
         }
+        Self { files }
+    }
+
+    /// How many mutants of these files had this outcome.
+    pub(super) fn count<'a>(&self, files: impl IntoIterator<Item = &'a str>, outcome: Outcome) -> u64 {
+        files.into_iter().filter_map(|file| self.files.get(file)).map(|file| file.counts[outcome as usize]).sum()
     }
 
     /// Writes the list.
@@ -97,14 +82,14 @@ impl Settled {
         HEAD.to_owned() + &self.files.iter().map(of_file).collect::<String>()
     }
 
-    /// Reads it; the number of the line that is none where there is one.
+    /// Reads it; the number of the first line that is wrong.
     fn read(text: &str) -> Result<Self, usize> {
         let mut settled = Self::default();
         let mut last: Option<String> = None;
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
             let wrong = index + 1;
             if let Some(survivor) = line.strip_prefix("  ") {
-                let file = last.as_ref().filter(|file| file_of(survivor) == **file).and_then(|file| settled.files.get_mut(file));
+                let file = last.as_ref().filter(|_| survivor.contains(" -- ")).and_then(|file| settled.files.get_mut(file));
                 file.ok_or(wrong)?.survivors.push(survivor.to_owned());
                 continue;
             }
@@ -123,47 +108,70 @@ impl Settled {
     }
 }
 
+impl File {
+    /// What a run found out about all mutants of a file.
+    pub(super) fn new(stamp: String, outcomes: &[(String, Outcome)], survivor: impl Fn(&str) -> String) -> Self {
+        let counts = Outcome::ALL.map(|outcome| outcomes.iter().filter(|(_, one)| *one == outcome).count() as u64);
+        let missed = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Missed);
+        Self { stamp, counts, survivors: missed.map(|(name, _)| survivor(name)).collect() }
+    }
+
+    /// Takes in what became of survivors that were tried again.
+    pub(super) fn take_in(&mut self, outcomes: &[(String, Outcome)], survivor: impl Fn(&str) -> String) {
+        for (name, outcome) in outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Missed) {
+            if let Some(at) = self.survivors.iter().position(|one| *one == survivor(name)) {
+                self.survivors.remove(at);
+                self.counts[Outcome::Missed as usize] -= 1;
+                self.counts[*outcome as usize] += 1;
+            }
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
 
-    const TEXT: &str = "a.rs 0f: 3 caught, 0 timeout, 1 missed, 2 unviable\n  a.rs:1:5: delete ! in f\nb.rs 01: 1 caught, 1 timeout, 0 missed, 0 unviable\n";
+    const TEXT: &str = "a.rs 0f: 3 caught, 0 timeout, 1 missed, 2 unviable\n  delete ! in f -- if !x\nb.rs 01: 1 caught, 1 timeout, 0 missed, 0 unviable\n";
 
-    fn results(outcomes: &[(&str, Outcome)]) -> Results {
-        let mut results = Results::default();
-        results.outcomes.extend(outcomes.iter().map(|(name, outcome)| ((*name).to_owned(), *outcome)));
-        results
+    fn now(files: &[(&str, &str)]) -> BTreeMap<String, String> {
+        files.iter().map(|(path, stamp)| ((*path).to_owned(), (*stamp).to_owned())).collect()
     }
 
     #[test]
     fn the_list_is_read_as_it_was_written() {
         let settled = Settled::read(TEXT).expect("a list");
         assert_eq!(settled.to_text(), HEAD.to_owned() + TEXT);
-        assert!(settled.has("a.rs:9:9: anything") && !settled.has("c.rs:1:1: anything"));
-        assert!(settled.survived("a.rs:1:5: delete ! in f") && !settled.survived("a.rs:2:5: delete ! in f"));
-        for (line, wrong) in [("a.rs 0f", 1), ("# x\na.rs 0f: 3 caught", 2), ("a.rs 0f: 3 missed, 0 x, 1 y, 2 z", 1), ("  a.rs:1: f", 1)] {
+        assert_eq!((settled.count(["a.rs", "c.rs"], Outcome::Caught), settled.count(["a.rs", "b.rs"], Outcome::Caught)), (3, 4));
+        for (line, wrong) in [("a.rs 0f", 1), ("# x\na.rs 0f: 3 caught", 2), ("a.rs 0f: 3 missed, 0 x, 1 y, 2 z", 1), ("  f -- g", 1)] {
             assert_eq!(Settled::read(line), Err(wrong), "{line}");
         }
         assert!(Settled::read(include_str!("settled.txt")).is_ok());
     }
 
     #[test]
-    fn a_file_is_settled_when_each_of_its_mutants_was_tried() {
-        let all = ["a.rs:1:1: f", "a.rs:2:2: g", "b.rs:1:1: h", "b.rs:2:2: i"].map(str::to_owned);
-        let mut settled = Settled::default();
-        let found = results(&[("a.rs:1:1: f", Outcome::Caught), ("a.rs:2:2: g", Outcome::Missed), ("b.rs:1:1: h", Outcome::Caught)]);
-        settled.take_in(&all, &found, |_| Some("00".to_owned()));
-        assert_eq!(settled.to_text(), HEAD.to_owned() + "a.rs 00: 1 caught, 0 timeout, 1 missed, 0 unviable\n  a.rs:2:2: g\n");
-        assert_eq!((settled.count(&all, Outcome::Caught), settled.count(&all[2..], Outcome::Caught)), (1, 0));
+    fn a_file_that_moved_is_known_by_its_code_and_one_that_changed_is_not() {
+        let of = |files: &[(&str, &str)]| {
+            let settled = Settled::read(TEXT).expect("a list").moved(&now(files));
+            settled.files.into_iter().map(|(path, file)| (path, file.counts[0])).collect::<Vec<_>>()
+        };
+        assert_eq!(of(&[("a.rs", "0f"), ("b.rs", "02")]), [("a.rs".to_owned(), 3)]);
+        assert_eq!(of(&[("c/a.rs", "0f"), ("b.rs", "01")]), [("b.rs".to_owned(), 1), ("c/a.rs".to_owned(), 3)]);
+        assert_eq!(of(&[("a.rs", "01"), ("b.rs", "0f")]), [("a.rs".to_owned(), 1), ("b.rs".to_owned(), 3)], "they changed places");
+        assert_eq!(of(&[("a.rs", "0f"), ("z.rs", "0f")]), [("a.rs".to_owned(), 3)], "a copy is another file");
     }
 
     #[test]
     fn a_survivor_that_is_noticed_later_is_none_any_more() {
-        let all = ["a.rs:1:5: delete ! in f", "a.rs:2:2: g"].map(str::to_owned);
-        let mut settled = Settled::read(TEXT).expect("a list");
-        settled.take_in(&all, &results(&[("a.rs:1:5: delete ! in f", Outcome::Missed)]), |_| None);
-        assert_eq!(settled, Settled::read(TEXT).expect("a list"));
-        settled.take_in(&all, &results(&[("a.rs:1:5: delete ! in f", Outcome::Caught)]), |_| None);
-        assert!(settled.to_text().contains("a.rs 0f: 4 caught, 0 timeout, 0 missed, 2 unviable\nb.rs"), "{}", settled.to_text());
+        let mut file = Settled::read(TEXT).expect("a list").files.remove("a.rs").expect("a file");
+        let key = |name: &str| name.split_once(": ").map(|(_, what)| format!("{what} -- if !x")).unwrap_or_default();
+        let name = "a.rs:1:5: delete ! in f".to_owned();
+        file.take_in(&[(name.clone(), Outcome::Missed)], key);
+        assert_eq!(file.counts, [3, 0, 1, 2]);
+        file.take_in(&[(name, Outcome::Caught), ("a.rs:2:5: other".to_owned(), Outcome::Caught)], key);
+        assert_eq!((file.counts, file.survivors.len()), ([4, 0, 0, 2], 0));
+        let outcomes = [("a.rs:1:5: f".to_owned(), Outcome::Missed), ("a.rs:1:6: g".to_owned(), Outcome::Unviable)];
+        let new = File::new("00".to_owned(), &outcomes, key);
+        assert_eq!((new.counts, new.survivors.as_slice()), ([0, 0, 1, 1], ["f -- if !x".to_owned()].as_slice()));
     }
 }

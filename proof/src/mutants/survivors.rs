@@ -42,6 +42,20 @@ impl Key {
         let source = line.checked_sub(1).and_then(|index| text.lines().nth(index)).map(str::trim).unwrap_or_default();
         Self(format!("{file}: {what} -- {source}"))
     }
+
+    /// Of a survivor of a settled file: `<mutation> -- <line of source>`.
+    pub(super) fn settled(file: &str, survivor: &str) -> Self {
+        Self(format!("{file}: {survivor}"))
+    }
+
+    /// It without the file.
+    pub(super) fn survivor(&self) -> &str {
+        self.0.split_once(": ").map_or(&*self.0, |(_, survivor)| survivor)
+    }
+
+    pub(super) fn as_str(&self) -> &str {
+        &self.0
+    }
 }
 
 /// The list.

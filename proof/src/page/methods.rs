@@ -179,11 +179,7 @@ pub(crate) const METHODS: [Method; 21] = [
         name: "mutants",
         does: "the core changed in small ways, one at a time: some test must notice",
         rooms: &[],
-        command: Some(Command {
-            line: |minutes| format!("mutants --in ladder,derive,plane,machine --resume --most {minutes}"),
-            share: 15,
-            tells: " tried: ",
-        }),
+        command: Some(Command { line: |minutes| format!("mutants --minutes {minutes}"), share: 15, tells: " tried: " }),
         fails: &[("proof/src/mutants/mod.rs", "too_few_that_were_noticed_are_a_failure")],
     },
     Method {
