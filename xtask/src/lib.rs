@@ -9,6 +9,7 @@ pub mod command_line;
 pub mod copy;
 mod crash;
 mod crosscheck;
+mod debian;
 pub mod guests;
 mod js_tests;
 mod model;
@@ -30,6 +31,7 @@ pub mod test;
 pub mod tidy;
 pub mod tools;
 pub mod web_demo;
+pub mod windows;
 mod world;
 
 use std::process::ExitCode;

@@ -52,7 +52,8 @@ exit code: 0 the server ended, 1 a build failed or the port is in use, 2 the com
 const TEST: &str = "\
 usage: cargo xtask test [--bless]
 
-Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, native tests, guests in Node and in headless Chromium,
+Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, the published
+crates on Windows, native tests, guests in Node and in headless Chromium,
 and the workbench. A stage that fails does not stop the others, except those that need what it makes. The last line is
 `N passed, N failed, N skipped`, summed from what the test runners counted; a stage without tests counts as one check.
 What each stage printed is kept in target/xtask.
@@ -62,7 +63,7 @@ What each stage printed is kept in target/xtask.
 environment:
   CI=true               a skipped test is a failure
   CHROME, CHROMEDRIVER  the browser and its driver; without them they are looked for on PATH
-  WAKEFUL_NO_INSTALL=1  never install a browser (otherwise apt-get does, for root, when none is there)
+  WAKEFUL_NO_INSTALL=1  never install a browser or MinGW (otherwise apt-get does, for root, when one is missing)
 
 exit code: 0 nothing failed, 1 something failed, 2 the command line was not understood";
 

@@ -5,7 +5,7 @@ use crate::{
     call::{Call, Failure},
     crash, crosscheck, guests, js_tests, native, npm, package, packages,
     paths::Paths,
-    python, set_up, tidy, tools, web_demo,
+    python, set_up, tidy, tools, web_demo, windows,
 };
 
 /// What stages share.
@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 30] = [
+pub(super) const STAGES: [Stage; 31] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -79,12 +79,18 @@ pub(super) const STAGES: [Stage; 30] = [
         }),
     },
     Stage {
+        name: "windows",
+        does: "the published crates, checked for Windows",
+        needs: &[],
+        work: Work::Check(|ground| windows::check(ground.paths)),
+    },
+    Stage {
         name: "documentation",
         does: "cargo doc of the published crates, without a warning",
         needs: &[],
         work: Work::Check(|ground| {
             let call = Call::cargo(ground.paths, "documentation", "doc").env("RUSTDOCFLAGS", "-D warnings");
-            call.args(["--no-deps", "-p", "wakeful-core-derive", "-p", "wakeful-core", "-p", "wakeful"]).build()
+            call.arg("--no-deps").args(windows::PUBLISHED.iter().flat_map(|name| ["-p", name])).build()
         }),
     },
     Stage {
