@@ -139,7 +139,7 @@ fn elsewhere() -> PathBuf {
 }
 
 fn install(paths: &Paths) -> Result<(), Failure> {
-    let [derive, core, host] = &CRATES;
+    let [derive, json, core, host] = &CRATES;
     // The registry does not have them yet: the packed ones stand for it.
     let patch = |packed: &Crate| format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed));
     Call::cargo(paths, "install", "install")
@@ -148,7 +148,7 @@ fn install(paths: &Paths) -> Result<(), Failure> {
         .arg(unpacked(paths, host))
         .args(["--debug", "--root"])
         .arg(elsewhere())
-        .args(["--config", &patch(derive), "--config", &patch(core)])
+        .args(["--config", &patch(derive), "--config", &patch(json), "--config", &patch(core)])
         .env("CARGO_TARGET_DIR", paths.at("target/package/installed"))
         .build()
 }
