@@ -6,13 +6,6 @@ use std::{
     rc::Rc,
 };
 
-use wakeful::{
-    clock::VirtualClock,
-    engine::{Engine, EngineError, Mode, Native},
-    ledger::MemoryLedger,
-    provider::Elsewhere,
-    sandbox::{Limits, Sandbox},
-};
 use wakeful_core::{
     SCHEMA_VERSION,
     effect::TurnRequest,
@@ -24,8 +17,15 @@ use wakeful_core::{
     plane::turn::AbortReason,
     time::Timestamp,
 };
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode, Native},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Limits, Sandbox},
+};
 
-use crate::program::{product, prompt};
+use crate::shared::{product, prompt};
 
 fn start() -> VirtualClock {
     VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"))

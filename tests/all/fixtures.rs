@@ -3,10 +3,10 @@
 use wakeful::{
     case::{self, CaseKind},
     compare,
-    sandbox::Guest,
     trace::{Trace, Tracer},
 };
 use wakeful_core::{foreign::Folder, json};
+use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
 fn fixtures() -> Vec<case::Case> {

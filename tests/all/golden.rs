@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere, scenario, trace::Tracer};
+use wakeful::{scenario, trace::Tracer};
 use wakeful_core::{
     entry::EntryBytes,
     host::{Ledger, Scheduler},
@@ -19,6 +19,7 @@ use wakeful_core::{
     past::DecisionFrom,
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_tests::paths;
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

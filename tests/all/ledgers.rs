@@ -7,7 +7,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful::{case, sandbox::Guest, trace::Tracer};
+use wakeful::{case, trace::Tracer};
+use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
 /// A difference that is meant.

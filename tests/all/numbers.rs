@@ -5,9 +5,9 @@ use serde_json::Value;
 use wakeful::{
     case::{self, Case},
     compare,
-    sandbox::Guest,
     trace::{Tracer, Web},
 };
+use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
 /// Free JSON that engines and libraries like to change.

@@ -2,7 +2,6 @@
 
 use std::{cell::Cell, ops::RangeInclusive, rc::Rc};
 
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     entry::{EntryBytes, Head},
     explain::Supposition,
@@ -14,6 +13,7 @@ use wakeful_core::{
     past::DecisionFrom,
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 

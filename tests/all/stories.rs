@@ -1,10 +1,6 @@
 //! Stories in which the provider does what it can do wrong: the invariants hold after every batch, and the agent comes to rest.
 
-use wakeful::{
-    clock::VirtualClock,
-    engine::{Engine, Mode, Native},
-    provider::ScriptedProvider,
-};
+use wakeful::provider::ScriptedProvider;
 use wakeful_core::{
     entry::{EventKind, Head, Record},
     fact::Refusal,
@@ -14,6 +10,10 @@ use wakeful_core::{
     plane::{turn::RunStatus, work::WorkItemState},
     state::State,
     story::{Adversary, Command, Story},
+};
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, Mode, Native},
 };
 use wakeful_tests::watched::WatchedLedger;
 

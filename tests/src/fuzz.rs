@@ -4,13 +4,6 @@
 
 use std::sync::LazyLock;
 
-use wakeful::{
-    clock::VirtualClock,
-    engine::{Engine, EngineError, Mode},
-    ledger::MemoryLedger,
-    provider::Elsewhere,
-    sandbox::{Guest, Limits, Plugin},
-};
 use wakeful_core::{
     entry::{Class, EntryBytes, Record, seal_all},
     foreign::{Folder, Import},
@@ -20,6 +13,13 @@ use wakeful_core::{
     ladder::{Boundary, DecisionKind},
     machine::{Machine, Options, ProposeError},
     time::Timestamp,
+};
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Guest, Limits, Plugin},
 };
 
 use crate::{paths, watched::WatchedLedger};

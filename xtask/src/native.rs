@@ -7,8 +7,22 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
 /// wasmtime is compiled again.
-pub(crate) const SELECTION: [&str; 10] =
-    ["-p", "wakeful", "-p", "wakeful-core", "-p", "wakeful-core-derive", "-p", "wakeful-tests", "-p", "plugin-host"];
+pub(crate) const SELECTION: [&str; 14] = [
+    "-p",
+    "wakeful",
+    "-p",
+    "wakeful-agent",
+    "-p",
+    "wakeful-host",
+    "-p",
+    "wakeful-core",
+    "-p",
+    "wakeful-core-derive",
+    "-p",
+    "wakeful-tests",
+    "-p",
+    "plugin-host",
+];
 
 /// Builds the command line and all tests.
 pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {

@@ -2,11 +2,15 @@
 //! is text. [`Format::of`] tells files of both apart.
 
 mod format;
+#[cfg(feature = "sqlite")]
 mod lines;
 mod memory;
+#[cfg(feature = "sqlite")]
 mod sqlite;
 
 pub use format::Format;
+#[cfg(feature = "sqlite")]
 pub use lines::{LinesError, read_lines};
 pub use memory::MemoryLedger;
+#[cfg(feature = "sqlite")]
 pub use sqlite::{Anchor, ArchiveError, SqliteError, SqliteFile, SqliteLedger};

@@ -2,7 +2,6 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use wakeful::engine::{Engine, EngineError, Mode, Native};
 use wakeful_core::{
     effect::TurnRequest,
     host::{Clock, Ledger, Provider, ProviderError},
@@ -11,6 +10,7 @@ use wakeful_core::{
     plane::turn::AbortReason,
     time::Timestamp,
 };
+use wakeful_host::engine::{Engine, EngineError, Mode, Native};
 
 /// An instant to begin with.
 const BEGIN: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

@@ -7,12 +7,12 @@ use std::{
 };
 
 use tempfile::TempDir;
-use wakeful::ledger::{SqliteFile, SqliteLedger};
 use wakeful_core::{
     entry::{EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
 };
+use wakeful_host::ledger::{SqliteFile, SqliteLedger};
 
 use super::{Depth, Figure, agent, measure::elapsed};
 

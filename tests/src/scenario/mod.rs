@@ -8,10 +8,7 @@ mod lines;
 
 use std::{fmt::Write as _, mem};
 
-use wakeful::{
-    clock::VirtualClock,
-    scenario::{self, Command, START},
-};
+use wakeful::scenario::{self, Command, START};
 use wakeful_core::{
     derive::status,
     entry::{EntryBytes, Head},
@@ -20,6 +17,7 @@ use wakeful_core::{
     ladder::{Boundary, Edition},
     machine::{Machine, Options},
 };
+use wakeful_host::clock::VirtualClock;
 
 use self::{
     host::{Kept, Told, Trouble},

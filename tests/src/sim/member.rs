@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
-use wakeful::clock::VirtualClock;
 use wakeful_core::{
     effect::{Effect, TurnRequest},
     host::{Clock, LedgerError, Scheduler, SchedulerError},
@@ -13,6 +12,7 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
+use wakeful_host::clock::VirtualClock;
 
 use super::faults::{Asked, Fate, Store};
 

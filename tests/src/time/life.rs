@@ -8,7 +8,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
     effect::Effect,
     entry::{EntryBytes, Head},
@@ -23,6 +22,7 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, provider::Elsewhere};
 
 use super::{
     model::Model,

@@ -1,0 +1,364 @@
+//! Child agents: agents of the same host, each with a ledger and a scheduler of its own, supervised by a task of the parent (contract 12).
+//! The task is a handle, never the child's identity; what the child made in a worktree is cleaned up with the task.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    path::{Path, PathBuf},
+    sync::{Arc, mpsc::Receiver},
+    thread,
+};
+
+use serde::{Deserialize, Serialize};
+use serde_json::{Value, json};
+use wakeful_core::{
+    fact::Fact,
+    host::Ledger,
+    id::{AgentId, MessageId, Seq, TaskId},
+    json::RawJson,
+    plane::{
+        queue::{
+            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, MessageRecord, NewMessage, Priority,
+            TrustLevel,
+        },
+        task::{ChildWorkspaceMode, TaskChanged, TaskKind, TaskRecord, TaskRecovery, TaskStatus},
+        waiting::{WaitConditionKind, WaitConditionNamed},
+    },
+    story::Request,
+};
+
+use crate::{
+    Agent, Ending, Until,
+    confine::{Confinement, Workspace},
+    cut,
+    desk::{Desk, Errand},
+    jobs::{self, TaskHandle, bound_item},
+    kit::{Kit, Setup},
+    office::Office,
+    tools::{ToolError, accepted},
+    worktree::{self, Cleanup, Worktree},
+};
+
+/// What a parent asks a child to do.
+pub(crate) struct Wanted {
+    pub(crate) message: String,
+    pub(crate) workspace_mode: ChildWorkspaceMode,
+    pub(crate) trust: TrustLevel,
+}
+
+/// How a child came to its end.
+pub(crate) struct ChildEnd {
+    pub(crate) status: TaskStatus,
+    /// What it said last, or what went wrong.
+    pub(crate) text: String,
+}
+
+/// What the task of a child says about it (`observed-tasks-waits-storage.md` 1.13, 2.17).
+#[derive(Clone, Serialize, Deserialize)]
+pub(crate) struct Supervision {
+    child_agent_id: AgentId,
+    supervision_task_id: TaskId,
+    child_kind: String,
+    child_visibility: String,
+    child_ownership: String,
+    child_profile_preset: String,
+    wait_policy: String,
+    workspace_mode: ChildWorkspaceMode,
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    worktree: Option<Value>,
+    /// What the child said last, when it has ended.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    output_summary: Option<String>,
+}
+
+impl Supervision {
+    /// What this detail of a task says, where it says that.
+    fn of(detail: &RawJson) -> Option<Self> {
+        serde_json::from_str(detail.as_str()).ok()
+    }
+
+    /// The same, with what the child said last.
+    pub(crate) fn saying(self, words: String) -> Self {
+        Self { output_summary: Some(words), ..self }
+    }
+
+    /// What became of a worktree that is still there.
+    pub(crate) fn left_behind(&self) -> Option<String> {
+        let worktree = self.worktree.as_ref()?;
+        let said = |key: &str| worktree.get(key).and_then(Value::as_str).unwrap_or("unknown");
+        let is_gone = ["cleaned", "already_removed"].contains(&said("cleanup_status"));
+        (!is_gone).then(|| format!("its worktree `{}` is {}: {}", said("worktree_path"), said("cleanup_status"), said("cleanup_reason")))
+    }
+}
+
+/// What a parent knows of its child: the boundary between the two, for people and models. It is no transcript.
+#[derive(Serialize)]
+pub(crate) struct ChildSupervision {
+    parent_agent_id: AgentId,
+    child_agent_id: AgentId,
+    supervision_task_id: TaskId,
+    workspace_mode: ChildWorkspaceMode,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    worktree: Option<Value>,
+    cleanup_owner: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    cleanup_status: Option<Value>,
+    followup_target: &'static str,
+}
+
+impl ChildSupervision {
+    /// What a task says about a child; none where it supervises none.
+    pub(crate) fn of(task: &TaskRecord) -> Option<Self> {
+        let supervision: Supervision = task.detail.as_ref().and_then(Supervision::of)?;
+        let cleanup_status = supervision.worktree.as_ref().and_then(|worktree| worktree.get("cleanup_status").cloned());
+        Some(Self {
+            parent_agent_id: task.agent_id.clone(),
+            child_agent_id: supervision.child_agent_id,
+            supervision_task_id: task.id.clone(),
+            workspace_mode: supervision.workspace_mode,
+            worktree: supervision.worktree,
+            cleanup_owner: "supervision_task",
+            cleanup_status,
+            followup_target: "parent_supervisor",
+        })
+    }
+
+    /// The child.
+    pub(crate) fn child_agent_id(&self) -> &AgentId {
+        &self.child_agent_id
+    }
+}
+
+/// Whether a new life of the host can go on with what this task supervises.
+pub(crate) fn is_resumable(kit: &Kit, task: &TaskRecord) -> bool {
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::of) else { return false };
+    let has_begun = kit.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
+    let has_place = worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
+    has_begun && has_place
+}
+
+/// The id of the child that a task supervises.
+pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
+    AgentId::from(format!("{parent}.task-{}", task.trim_start_matches("task-")))
+}
+
+/// Makes a child and the task that supervises it.
+///
+/// # Errors
+/// Where there is no worktree or no thread for it, or the scheduler does not take the task; then nothing of it is left.
+pub(crate) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle, AgentId), ToolError> {
+    let task_id = TaskId::from(format!("task-{}", office.state().next_seq()));
+    let child_agent_id = id_of(&office.kit.agent_id, task_id.as_str());
+    let summary = cut::line(&wanted.message, 120);
+    let failed = |why: String| ToolError::new("task_spawn_failed", why);
+    let worktree = match wanted.workspace_mode {
+        ChildWorkspaceMode::Inherit => None,
+        ChildWorkspaceMode::Worktree => Some(make_worktree(office, &task_id).map_err(failed)?),
+    };
+    let supervision = Supervision {
+        child_agent_id: child_agent_id.clone(),
+        supervision_task_id: task_id.clone(),
+        child_kind: "child".to_owned(),
+        child_visibility: "private".to_owned(),
+        child_ownership: "parent_supervised".to_owned(),
+        child_profile_preset: "private_child".to_owned(),
+        wait_policy: "background".to_owned(),
+        workspace_mode: wanted.workspace_mode,
+        worktree: worktree.as_ref().map(|worktree| json!(worktree)),
+        output_summary: None,
+    };
+    let recovery = TaskRecovery::ChildAgentTask {
+        summary: summary.clone(),
+        prompt: wanted.message.clone(),
+        trust: wanted.trust,
+        workspace_mode: wanted.workspace_mode,
+    };
+    let change = TaskChanged {
+        task_id: task_id.clone(),
+        task_kind: Some(TaskKind::ChildAgentTask),
+        work_item_id: bound_item(office.state()),
+        summary: Some(summary.clone()),
+        detail: Some(RawJson::of(&supervision)),
+        recovery: Some(recovery),
+    };
+    let first = first_message(&task_id, &wanted.message, wanted.trust);
+    let started = accepted(office, &Fact::TaskCreated(change.clone()))
+        .and_then(|()| start(office, &task_id, &summary, &supervision, Some(first)).map_err(failed));
+    if let Err(why) = started {
+        let supervision = supervision.cleaned_up(&office.kit);
+        if office.state().tasks.active.contains_key(&task_id) {
+            let end = ChildEnd { status: TaskStatus::Failed, text: why.to_string() };
+            jobs::child_ended(office, task_id, &summary, supervision, &end);
+        }
+        return Err(why);
+    }
+    accepted(office, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
+    let handle = TaskHandle { task_id, task_kind: TaskKind::ChildAgentTask, status: TaskStatus::Running, initial_output: None };
+    Ok((handle, child_agent_id))
+}
+
+/// Goes on with a child on its ledger.
+pub(crate) fn resume(office: &mut Office, task: &TaskRecord) {
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::of) else { return };
+    let summary = task.summary.clone().unwrap_or_default();
+    // A death between the task's record and the child's first entry leaves a child that was told nothing: it is told again, once.
+    let first = match &task.recovery {
+        Some(TaskRecovery::ChildAgentTask { prompt, trust, .. }) => Some(first_message(&task.id, prompt, *trust)),
+        _ => None,
+    };
+    if let Err(why) = start(office, &task.id, &summary, &supervision, first) {
+        office.kit.audience.notice(&office.kit.agent_id, &format!("the child of `{}` cannot go on: {why}", task.id));
+        let end = ChildEnd { status: TaskStatus::Failed, text: why };
+        let supervision = supervision.cleaned_up(&office.kit);
+        jobs::child_ended(office, task.id.clone(), &summary, supervision, &end);
+    }
+}
+
+fn start(office: &mut Office, task: &TaskId, summary: &str, supervision: &Supervision, first: Option<Fact>) -> Result<(), String> {
+    let setup = setup_of(&office.kit, supervision)?;
+    let kit = Arc::clone(&office.kit);
+    let (desk, errands) = Desk::open();
+    let (parent, own) = (office.desk.clone(), desk.clone());
+    let (task_id, summary, supervision) = (task.clone(), summary.to_owned(), supervision.clone());
+    let name = supervision.child_agent_id.to_string();
+    let thread = thread::Builder::new().name(name).spawn(move || {
+        // A child that panics ends too: else its parent would wait for it.
+        let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, errands), first)));
+        let panicked = || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
+        let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
+        let supervision = supervision.cleaned_up(&kit);
+        // Where the parent has ended, its next life goes on with this child, which then rests at once.
+        let _ = parent.tell(move |office| jobs::child_ended(office, task_id, &summary, supervision, &end));
+    });
+    office.jobs.add_child(task.clone(), desk, thread.map_err(|why| format!("a thread for the child: {why}"))?);
+    Ok(())
+}
+
+/// Lets a child live to its end; none where its host goes down before.
+fn live(setup: Setup, desk: (Desk, Receiver<Errand>), first: Option<Fact>) -> Option<ChildEnd> {
+    let lived = Agent::open_child(setup, desk).and_then(|mut agent| {
+        if let Some(first) = first {
+            agent.say(&first);
+        }
+        let ending = agent.live(Until::Done)?;
+        Ok((ending, agent.last_words()))
+    });
+    match lived {
+        Ok((Ending::ShutDown, _)) => None,
+        Ok((Ending::Stopped, _)) => Some(ChildEnd { status: TaskStatus::Cancelled, text: "It was stopped.".to_owned() }),
+        Ok((Ending::Rested, words)) => {
+            let status = if words.failed { TaskStatus::Failed } else { TaskStatus::Completed };
+            Some(ChildEnd { status, text: words.text })
+        }
+        Err(why) => Some(ChildEnd { status: TaskStatus::Failed, text: why.to_string() }),
+    }
+}
+
+fn setup_of(kit: &Kit, supervision: &Supervision) -> Result<Setup, String> {
+    let home: PathBuf = kit.home.join("children").join(supervision.supervision_task_id.as_str());
+    let inherited = Setup { agent_id: supervision.child_agent_id.clone(), home, ..kit.setup().clone() };
+    let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
+    let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
+    let room = worktree::room(&worktree.original_cwd).map_err(|why| why.to_string())?;
+    Ok(Setup { workspace, also_write: [kit.also_write.clone(), vec![room.git]].concat(), ..inherited })
+}
+
+/// A worktree for the child of a task, from the branch on which its parent works. Its name is that of no other history.
+fn make_worktree(office: &Office, task: &TaskId) -> Result<Worktree, String> {
+    let chain = office.state().head.chain.to_string();
+    let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
+    let folder = office.kit.workspace.root();
+    let confinement = confinement_of(&office.kit, folder)?;
+    worktree::create(folder, &name, Some(&confinement)).map_err(|why| why.to_string())
+}
+
+impl Supervision {
+    /// The same, with what became of the child's worktree when it was cleaned up.
+    fn cleaned_up(mut self, kit: &Kit) -> Self {
+        self.worktree = self.worktree.map(|described| cleaned(kit, described));
+        self
+    }
+}
+
+/// What is said of a worktree, with what became of it when it was cleaned up.
+fn cleaned(kit: &Kit, described: Value) -> Value {
+    let cleanup = match serde_json::from_value::<Worktree>(described.clone()) {
+        Ok(worktree) => match confinement_of(kit, &worktree.original_cwd) {
+            Ok(confinement) => worktree::cleanup(&worktree, Some(&confinement)),
+            Err(error) => Cleanup::Failed { error },
+        },
+        Err(why) => Cleanup::Failed { error: why.to_string() },
+    };
+    match (described, json!(cleanup)) {
+        (Value::Object(mut described), Value::Object(cleanup)) => {
+            described.extend(cleanup);
+            Value::Object(described)
+        }
+        (_, cleanup) => cleanup,
+    }
+}
+
+/// The confinement of git where it makes and removes worktrees.
+fn confinement_of(kit: &Kit, folder: &Path) -> Result<Confinement, String> {
+    let room = worktree::room(folder).map_err(|why| why.to_string())?;
+    kit.confinement_with(vec![room.repository, room.git, room.worktrees]).map_err(|why| why.to_string())
+}
+
+fn worktree_of(supervision: &Supervision) -> Option<Worktree> {
+    serde_json::from_value(supervision.worktree.clone()?).ok()
+}
+
+/// What a parent says first to its child.
+fn first_message(task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
+    message(MessageId::from(format!("{task}-initial")), task, text, trust)
+}
+
+/// A parent says something more to its child.
+pub(crate) fn follow_up(office: &mut Office, task: &TaskId, text: &str, trust: TrustLevel) -> Result<(), ToolError> {
+    let id = MessageId::from(format!("{task}-input-{}", office.state().next_seq()));
+    accepted(office, &message(id, task, text, trust))
+}
+
+/// A child begins a turn about this. Nobody but its parent speaks to a child, so what the parent says ends what it waits for from its operator.
+pub(crate) fn heeds(office: &mut Office, message: &MessageRecord) {
+    let is_from_parent = office.kit.is_child && matches!(message.origin, MessageOrigin::Task { .. });
+    if !is_from_parent || message.kind != MessageKind::InternalFollowup {
+        return;
+    }
+    let waits = office.state().waiting.conditions.values().map(|wait| &wait.record);
+    let of_operator: Vec<_> = waits.filter(|wait| wait.kind == WaitConditionKind::Operator).map(|wait| wait.id.clone()).collect();
+    for wait_condition_id in of_operator {
+        // Where it is not taken the office has said why.
+        drop(office.propose(&Fact::WaitConditionCancelled(WaitConditionNamed { wait_condition_id, ended_by: None })));
+    }
+}
+
+fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
+    Fact::MessageQueued(MessageQueued {
+        message: NewMessage {
+            id,
+            kind: MessageKind::InternalFollowup,
+            origin: MessageOrigin::Task { task_id: task.clone() },
+            trust,
+            priority: Priority::Normal,
+            work_item_id: None,
+            task_id: None,
+            body: MessageBody::text(text),
+            delivery_surface: Some(DeliverySurface::RuntimeSystem),
+            admission_context: Some(AdmissionContext::RuntimeOwned),
+            metadata: Some(RawJson::of(&json!({ "supervision_task_id": task, "parent_supervised": true }))),
+            correlation_id: None,
+            causation_id: None,
+        },
+    })
+}
+
+/// A parent stops its child.
+pub(crate) fn stop(office: &mut Office) {
+    // Where it is not taken the office has said why.
+    drop(office.propose(&Request::Stop.fact()));
+}
+
+/// The host of a child goes down.
+pub(crate) fn shut_down(office: &mut Office) {
+    drop(office.propose(&Request::Shutdown.fact()));
+}
