@@ -81,7 +81,20 @@ pub(super) const STAGES: [Stage; 30] = [
         needs: &[],
         work: Work::Check(|ground| {
             let call = Call::cargo(ground.paths, "documentation", "doc").env("RUSTDOCFLAGS", "-D warnings");
-            call.args(["--no-deps", "-p", "wakeful-core-derive", "-p", "wakeful-core", "-p", "wakeful"]).build()
+            call.args([
+                "--no-deps",
+                "-p",
+                "wakeful-core-derive",
+                "-p",
+                "wakeful-core",
+                "-p",
+                "wakeful-host",
+                "-p",
+                "wakeful-agent",
+                "-p",
+                "wakeful",
+            ])
+            .build()
         }),
     },
     Stage {
