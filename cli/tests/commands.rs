@@ -151,6 +151,8 @@ fn trace_prints_one_trace_per_case() {
     assert_eq!(trace["steps"][0]["entries"][0]["record"]["control"], "genesis");
 }
 
+// The page has every option.
+#[cfg(feature = "random")]
 #[test]
 fn the_generated_pages_are_what_the_program_says() {
     for (page, args) in [

@@ -94,6 +94,7 @@ fn an_engine_that_does_not_exist_is_named_beside_those_that_do() {
     assert!(ran.err.contains("native, wasmtime, pulley, winch, node, chromium, python") && ran.err.contains("v8"), "{}", ran.err);
 }
 
+#[cfg(feature = "random")]
 #[test]
 fn random_stories_are_equal_and_the_same_for_the_same_seed() {
     let random = |seed: &str| {
@@ -105,4 +106,12 @@ fn random_stories_are_equal_and_the_same_for_the_same_seed() {
     assert_eq!(first, second);
     assert_ne!(first["steps"], other["steps"]);
     assert!(first["steps"].as_u64().is_some_and(|steps| steps >= 2000), "{first}");
+}
+
+#[cfg(not(feature = "random"))]
+#[test]
+fn a_build_without_random_stories_says_how_to_get_them() {
+    let help = wakeful(["crosscheck", "--help"]).out;
+    assert!(help.contains("--features random"), "{help}");
+    assert_eq!(wakeful(["crosscheck", "--random", "1"]).code, 2);
 }

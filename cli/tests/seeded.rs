@@ -47,6 +47,7 @@ fn an_altered_entry_byte_is_found_by_its_head() {
 }
 
 /// Lets random stories find a seeded fault, and gives the report, the story that was written, and its folder.
+#[cfg(feature = "random")]
 fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let (guest, write) = (arg(&guest(seeded)), arg(folder.path()));
@@ -70,6 +71,7 @@ fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
     (report, story, folder)
 }
 
+#[cfg(feature = "random")]
 #[test]
 fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
     let (report, story, _folder) = hunted("seeded-reason.component.wasm");
@@ -80,6 +82,7 @@ fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
     assert!(lines <= 2 && moves <= 2, "{story:#}");
 }
 
+#[cfg(feature = "random")]
 #[test]
 fn random_stories_find_an_altered_entry() {
     let (report, story, _folder) = hunted("seeded-entry_byte.component.wasm");

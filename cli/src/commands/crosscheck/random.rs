@@ -22,7 +22,7 @@ macro_rules! random_help {
 
 #[derive(Args)]
 pub(super) struct RandomArgs {
-    /// Draw random stories, and play them until they have taken so many steps or the engines differ
+    /// Draw random stories, and play them until they have taken so many steps or the engines differ (in a build with the feature `random`)
     #[arg(long, value_name = "STEPS")]
     random: Option<u64>,
     /// Where the drawing begins; the same seed draws the same stories
