@@ -1,15 +1,12 @@
 //! A real agent: a model behind an endpoint, processes, people at a terminal, and the scheduler that decides what is next.
 //!
-//! One thread owns the agent: its ledger, its engine, and what runs for it ([`Agent`]). Turns, commands and children run beside it and leave
-//! errands for it. Between errands the scheduler decides; what that asks for is carried out. So what is decided does not depend on threads.
+//! One thread owns the agent: its ledger, its engine, and what runs for it ([`Agent`]). Turns, commands and children run beside it and send
+//! it requests. Between requests the scheduler decides; what that asks for is carried out. So what is decided does not depend on threads.
 
 use std::{
     fs, io,
     path::PathBuf,
-    sync::{
-        Arc,
-        mpsc::{Receiver, RecvTimeoutError},
-    },
+    sync::{Arc, mpsc::RecvTimeoutError},
     time::Duration,
 };
 
@@ -27,10 +24,10 @@ use wakeful_core::{
 use wakeful_host::driver::DriveError;
 
 use crate::{
+    actor::Actor,
     confine::ConfineError,
-    desk::{Desk, Errand},
-    kit::{Kit, Setup},
-    office::Office,
+    context::{Context, Setup},
+    handle::{Handle, Mailbox},
 };
 
 /// How often an agent at rest looks for what other processes have appended.
@@ -85,8 +82,8 @@ pub(crate) struct Words {
 
 /// A live agent.
 pub struct Agent {
-    office: Office,
-    errands: Receiver<Errand>,
+    actor: Actor,
+    mailbox: Mailbox,
 }
 
 impl Agent {
@@ -95,46 +92,46 @@ impl Agent {
     /// # Errors
     /// Where the ledger cannot be driven, or the agent's folder cannot be made.
     pub fn open(setup: Setup) -> Result<Self, AgentError> {
-        Self::open_at(setup, false, Desk::open())
+        Self::open_at(setup, false, Handle::new())
     }
 
-    /// Likewise, for a child, whose desk its parent has made.
-    pub(crate) fn open_child(setup: Setup, desk: (Desk, Receiver<Errand>)) -> Result<Self, AgentError> {
-        Self::open_at(setup, true, desk)
+    /// Likewise, for a child, whose handle its parent has made.
+    pub(crate) fn open_child(setup: Setup, handle: (Handle, Mailbox)) -> Result<Self, AgentError> {
+        Self::open_at(setup, true, handle)
     }
 
-    fn open_at(setup: Setup, is_child: bool, (desk, errands): (Desk, Receiver<Errand>)) -> Result<Self, AgentError> {
+    fn open_at(setup: Setup, is_child: bool, (handle, mailbox): (Handle, Mailbox)) -> Result<Self, AgentError> {
         let made = ["output", "tmp"].iter().try_for_each(|folder| fs::create_dir_all(setup.home.join(folder)));
         made.map_err(|why| AgentError::Home { path: setup.home.clone(), why })?;
-        let kit = Arc::new(Kit::new(setup, is_child)?);
-        kit.sweep();
+        let context = Arc::new(Context::new(setup, is_child)?);
+        context.sweep();
         if !is_child {
-            kit.confinement.describe().iter().for_each(|missing| kit.audience.notice(&kit.agent_id, missing));
+            context.confinement.describe().iter().for_each(|missing| context.audience.notice(&context.agent_id, missing));
         }
-        Ok(Self { office: Office::open(kit, desk)?, errands })
+        Ok(Self { actor: Actor::open(context, handle)?, mailbox })
     }
 
-    /// Where others leave errands for it.
+    /// Where others send requests to it.
     #[must_use]
-    pub fn desk(&self) -> Desk {
-        self.office.desk.clone()
+    pub fn handle(&self) -> Handle {
+        self.actor.handle.clone()
     }
 
     /// The state after its newest entry.
     #[must_use]
     pub fn state(&self) -> &State {
-        self.office.state()
+        self.actor.state()
     }
 
     /// Says something to it as the operator; what becomes of it the audience is told.
     pub fn prompt(&mut self, text: &str) {
-        drop(self.office.prompt(text));
+        drop(self.actor.prompt(text));
     }
 
     /// Says a fact to it.
     pub(crate) fn say(&mut self, fact: &Fact) {
-        // Where it is not taken the office has said why.
-        drop(self.office.propose(fact));
+        // Where it is not taken the actor has said why.
+        drop(self.actor.propose(fact));
     }
 
     /// Lives until something ends it.
@@ -143,14 +140,14 @@ impl Agent {
     /// Where the ledger fails, or another driver takes over.
     pub fn live(&mut self, until: Until) -> Result<Ending, AgentError> {
         let ending = self.live_on(until);
-        self.office.close(&self.errands);
+        self.actor.close(&self.mailbox);
         ending
     }
 
     fn live_on(&mut self, until: Until) -> Result<Ending, AgentError> {
         loop {
-            self.office.go_on()?;
-            let state = self.office.state();
+            self.actor.go_on()?;
+            let state = self.actor.state();
             if state.control.closing.is_some() && state.turns.run.is_none() {
                 return Ok(Ending::ShutDown);
             }
@@ -164,14 +161,14 @@ impl Agent {
         }
     }
 
-    /// Waits for an errand, for another process, or until something is due.
+    /// Waits for a request, for another process, or until something is due.
     fn wait(&mut self) -> Result<(), AgentError> {
-        let now = self.office.now();
-        let left = self.office.next_wake()?.map_or(POLL, |due| duration(now, due).min(POLL));
-        match self.errands.recv_timeout(left) {
-            Ok(errand) => errand(&mut self.office),
-            Err(RecvTimeoutError::Timeout) => self.office.catch_up()?,
-            // The office itself has a desk, so somebody can always send.
+        let now = self.actor.now();
+        let left = self.actor.next_wake()?.map_or(POLL, |due| duration(now, due).min(POLL));
+        match self.mailbox.recv_timeout(left) {
+            Ok(request) => request(&mut self.actor),
+            Err(RecvTimeoutError::Timeout) => self.actor.catch_up()?,
+            // The actor itself has a handle, so the mailbox stays open.
             Err(RecvTimeoutError::Disconnected) => std::thread::sleep(left),
         }
         Ok(())
@@ -179,8 +176,8 @@ impl Agent {
 
     /// What it said last, and whether it failed.
     pub(crate) fn last_words(&self) -> Words {
-        let ended = self.office.last_turn();
-        let failed = self.office.state().turns.last_terminal.is_some_and(|last| last.kind != TurnTerminalKind::Completed);
+        let ended = self.actor.last_turn();
+        let failed = self.actor.state().turns.last_terminal.is_some_and(|last| last.kind != TurnTerminalKind::Completed);
         let said = ended.and_then(|turn| turn.last_assistant_message.clone().or_else(|| turn.reason.clone()));
         Words { text: said.unwrap_or_else(|| "It said nothing.".to_owned()), failed }
     }

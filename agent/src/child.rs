@@ -4,7 +4,7 @@
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
     path::{Path, PathBuf},
-    sync::{Arc, mpsc::Receiver},
+    sync::Arc,
     thread,
 };
 
@@ -28,12 +28,12 @@ use wakeful_core::{
 
 use crate::{
     Agent, Ending, Until,
+    actor::Actor,
     confine::{Confinement, Workspace},
+    context::{Context, Setup},
     cut,
-    desk::{Desk, Errand},
+    handle::{Handle, Mailbox},
     jobs::{self, TaskHandle, bound_item},
-    kit::{Kit, Setup},
-    office::Office,
     tools::{ToolError, accepted},
     worktree::{self, Cleanup, Worktree},
 };
@@ -72,7 +72,7 @@ pub(crate) struct Supervision {
 
 impl Supervision {
     /// What this detail of a task says, where it says that.
-    fn of(detail: &RawJson) -> Option<Self> {
+    fn from_detail(detail: &RawJson) -> Option<Self> {
         serde_json::from_str(detail.as_str()).ok()
     }
 
@@ -107,8 +107,8 @@ pub(crate) struct ChildSupervision {
 
 impl ChildSupervision {
     /// What a task says about a child; none where it supervises none.
-    pub(crate) fn of(task: &TaskRecord) -> Option<Self> {
-        let supervision: Supervision = task.detail.as_ref().and_then(Supervision::of)?;
+    pub(crate) fn from_task(task: &TaskRecord) -> Option<Self> {
+        let supervision: Supervision = task.detail.as_ref().and_then(Supervision::from_detail)?;
         let cleanup_status = supervision.worktree.as_ref().and_then(|worktree| worktree.get("cleanup_status").cloned());
         Some(Self {
             parent_agent_id: task.agent_id.clone(),
@@ -129,9 +129,9 @@ impl ChildSupervision {
 }
 
 /// Whether a new life of the host can go on with what this task supervises.
-pub(crate) fn is_resumable(kit: &Kit, task: &TaskRecord) -> bool {
-    let Some(supervision) = task.detail.as_ref().and_then(Supervision::of) else { return false };
-    let has_begun = kit.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
+pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else { return false };
+    let has_begun = context.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
     let has_place = worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
     has_begun && has_place
 }
@@ -145,14 +145,14 @@ pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
 ///
 /// # Errors
 /// Where there is no worktree or no thread for it, or the scheduler does not take the task; then nothing of it is left.
-pub(crate) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle, AgentId), ToolError> {
-    let task_id = TaskId::from(format!("task-{}", office.state().next_seq()));
-    let child_agent_id = id_of(&office.kit.agent_id, task_id.as_str());
+pub(crate) fn spawn(actor: &mut Actor, wanted: &Wanted) -> Result<(TaskHandle, AgentId), ToolError> {
+    let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
+    let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
     let summary = cut::line(&wanted.message, 120);
     let failed = |why: String| ToolError::new("task_spawn_failed", why);
     let worktree = match wanted.workspace_mode {
         ChildWorkspaceMode::Inherit => None,
-        ChildWorkspaceMode::Worktree => Some(make_worktree(office, &task_id).map_err(failed)?),
+        ChildWorkspaceMode::Worktree => Some(make_worktree(actor, &task_id).map_err(failed)?),
     };
     let supervision = Supervision {
         child_agent_id: child_agent_id.clone(),
@@ -175,67 +175,67 @@ pub(crate) fn spawn(office: &mut Office, wanted: &Wanted) -> Result<(TaskHandle,
     let change = TaskChanged {
         task_id: task_id.clone(),
         task_kind: Some(TaskKind::ChildAgentTask),
-        work_item_id: bound_item(office.state()),
+        work_item_id: bound_item(actor.state()),
         summary: Some(summary.clone()),
         detail: Some(RawJson::of(&supervision)),
         recovery: Some(recovery),
     };
     let first = first_message(&task_id, &wanted.message, wanted.trust);
-    let started = accepted(office, &Fact::TaskCreated(change.clone()))
-        .and_then(|()| start(office, &task_id, &summary, &supervision, Some(first)).map_err(failed));
+    let started = accepted(actor, &Fact::TaskCreated(change.clone()))
+        .and_then(|()| start(actor, &task_id, &summary, &supervision, Some(first)).map_err(failed));
     if let Err(why) = started {
-        let supervision = supervision.cleaned_up(&office.kit);
-        if office.state().tasks.active.contains_key(&task_id) {
+        let supervision = supervision.cleaned_up(&actor.context);
+        if actor.state().tasks.active.contains_key(&task_id) {
             let end = ChildEnd { status: TaskStatus::Failed, text: why.to_string() };
-            jobs::child_ended(office, task_id, &summary, supervision, &end);
+            jobs::child_ended(actor, task_id, &summary, supervision, &end);
         }
         return Err(why);
     }
-    accepted(office, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
+    accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
     let handle = TaskHandle { task_id, task_kind: TaskKind::ChildAgentTask, status: TaskStatus::Running, initial_output: None };
     Ok((handle, child_agent_id))
 }
 
 /// Goes on with a child on its ledger.
-pub(crate) fn resume(office: &mut Office, task: &TaskRecord) {
-    let Some(supervision) = task.detail.as_ref().and_then(Supervision::of) else { return };
+pub(crate) fn resume(actor: &mut Actor, task: &TaskRecord) {
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else { return };
     let summary = task.summary.clone().unwrap_or_default();
     // A death between the task's record and the child's first entry leaves a child that was told nothing: it is told again, once.
     let first = match &task.recovery {
         Some(TaskRecovery::ChildAgentTask { prompt, trust, .. }) => Some(first_message(&task.id, prompt, *trust)),
         _ => None,
     };
-    if let Err(why) = start(office, &task.id, &summary, &supervision, first) {
-        office.kit.audience.notice(&office.kit.agent_id, &format!("the child of `{}` cannot go on: {why}", task.id));
+    if let Err(why) = start(actor, &task.id, &summary, &supervision, first) {
+        actor.context.audience.notice(&actor.context.agent_id, &format!("the child of `{}` cannot go on: {why}", task.id));
         let end = ChildEnd { status: TaskStatus::Failed, text: why };
-        let supervision = supervision.cleaned_up(&office.kit);
-        jobs::child_ended(office, task.id.clone(), &summary, supervision, &end);
+        let supervision = supervision.cleaned_up(&actor.context);
+        jobs::child_ended(actor, task.id.clone(), &summary, supervision, &end);
     }
 }
 
-fn start(office: &mut Office, task: &TaskId, summary: &str, supervision: &Supervision, first: Option<Fact>) -> Result<(), String> {
-    let setup = setup_of(&office.kit, supervision)?;
-    let kit = Arc::clone(&office.kit);
-    let (desk, errands) = Desk::open();
-    let (parent, own) = (office.desk.clone(), desk.clone());
+fn start(actor: &mut Actor, task: &TaskId, summary: &str, supervision: &Supervision, first: Option<Fact>) -> Result<(), String> {
+    let setup = setup_of(&actor.context, supervision)?;
+    let context = Arc::clone(&actor.context);
+    let (handle, mailbox) = Handle::new();
+    let (parent, own) = (actor.handle.clone(), handle.clone());
     let (task_id, summary, supervision) = (task.clone(), summary.to_owned(), supervision.clone());
     let name = supervision.child_agent_id.to_string();
     let thread = thread::Builder::new().name(name).spawn(move || {
         // A child that panics ends too: else its parent would wait for it.
-        let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, errands), first)));
+        let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, mailbox), first)));
         let panicked = || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
         let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
-        let supervision = supervision.cleaned_up(&kit);
+        let supervision = supervision.cleaned_up(&context);
         // Where the parent has ended, its next life goes on with this child, which then rests at once.
-        let _ = parent.tell(move |office| jobs::child_ended(office, task_id, &summary, supervision, &end));
+        let _ = parent.tell(move |actor| jobs::child_ended(actor, task_id, &summary, supervision, &end));
     });
-    office.jobs.add_child(task.clone(), desk, thread.map_err(|why| format!("a thread for the child: {why}"))?);
+    actor.jobs.add_child(task.clone(), handle, thread.map_err(|why| format!("a thread for the child: {why}"))?);
     Ok(())
 }
 
 /// Lets a child live to its end; none where its host goes down before.
-fn live(setup: Setup, desk: (Desk, Receiver<Errand>), first: Option<Fact>) -> Option<ChildEnd> {
-    let lived = Agent::open_child(setup, desk).and_then(|mut agent| {
+fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<ChildEnd> {
+    let lived = Agent::open_child(setup, handle).and_then(|mut agent| {
         if let Some(first) = first {
             agent.say(&first);
         }
@@ -253,36 +253,36 @@ fn live(setup: Setup, desk: (Desk, Receiver<Errand>), first: Option<Fact>) -> Op
     }
 }
 
-fn setup_of(kit: &Kit, supervision: &Supervision) -> Result<Setup, String> {
-    let home: PathBuf = kit.home.join("children").join(supervision.supervision_task_id.as_str());
-    let inherited = Setup { agent_id: supervision.child_agent_id.clone(), home, ..kit.setup().clone() };
+fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, String> {
+    let home: PathBuf = context.home.join("children").join(supervision.supervision_task_id.as_str());
+    let inherited = Setup { agent_id: supervision.child_agent_id.clone(), home, ..context.setup().clone() };
     let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
     let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
-    let room = worktree::room(&worktree.original_cwd).map_err(|why| why.to_string())?;
-    Ok(Setup { workspace, also_write: [kit.also_write.clone(), vec![room.git]].concat(), ..inherited })
+    let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
+    Ok(Setup { workspace, also_write: [context.also_write.clone(), vec![layout.git]].concat(), ..inherited })
 }
 
 /// A worktree for the child of a task, from the branch on which its parent works. Its name is that of no other history.
-fn make_worktree(office: &Office, task: &TaskId) -> Result<Worktree, String> {
-    let chain = office.state().head.chain.to_string();
+fn make_worktree(actor: &Actor, task: &TaskId) -> Result<Worktree, String> {
+    let chain = actor.state().head.chain.to_string();
     let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
-    let folder = office.kit.workspace.root();
-    let confinement = confinement_of(&office.kit, folder)?;
+    let folder = actor.context.workspace.root();
+    let confinement = confinement_of(&actor.context, folder)?;
     worktree::create(folder, &name, Some(&confinement)).map_err(|why| why.to_string())
 }
 
 impl Supervision {
     /// The same, with what became of the child's worktree when it was cleaned up.
-    fn cleaned_up(mut self, kit: &Kit) -> Self {
-        self.worktree = self.worktree.map(|described| cleaned(kit, described));
+    fn cleaned_up(mut self, context: &Context) -> Self {
+        self.worktree = self.worktree.map(|described| cleaned(context, described));
         self
     }
 }
 
 /// What is said of a worktree, with what became of it when it was cleaned up.
-fn cleaned(kit: &Kit, described: Value) -> Value {
+fn cleaned(context: &Context, described: Value) -> Value {
     let cleanup = match serde_json::from_value::<Worktree>(described.clone()) {
-        Ok(worktree) => match confinement_of(kit, &worktree.original_cwd) {
+        Ok(worktree) => match confinement_of(context, &worktree.original_cwd) {
             Ok(confinement) => worktree::cleanup(&worktree, Some(&confinement)),
             Err(error) => Cleanup::Failed { error },
         },
@@ -298,9 +298,9 @@ fn cleaned(kit: &Kit, described: Value) -> Value {
 }
 
 /// The confinement of git where it makes and removes worktrees.
-fn confinement_of(kit: &Kit, folder: &Path) -> Result<Confinement, String> {
-    let room = worktree::room(folder).map_err(|why| why.to_string())?;
-    kit.confinement_with(vec![room.repository, room.git, room.worktrees]).map_err(|why| why.to_string())
+fn confinement_of(context: &Context, folder: &Path) -> Result<Confinement, String> {
+    let layout = worktree::layout(folder).map_err(|why| why.to_string())?;
+    context.confinement_with(vec![layout.repository, layout.git, layout.worktrees]).map_err(|why| why.to_string())
 }
 
 fn worktree_of(supervision: &Supervision) -> Option<Worktree> {
@@ -313,22 +313,22 @@ fn first_message(task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
 }
 
 /// A parent says something more to its child.
-pub(crate) fn follow_up(office: &mut Office, task: &TaskId, text: &str, trust: TrustLevel) -> Result<(), ToolError> {
-    let id = MessageId::from(format!("{task}-input-{}", office.state().next_seq()));
-    accepted(office, &message(id, task, text, trust))
+pub(crate) fn follow_up(actor: &mut Actor, task: &TaskId, text: &str, trust: TrustLevel) -> Result<(), ToolError> {
+    let id = MessageId::from(format!("{task}-input-{}", actor.state().next_seq()));
+    accepted(actor, &message(id, task, text, trust))
 }
 
 /// A child begins a turn about this. Nobody but its parent speaks to a child, so what the parent says ends what it waits for from its operator.
-pub(crate) fn heeds(office: &mut Office, message: &MessageRecord) {
-    let is_from_parent = office.kit.is_child && matches!(message.origin, MessageOrigin::Task { .. });
+pub(crate) fn heeds(actor: &mut Actor, message: &MessageRecord) {
+    let is_from_parent = actor.context.is_child && matches!(message.origin, MessageOrigin::Task { .. });
     if !is_from_parent || message.kind != MessageKind::InternalFollowup {
         return;
     }
-    let waits = office.state().waiting.conditions.values().map(|wait| &wait.record);
+    let waits = actor.state().waiting.conditions.values().map(|wait| &wait.record);
     let of_operator: Vec<_> = waits.filter(|wait| wait.kind == WaitConditionKind::Operator).map(|wait| wait.id.clone()).collect();
     for wait_condition_id in of_operator {
-        // Where it is not taken the office has said why.
-        drop(office.propose(&Fact::WaitConditionCancelled(WaitConditionNamed { wait_condition_id, ended_by: None })));
+        // Where it is not taken the actor has said why.
+        drop(actor.propose(&Fact::WaitConditionCancelled(WaitConditionNamed { wait_condition_id, ended_by: None })));
     }
 }
 
@@ -353,12 +353,12 @@ fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact 
 }
 
 /// A parent stops its child.
-pub(crate) fn stop(office: &mut Office) {
-    // Where it is not taken the office has said why.
-    drop(office.propose(&Request::Stop.fact()));
+pub(crate) fn stop(actor: &mut Actor) {
+    // Where it is not taken the actor has said why.
+    drop(actor.propose(&Request::Stop.fact()));
 }
 
 /// The host of a child goes down.
-pub(crate) fn shut_down(office: &mut Office) {
-    drop(office.propose(&Request::Shutdown.fact()));
+pub(crate) fn shut_down(actor: &mut Actor) {
+    drop(actor.propose(&Request::Shutdown.fact()));
 }

@@ -17,13 +17,13 @@ use wakeful_core::{
 };
 
 use crate::{
+    actor::Actor,
     child::{self, ChildEnd, Supervision},
     command::{Cause, Exit, Running},
+    context::Context,
     cut,
-    desk::Desk,
     effects::Alive,
-    kit::Kit,
-    office::Office,
+    handle::Handle,
     tools::{ToolError, accepted},
 };
 
@@ -36,7 +36,7 @@ const MOST_WORDS: usize = 64 << 10;
 /// What runs for a task.
 enum Job {
     Command { running: Running, told: bool },
-    Child { desk: Desk, thread: JoinHandle<()>, told: bool },
+    Child { handle: Handle, thread: JoinHandle<()>, told: bool },
 }
 
 /// What runs beside the turns of an agent.
@@ -66,10 +66,10 @@ pub(crate) struct TaskHandle {
 
 impl Jobs {
     /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A command is nobody's once its host is gone.
-    pub(crate) fn of(kit: &Kit, state: &State) -> Self {
+    pub(crate) fn new(context: &Context, state: &State) -> Self {
         let alive = Alive::default();
         let active = state.tasks.active.values().map(|task| &task.record);
-        active.filter(|task| child::is_resumable(kit, task)).for_each(|task| alive.add(&task.id));
+        active.filter(|task| child::is_resumable(context, task)).for_each(|task| alive.add(&task.id));
         Self { by_task: BTreeMap::new(), alive }
     }
 
@@ -79,16 +79,16 @@ impl Jobs {
     }
 
     /// Goes on with what the ledger says is alive.
-    pub(crate) fn resume(office: &mut Office) {
-        let children: Vec<_> = office.state().tasks.active.values().map(|task| task.record.clone()).collect();
+    pub(crate) fn resume(actor: &mut Actor) {
+        let children: Vec<_> = actor.state().tasks.active.values().map(|task| task.record.clone()).collect();
         for record in children.iter().filter(|record| record.kind == TaskKind::ChildAgentTask) {
-            child::resume(office, record);
+            child::resume(actor, record);
         }
     }
 
     /// A child runs for a task.
-    pub(crate) fn add_child(&mut self, task: TaskId, desk: Desk, thread: JoinHandle<()>) {
-        self.add(task, Job::Child { desk, thread, told: false });
+    pub(crate) fn add_child(&mut self, task: TaskId, handle: Handle, thread: JoinHandle<()>) {
+        self.add(task, Job::Child { handle, thread, told: false });
     }
 
     fn add(&mut self, task: TaskId, job: Job) {
@@ -109,10 +109,10 @@ impl Jobs {
         }
     }
 
-    /// The desk of the child that runs for a task.
-    pub(crate) fn child(&self, task: &TaskId) -> Option<Desk> {
+    /// The handle of the child that runs for a task.
+    pub(crate) fn child(&self, task: &TaskId) -> Option<Handle> {
         match self.by_task.get(task)? {
-            Job::Child { desk, .. } => Some(desk.clone()),
+            Job::Child { handle, .. } => Some(handle.clone()),
             Job::Command { .. } => None,
         }
     }
@@ -126,10 +126,10 @@ impl Jobs {
                     *told = true;
                     running.stop();
                 }
-                Job::Child { desk, told, .. } if ends && !*told => {
+                Job::Child { handle, told, .. } if ends && !*told => {
                     *told = true;
                     // A child that has ended needs no word.
-                    let _ = desk.tell(child::stop);
+                    let _ = handle.tell(child::stop);
                 }
                 Job::Command { .. } | Job::Child { .. } => {}
             }
@@ -141,7 +141,7 @@ impl Jobs {
         for job in self.by_task.values() {
             match job {
                 Job::Command { running, .. } => running.stop(),
-                Job::Child { desk, .. } => drop(desk.tell(child::shut_down)),
+                Job::Child { handle, .. } => drop(handle.tell(child::shut_down)),
             }
         }
     }
@@ -150,7 +150,7 @@ impl Jobs {
     pub(crate) fn join(&mut self) {
         for (_, job) in std::mem::take(&mut self.by_task) {
             match job {
-                Job::Command { running, .. } => drop(running.wait(Kit::LONGEST_WAIT)),
+                Job::Command { running, .. } => drop(running.wait(Context::LONGEST_WAIT)),
                 // Where it panicked, its ledger says how far it came.
                 Job::Child { thread, .. } => drop(thread.join()),
             }
@@ -162,11 +162,11 @@ impl Jobs {
 ///
 /// # Errors
 /// Where the scheduler does not take it; then nobody looks after the command.
-pub(crate) fn promote(office: &mut Office, promoted: Promoted) -> Result<TaskHandle, ToolError> {
+pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandle, ToolError> {
     let Promoted { running, spec, trust, output_path } = promoted;
-    let task_id = TaskId::from(format!("task-{}", office.state().next_seq()));
+    let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
     let summary = format!("Run command: {}", cut::line(&spec.cmd, 80));
-    let work_item_id = bound_item(office.state());
+    let work_item_id = bound_item(actor.state());
     let detail = command_detail(&spec, &output_path);
     let recovery = TaskRecovery::CommandTask { summary: summary.clone(), spec, trust, promoted_from_exec_command: true };
     let change = TaskChanged {
@@ -177,21 +177,21 @@ pub(crate) fn promote(office: &mut Office, promoted: Promoted) -> Result<TaskHan
         detail: Some(raw(&Value::Object(detail.clone()))),
         recovery: Some(recovery),
     };
-    accepted(office, &Fact::TaskCreated(change.clone()))?;
-    office.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
-    accepted(office, &Fact::TaskRunning(TaskChanged { recovery: None, ..change })).inspect_err(|_| office.jobs.remove(&task_id))?;
-    let (desk, task) = (office.desk.clone(), task_id.clone());
+    accepted(actor, &Fact::TaskCreated(change.clone()))?;
+    actor.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
+    accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change })).inspect_err(|_| actor.jobs.remove(&task_id))?;
+    let (handle, task) = (actor.handle.clone(), task_id.clone());
     let kept = running.clone();
     running.on_exit(move |exit| {
         let exit = exit.clone();
         // Where the agent has ended, the next life of it interrupts the task.
-        let _ = desk.tell(move |office| command_ended(office, task, &summary, detail, &kept, &exit));
+        let _ = handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
     });
     Ok(TaskHandle { task_id, task_kind: TaskKind::CommandTask, status: TaskStatus::Running, initial_output: None })
 }
 
-fn command_ended(office: &mut Office, task: TaskId, summary: &str, detail: Map<String, Value>, running: &Running, exit: &Exit) {
-    let asked = office.state().tasks.active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
+fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<String, Value>, running: &Running, exit: &Exit) {
+    let asked = actor.state().tasks.active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
     let (status, how) = match (&exit.cause, exit.code, exit.signal) {
         (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
         (Cause::TimedOut, ..) => (TaskStatus::Failed, "took longer than it may, and was ended".to_owned()),
@@ -221,17 +221,17 @@ fn command_ended(office: &mut Office, task: TaskId, summary: &str, detail: Map<S
         detail: Some(raw(&Value::Object(detail))),
         recovery: None,
     };
-    end(office, &task, status, change);
+    end(actor, &task, status, change);
 }
 
 /// A child came to its end.
-pub(crate) fn child_ended(office: &mut Office, task: TaskId, summary: &str, detail: Supervision, end_of: &ChildEnd) {
-    let known = office.state().tasks.active.get(&task).map(|task| task.record.status);
+pub(crate) fn child_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Supervision, end_of: &ChildEnd) {
+    let known = actor.state().tasks.active.get(&task).map(|task| task.record.status);
     let status = if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
     let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
     if known.is_none() && !left.is_empty() {
         // A stop or a restart has interrupted the task before, so its record does not say it.
-        office.kit.audience.notice(&office.kit.agent_id, &format!("the child of `{task}` has ended{left}"));
+        actor.context.audience.notice(&actor.context.agent_id, &format!("the child of `{task}` has ended{left}"));
     }
     let detail = detail.saying(cut::beginning(&end_of.text, MOST_WORDS).into_owned());
     let change = TaskChanged {
@@ -242,18 +242,18 @@ pub(crate) fn child_ended(office: &mut Office, task: TaskId, summary: &str, deta
         detail: Some(json::RawJson::of(&detail)),
         recovery: None,
     };
-    end(office, &task, status, change);
+    end(actor, &task, status, change);
 }
 
-fn end(office: &mut Office, task: &TaskId, status: TaskStatus, change: TaskChanged) {
+fn end(actor: &mut Actor, task: &TaskId, status: TaskStatus, change: TaskChanged) {
     let fact = match status {
         TaskStatus::Completed => Fact::TaskCompleted(change),
         TaskStatus::Cancelled => Fact::TaskCancelled(change),
         _ => Fact::TaskFailed(change),
     };
-    // Where it is not taken the office has said why.
-    drop(office.propose(&fact));
-    office.jobs.remove(task);
+    // Where it is not taken the actor has said why.
+    drop(actor.propose(&fact));
+    actor.jobs.remove(task);
 }
 
 /// The item that a new task belongs to: that of the turn, else the one with the focus.

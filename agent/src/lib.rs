@@ -5,6 +5,8 @@
 //! system.
 
 #[cfg(all(target_os = "linux", feature = "linux"))]
+mod actor;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod agent;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod child;
@@ -13,19 +15,17 @@ pub mod command;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 pub mod confine;
 #[cfg(all(target_os = "linux", feature = "linux"))]
+mod context;
+#[cfg(all(target_os = "linux", feature = "linux"))]
 mod cut;
 #[cfg(all(target_os = "linux", feature = "linux"))]
-mod desk;
-#[cfg(all(target_os = "linux", feature = "linux"))]
 mod effects;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod handle;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod history;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod jobs;
-#[cfg(all(target_os = "linux", feature = "linux"))]
-mod kit;
-#[cfg(all(target_os = "linux", feature = "linux"))]
-mod office;
 pub mod openai;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 mod prompt;
@@ -42,6 +42,6 @@ pub mod worktree;
 #[cfg(all(target_os = "linux", feature = "linux"))]
 pub use self::{
     agent::{Agent, AgentError, Ending, Until},
-    desk::{Desk, Ended},
-    kit::{Audience, Setup},
+    context::{Audience, Setup},
+    handle::{Ended, Handle},
 };

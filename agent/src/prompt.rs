@@ -9,9 +9,9 @@ use wakeful_core::{
 };
 
 use crate::{
+    context::Context,
     cut,
     history::{Exchange, History},
-    kit::Kit,
     openai::ChatMessage,
 };
 
@@ -41,10 +41,10 @@ const LINE: usize = 300;
 const PAST_PART: u64 = 3;
 
 /// The messages with which a turn begins.
-pub(crate) fn baseline(kit: &Kit, state: &State, history: &History, request: &TurnRequest, now: Timestamp) -> Vec<ChatMessage> {
-    let mut messages = vec![ChatMessage::System { content: system(kit) }];
-    messages.extend(past(history, kit.context_tokens * 4 / PAST_PART));
-    messages.push(ChatMessage::System { content: standing(kit, state, now) });
+pub(crate) fn baseline(context: &Context, state: &State, history: &History, request: &TurnRequest, now: Timestamp) -> Vec<ChatMessage> {
+    let mut messages = vec![ChatMessage::System { content: system(context) }];
+    messages.extend(past(history, context.context_tokens * 4 / PAST_PART));
+    messages.push(ChatMessage::System { content: standing(context, state, now) });
     for run in &request.interrupted_runs {
         let calls: Vec<_> = history.calls_of(run).iter().map(|call| format!("- {}: {}", call.tool_name, call.summary)).collect();
         let done = if calls.is_empty() { "- nothing that is recorded".to_owned() } else { calls.join("\n") };
@@ -108,16 +108,17 @@ fn body(message: &MessageRecord) -> String {
     format!("{}{output}{interrupted}", message.body.as_text())
 }
 
-fn system(kit: &Kit) -> String {
-    let place = format!("Your id is {}. You work in {}.", kit.agent_id, kit.workspace.root().display());
-    let parent = if kit.is_child { "\nYou are a child agent: your last answer is what your parent is told as your result." } else { "" };
-    let given = kit.instructions.as_ref().map_or_else(String::new, |text| format!("\n\n{text}"));
+fn system(context: &Context) -> String {
+    let place = format!("Your id is {}. You work in {}.", context.agent_id, context.workspace.root().display());
+    let parent =
+        if context.is_child { "\nYou are a child agent: your last answer is what your parent is told as your result." } else { "" };
+    let given = context.instructions.as_ref().map_or_else(String::new, |text| format!("\n\n{text}"));
     let bounds = "Your commands may read and write in that folder and in $TMPDIR; other folders are closed to them, unless the operator's policy opens them.";
     format!("{RUNTIME}\n\n{place} {bounds}{parent}{given}")
 }
 
 /// Where things stand, as far as the model has to know before it asks.
-fn standing(kit: &Kit, state: &State, now: Timestamp) -> String {
+fn standing(context: &Context, state: &State, now: Timestamp) -> String {
     let mut text = format!("[runtime] Where things stand at {now}.");
     let queue = WorkQueue::of(state);
     if queue.candidates.is_empty() {
@@ -147,7 +148,7 @@ fn standing(kit: &Kit, state: &State, now: Timestamp) -> String {
     if let Some(summary) = &state.context.context_summary {
         text += &format!("\nEarlier: {summary}");
     }
-    text += &format!("\nThe shell's working directory is {}.", kit.workspace.root().display());
+    text += &format!("\nThe shell's working directory is {}.", context.workspace.root().display());
     text
 }
 

@@ -26,13 +26,13 @@ use wakeful_core::{
 
 use crate::{
     confine::RedactedStream,
+    context::Context,
     cut,
-    desk::{Desk, Ended},
-    kit::Kit,
+    handle::{Ended, Handle},
     openai::{self, Cancel, Chat, ChatError, ChatMessage, Timing, ToolCall, Usage, Watch},
     prompt,
     rounds::{Budget, Round, Rounds},
-    tools::{self, Answered, Room},
+    tools::{self, Answered, Caller},
 };
 
 /// The most that the ledger keeps of one thing that was said or done in a turn, in bytes; a fact has room for several.
@@ -48,24 +48,35 @@ pub(crate) struct Execution {
 
 impl Execution {
     /// Starts to execute a turn that begins with these messages.
-    pub(crate) fn start(kit: &Arc<Kit>, desk: &Desk, request: &TurnRequest, baseline: Vec<ChatMessage>) -> std::io::Result<Self> {
+    pub(crate) fn start(
+        context: &Arc<Context>,
+        handle: &Handle,
+        request: &TurnRequest,
+        baseline: Vec<ChatMessage>,
+    ) -> std::io::Result<Self> {
         let (run, cancel, yields) = (request.run_id.clone(), Cancel::new(), Arc::<AtomicBool>::default());
         let turn = Turn {
-            room: Room { kit: Arc::clone(kit), desk: desk.clone(), run: run.clone(), trust: request.message.trust, cancel: cancel.clone() },
+            caller: Caller {
+                context: Arc::clone(context),
+                handle: handle.clone(),
+                run: run.clone(),
+                trust: request.message.trust,
+                cancel: cancel.clone(),
+            },
             yields: Arc::clone(&yields),
             has_accepted: false,
         };
         let message_id = request.message.id.clone();
         let thread = std::thread::Builder::new().name(format!("turn {}", request.turn_index)).spawn(move || {
-            let (run, desk) = (turn.room.run.clone(), turn.room.desk.clone());
+            let (run, handle) = (turn.caller.run.clone(), turn.caller.handle.clone());
             let begun = Fact::TurnStarted(TurnStarted { run_id: run.clone(), message_id, turn_index: None });
             // Where the agent has ended, or the run was broken off, nobody needs to know how the turn ended.
-            let _ = desk.tell(move |office| drop(office.propose(&begun)));
+            let _ = handle.tell(move |actor| drop(actor.propose(&begun)));
             // A turn that panics ends too: else its run would stay open.
             let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
             let end = ended.unwrap_or_else(|_| Ok(Some(effect::failure(Some(run.clone()), "the turn panicked".to_owned()))));
             if let Ok(Some(end)) = end {
-                let _ = desk.tell(move |office| office.end_turn(&run, &end));
+                let _ = handle.tell(move |actor| actor.end_turn(&run, &end));
             }
         })?;
         Ok(Self { run, cancel, yields, thread })
@@ -118,7 +129,7 @@ struct Checkpoint<'a> {
 }
 
 struct Turn {
-    room: Room,
+    caller: Caller,
     yields: Arc<AtomicBool>,
     /// Whether the model's output has become part of the ledger.
     has_accepted: bool,
@@ -127,10 +138,10 @@ struct Turn {
 impl Turn {
     /// Talks with the model until the turn ends; the fact with which it does, or none where it was broken off.
     fn converse(mut self, baseline: Vec<ChatMessage>) -> Result<Option<Fact>, Ended> {
-        let kit = Arc::clone(&self.room.kit);
-        let mut rounds = Rounds::new(baseline, kit.tools_bytes(), Budget::new(kit.context_tokens));
+        let context = Arc::clone(&self.caller.context);
+        let mut rounds = Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
         let mut number = 0;
-        while !self.room.cancel.is_cancelled() {
+        while !self.caller.cancel.is_cancelled() {
             if !rounds.is_empty() {
                 self.insert(&mut rounds, Boundary::BeforeProviderContinuation)?;
             }
@@ -141,12 +152,12 @@ impl Turn {
             if let Some(told_short) = prompt.compacted {
                 self.compacted(told_short, rounds.recap())?;
             }
-            let chat = Chat { messages: &prompt.messages, tools: kit.tools() };
-            let mut ears = Ears::of(&kit);
-            let answer = kit.endpoint.complete(&chat, &mut ears, &self.room.cancel);
-            ears.close();
+            let chat = Chat { messages: &prompt.messages, tools: context.tools() };
+            let mut listener = Listener::new(&context);
+            let answer = context.endpoint.complete(&chat, &mut listener, &self.caller.cancel);
+            listener.close();
             let answer = match answer {
-                Ok(answer) => without_secrets(&kit, answer),
+                Ok(answer) => without_secrets(&context, answer),
                 Err(ChatError::Cancelled) => break,
                 Err(ChatError::ContextLength { .. }) if rounds.shorten() => continue,
                 Err(why @ ChatError::ContextLength { .. }) => return Ok(Some(self.over_budget(&why.to_string()))),
@@ -166,11 +177,11 @@ impl Turn {
             }
             let done = self.execute(number, &answer)?;
             rounds.push(done.round);
-            self.propose(Fact::ToolRoundCompleted(RoundCompleted { run_id: self.room.run.clone(), round: number, diagnostics: None }))?;
+            self.propose(Fact::ToolRoundCompleted(RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: None }))?;
             if done.ends_turn || self.yields.load(Ordering::SeqCst) {
                 return Ok(Some(self.terminal(TurnTerminalKind::Completed, None, said(&answer))));
             }
-            if number >= kit.rounds_per_turn {
+            if number >= context.rounds_per_turn {
                 let reason = format!("the limit of {number} rounds in a turn is reached");
                 return Ok(Some(self.terminal(TurnTerminalKind::Completed, Some(reason), said(&answer))));
             }
@@ -185,17 +196,17 @@ impl Turn {
         let mut all_sleep = true;
         let mut ends_turn = false;
         for (index, call) in answer.tool_calls.iter().enumerate() {
-            let answered = if self.room.cancel.is_cancelled() {
-                Answered::broken_off(&self.room, &call.name)
+            let answered = if self.caller.cancel.is_cancelled() {
+                Answered::broken_off(&self.caller, &call.name)
             } else {
-                tools::call(&self.room, &call.name, &call.arguments, answer.text.as_deref())?
+                tools::call(&self.caller, &call.name, &call.arguments, answer.text.as_deref())?
             };
             all_sleep &= answered.sleeps;
             ends_turn |= answered.sleeps;
             let status = if answered.is_error { ToolExecutionStatus::Error } else { ToolExecutionStatus::Success };
             self.propose(Fact::ToolExecutionRecorded(ToolExecutionRecorded {
-                run_id: self.room.run.clone(),
-                tool_execution_id: format!("{}/{number}.{}", self.room.run, index + 1),
+                run_id: self.caller.run.clone(),
+                tool_execution_id: format!("{}/{number}.{}", self.caller.run, index + 1),
                 tool_name: answered.tool_name.clone(),
                 status,
                 input: recorded(json_or_text(&call.arguments)),
@@ -211,8 +222,8 @@ impl Turn {
 
     /// Puts what the operator says meanwhile into the conversation; whether there was anything.
     fn insert(&self, rounds: &mut Rounds, safe_point: Boundary) -> Result<bool, Ended> {
-        let run = self.room.run.clone();
-        let inserted: Vec<MessageRecord> = self.room.desk.ask(move |office| office.interject(&run, safe_point))?;
+        let run = self.caller.run.clone();
+        let inserted: Vec<MessageRecord> = self.caller.handle.ask(move |actor| actor.interject(&run, safe_point))?;
         let messages: Vec<_> = inserted.iter().map(prompt::interjection).collect();
         let any = !messages.is_empty();
         if any {
@@ -226,7 +237,7 @@ impl Turn {
         self.has_accepted = true;
         let said = SaidInRound { round: number, text: answer.text.as_deref(), tool_calls: &answer.tool_calls };
         let data = recorded(RawJson::of(&said));
-        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.room.run.clone(), data }))?;
+        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.caller.run.clone(), data }))?;
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
             response_id: answer.response_id.as_deref(),
@@ -235,25 +246,25 @@ impl Turn {
             timing: answer.timing,
             prompt_bytes,
         };
-        let completed = RoundCompleted { run_id: self.room.run.clone(), round: number, diagnostics: Some(RawJson::of(&diagnostics)) };
+        let completed = RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: Some(RawJson::of(&diagnostics)) };
         self.propose(Fact::ProviderRoundCompleted(completed))
     }
 
     fn compacted(&self, rounds: usize, text: String) -> Result<(), Ended> {
-        let run_id = self.room.run.clone();
-        self.room.desk.ask(move |office| {
+        let run_id = self.caller.run.clone();
+        self.caller.handle.ask(move |actor| {
             let data = RawJson::of(&Checkpoint { run_id: &run_id, rounds, text });
-            let anchor_generation = office.state().context.anchor;
-            let before = office.state().context.compacted_message_count;
-            let summary = office.state().context.context_summary.clone();
-            drop(office.propose(&Fact::CheckpointRecorded(CheckpointRecorded { anchor_generation, data })));
+            let anchor_generation = actor.state().context.anchor;
+            let before = actor.state().context.compacted_message_count;
+            let summary = actor.state().context.context_summary.clone();
+            drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded { anchor_generation, data })));
             let count = before + rounds as u64;
-            drop(office.propose(&Fact::ContextCompacted(ContextCompacted { compacted_message_count: count, context_summary: summary })));
+            drop(actor.propose(&Fact::ContextCompacted(ContextCompacted { compacted_message_count: count, context_summary: summary })));
         })
     }
 
     fn over_budget(&self, why: &str) -> Fact {
-        Fact::TurnBaselineOverBudget(TurnOverBudget { run_id: self.room.run.clone(), reason: Some(why.to_owned()) })
+        Fact::TurnBaselineOverBudget(TurnOverBudget { run_id: self.caller.run.clone(), reason: Some(why.to_owned()) })
     }
 
     /// The provider failed for good: what that means depends on whether any of its output was accepted (contract 5.5).
@@ -271,13 +282,13 @@ impl Turn {
     }
 
     fn terminal(&self, kind: TurnTerminalKind, reason: Option<String>, last_assistant_message: Option<String>) -> Fact {
-        let run_id = self.room.run.clone();
+        let run_id = self.caller.run.clone();
         let last_assistant_message = last_assistant_message.map(|said| cut::beginning(&said, MOST_RECORDED).into_owned());
         Fact::TurnTerminal(TurnTerminal { run_id, kind, reason, last_assistant_message, checkpoint: None })
     }
 
     fn propose(&self, fact: Fact) -> Result<(), Ended> {
-        self.room.desk.ask(move |office| drop(office.propose(&fact)))
+        self.caller.handle.ask(move |actor| drop(actor.propose(&fact)))
     }
 }
 
@@ -288,19 +299,19 @@ struct Executed {
 }
 
 /// Passes on what is heard while the model speaks, without secrets.
-struct Ears<'a> {
-    kit: &'a Kit,
+struct Listener<'a> {
+    context: &'a Context,
     text: RedactedStream,
 }
 
-impl<'a> Ears<'a> {
-    fn of(kit: &'a Kit) -> Self {
-        Self { kit, text: RedactedStream::new(Arc::clone(&kit.redactor)) }
+impl<'a> Listener<'a> {
+    fn new(context: &'a Context) -> Self {
+        Self { context, text: RedactedStream::new(Arc::clone(&context.redactor)) }
     }
 
     fn show(&self, text: &[u8]) {
         if !text.is_empty() {
-            self.kit.audience.text(&self.kit.agent_id, &String::from_utf8_lossy(text));
+            self.context.audience.text(&self.context.agent_id, &String::from_utf8_lossy(text));
         }
     }
 
@@ -311,18 +322,18 @@ impl<'a> Ears<'a> {
     }
 }
 
-impl Watch for Ears<'_> {
+impl Watch for Listener<'_> {
     fn text(&mut self, delta: &str) {
         let shown = self.text.next(delta.as_bytes());
         self.show(&shown);
     }
 
     fn tool_call_begun(&mut self, name: &str) {
-        self.kit.audience.calls(&self.kit.agent_id, name);
+        self.context.audience.calls(&self.context.agent_id, name);
     }
 
     fn retrying(&mut self, attempt: u32, after: std::time::Duration, why: &ChatError) {
-        self.kit.audience.notice(&self.kit.agent_id, &format!("{why}; try {attempt} in {} ms", after.as_millis()));
+        self.context.audience.notice(&self.context.agent_id, &format!("{why}; try {attempt} in {} ms", after.as_millis()));
     }
 }
 
@@ -340,10 +351,10 @@ fn cut_off(answer: &openai::Round) -> Option<String> {
 }
 
 /// What the model said, without secrets: from here on it is recorded, executed and told again.
-fn without_secrets(kit: &Kit, mut answer: openai::Round) -> openai::Round {
+fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Round {
     let texts = answer.text.iter_mut().chain(&mut answer.refusal);
     for text in texts.chain(answer.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
-        *text = kit.redactor.redact(text).into_owned();
+        *text = context.redactor.redact(text).into_owned();
     }
     answer
 }

@@ -55,7 +55,7 @@ pub enum Projection {
 
 /// Where the worktrees of a repository go, and what their commands must be able to write besides.
 #[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Room {
+pub struct Layout {
     /// The root of the repository.
     pub repository: PathBuf,
     /// Its `.git`, which all of its worktrees share.
@@ -225,7 +225,7 @@ impl From<Cleanup> for Shape {
 ///
 /// # Errors
 /// It is in no repository, or the folder cannot be made.
-pub fn room(folder: &Path) -> Result<Room, WorktreeError> {
+pub fn layout(folder: &Path) -> Result<Layout, WorktreeError> {
     // Only where things are is asked, and that runs no program of the repository.
     let ask = |question: &[&str]| {
         let no_repository = |why| WorktreeError::NoRepository { folder: folder.to_owned(), why };
@@ -235,7 +235,7 @@ pub fn room(folder: &Path) -> Result<Room, WorktreeError> {
     let name = repository.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let worktrees = repository.with_file_name(format!(".wakeful-worktrees-{name}"));
     fs::create_dir_all(&worktrees).map_err(|why| WorktreeError::Folder { path: worktrees.clone(), why })?;
-    Ok(Room { repository, git, worktrees })
+    Ok(Layout { repository, git, worktrees })
 }
 
 /// Makes the worktree of a task from the branch that is checked out in a folder, on a branch of its own.
@@ -246,7 +246,7 @@ pub fn create(folder: &Path, task_id: &str, confinement: Option<&Confinement>) -
     if !is_name(task_id) {
         return Err(WorktreeError::TaskId(task_id.to_owned()));
     }
-    let room = room(folder)?;
+    let layout = layout(folder)?;
     let head = ["symbolic-ref", "--quiet", "--short", "HEAD"];
     let branch = git(folder, confinement, &head).and_then(|branch| {
         let commit = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
@@ -255,7 +255,7 @@ pub fn create(folder: &Path, task_id: &str, confinement: Option<&Confinement>) -
     let original_branch = branch.map_err(|why| WorktreeError::DetachedHead { folder: folder.to_owned(), why })?;
 
     let worktree_branch = format!("task-{task_id}");
-    let path = room.worktrees.join(&worktree_branch);
+    let path = layout.worktrees.join(&worktree_branch);
     let failed = |why| WorktreeError::Git { path: path.clone(), why };
     let Some(text) = path.to_str() else { return Err(failed("its path is no text".to_owned())) };
     // One that someone removed by hand is still known to git, and in the way.

@@ -140,7 +140,7 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
     let cases = &mut below.cases;
     if path.is_file() && is_scenario(path) {
         below.scenarios.push(path.to_owned());
-    } else if Format::of(path).is_some() {
+    } else if Format::from_file(path).is_some() {
         return Err(CaseError::Ledgers(path.to_owned()));
     } else if path.is_file() {
         cases.push(story(path)?);

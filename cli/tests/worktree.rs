@@ -242,15 +242,15 @@ fn a_worktree_that_goes_while_it_is_removed_is_gone_already() {
 fn what_git_runs_for_a_repository_is_confined_too() {
     let repository = Repository::new();
     let folder = repository.path("project");
-    let room = worktree::room(&folder).expect("a repository");
-    assert_eq!((&room.repository, &room.git), (&folder, &folder.join(".git")));
+    let layout = worktree::layout(&folder).expect("a repository");
+    assert_eq!((&layout.repository, &layout.git), (&folder, &folder.join(".git")));
     let scratch = repository.path("scratch");
     fs::create_dir(&scratch).expect("a folder");
     let around = Surroundings {
         launcher: env!("CARGO_BIN_EXE_wakeful").into(),
         home: std::env::home_dir(),
         scratch,
-        also_write: vec![room.git.clone(), room.worktrees.clone()],
+        also_write: vec![layout.git.clone(), layout.worktrees.clone()],
     };
     let workspace = Workspace::new(&folder).expect("it is there");
     let confinement =

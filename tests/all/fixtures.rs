@@ -43,7 +43,7 @@ fn every_fixture_replays_as_expected_in_the_native_core() {
 
 #[test]
 fn every_fixture_replays_as_expected_in_the_sandbox() {
-    replay_all(Tracer::of(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits"));
+    replay_all(Tracer::sandboxed(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_heartbeat_has_one_head_in_both_native_engines() {
     let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
     let cases = case::load_all(&[paths::data("fixtures/stories/heartbeat.json")]).expect("the story loads");
     let native = Tracer::Native.trace(&cases[0]).expect("a trace");
-    let wasm = Tracer::of(&guest).expect("it fits").trace(&cases[0]).expect("a trace");
+    let wasm = Tracer::sandboxed(&guest).expect("it fits").trace(&cases[0]).expect("a trace");
     assert_eq!(compare::first_difference(&native, &wasm), None);
     let summary = native.summary().expect("the story ends with an explanation");
     assert_eq!(summary.decision.rule, "8.timer", "the agent rests and waits for its timer");

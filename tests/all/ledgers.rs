@@ -127,7 +127,7 @@ fn differences(tracer: &mut Tracer, folder: &Path, oracle: &Value) -> Vec<String
 }
 
 fn sandbox() -> Tracer {
-    Tracer::of(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits")
+    Tracer::sandboxed(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits")
 }
 
 fn every_folder_below(below: &Path, mut tracer: Tracer) -> usize {

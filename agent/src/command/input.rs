@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 /// How much may wait, in bytes.
-const ROOM: usize = 1024 * 1024;
+const CAPACITY: usize = 1024 * 1024;
 
 /// Why a command did not take input.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
@@ -15,7 +15,7 @@ pub enum InputError {
     #[error("the command takes no more input: its input is closed, or it has ended")]
     Closed,
     /// It does not read what it was given.
-    #[error("the command has not read {waiting} bytes that it was given, and no more than {ROOM} may wait; write less, or later")]
+    #[error("the command has not read {waiting} bytes that it was given, and no more than {CAPACITY} may wait; write less, or later")]
     Full {
         /// How many bytes wait.
         waiting: usize,
@@ -50,7 +50,7 @@ impl Input {
         match self {
             Self::NotAccepted => Err(InputError::NotAccepted),
             Self::Closed | Self::Open { ends: true, .. } => Err(InputError::Closed),
-            Self::Open { waiting, .. } if waiting.len() + bytes.len() > ROOM => Err(InputError::Full { waiting: waiting.len() }),
+            Self::Open { waiting, .. } if waiting.len() + bytes.len() > CAPACITY => Err(InputError::Full { waiting: waiting.len() }),
             Self::Open { waiting, last, .. } => {
                 waiting.extend(bytes);
                 *last = bytes.last().copied().or(*last);
@@ -83,8 +83,8 @@ mod tests {
     #[test]
     fn input_that_nobody_reads_is_refused_when_too_much_waits() {
         let mut input = Input::open();
-        assert_eq!(input.push(&vec![0; ROOM]), Ok(ROOM));
-        assert_eq!(input.push(&[0]), Err(InputError::Full { waiting: ROOM }));
+        assert_eq!(input.push(&vec![0; CAPACITY]), Ok(CAPACITY));
+        assert_eq!(input.push(&[0]), Err(InputError::Full { waiting: CAPACITY }));
         assert_eq!(input.push(&[]), Ok(0));
     }
 

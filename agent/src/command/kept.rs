@@ -25,11 +25,11 @@ impl Excerpt {
         if text.len() <= max_bytes {
             return self.clone();
         }
-        Self::of(&text[..half], self.left_out + (text.len() - 2 * half) as u64, &text[text.len() - half..])
+        Self::new(&text[..half], self.left_out + (text.len() - 2 * half) as u64, &text[text.len() - half..])
     }
 
     /// A beginning and an end, with `left_out` bytes between them.
-    pub(super) fn of(head: &[u8], left_out: u64, tail: &[u8]) -> Self {
+    pub(super) fn new(head: &[u8], left_out: u64, tail: &[u8]) -> Self {
         if left_out == 0 {
             return Self { text: String::from_utf8_lossy(&[head, tail].concat()).into_owned(), left_out };
         }
@@ -87,7 +87,7 @@ impl Kept {
 
     pub(super) fn excerpt(&self) -> Excerpt {
         let tail: Vec<u8> = self.tail.iter().copied().collect();
-        Excerpt::of(&self.head, self.total - (self.head.len() + tail.len()) as u64, &tail)
+        Excerpt::new(&self.head, self.total - (self.head.len() + tail.len()) as u64, &tail)
     }
 }
 

@@ -56,9 +56,9 @@ impl OutputFile {
     fn try_append(&mut self, bytes: &[u8]) -> Result<(), (usize, io::Error)> {
         let mut written = 0;
         while written < bytes.len() {
-            let room = (self.head + GAP_BYTES + 2 * self.tail).saturating_sub(self.length);
+            let space = (self.head + GAP_BYTES + 2 * self.tail).saturating_sub(self.length);
             let rest = &bytes[written..];
-            let piece = &rest[..rest.len().min(usize::try_from(room).unwrap_or(usize::MAX))];
+            let piece = &rest[..rest.len().min(usize::try_from(space).unwrap_or(usize::MAX))];
             if piece.is_empty() {
                 self.move_up().map_err(|why| (written, why))?;
                 continue;
@@ -122,11 +122,11 @@ pub fn excerpt(path: &Path, max_bytes: usize) -> io::Result<Excerpt> {
         Ok(read)
     };
     match usize::try_from(length) {
-        Ok(length) if length <= max_bytes => Ok(Excerpt::of(&read(0, length)?, 0, &[])),
+        Ok(length) if length <= max_bytes => Ok(Excerpt::new(&read(0, length)?, 0, &[])),
         _ => {
             let half = max_bytes / 2;
             let tail = read(length - half as u64, half)?;
-            Ok(Excerpt::of(&read(0, half)?, length - 2 * half as u64, &tail))
+            Ok(Excerpt::new(&read(0, half)?, length - 2 * half as u64, &tail))
         }
     }
 }

@@ -83,7 +83,7 @@ impl Assembly {
             self.take_delta(delta, watch);
         }
         if let Some(reason) = reason {
-            self.finish = Some(Finish::of(reason));
+            self.finish = Some(Finish::parse(reason));
         }
     }
 

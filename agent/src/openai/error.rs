@@ -194,13 +194,13 @@ impl ServerMessage {
     /// The message of an error's body: JSON of several shapes, or any text.
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
-            Ok(value @ Value::Object(_)) => Self::of(value.get("error").filter(|error| !error.is_null()).unwrap_or(&value)),
+            Ok(value @ Value::Object(_)) => Self::from_json(value.get("error").filter(|error| !error.is_null()).unwrap_or(&value)),
             _ => Self { message: body.trim().to_owned(), ..Self::default() },
         }
     }
 
     /// The message of an error as JSON: an object with `message` or `detail`, or text.
-    pub(super) fn of(error: &Value) -> Self {
+    pub(super) fn from_json(error: &Value) -> Self {
         let plain = |value: &Value| match value {
             Value::Null => None,
             Value::String(text) => Some(text.clone()),

@@ -57,7 +57,7 @@ pub enum Finish {
 
 impl Finish {
     /// The reason by its name on the wire.
-    pub(super) fn of(reason: String) -> Self {
+    pub(super) fn parse(reason: String) -> Self {
         match reason.as_str() {
             "stop" => Self::Stop,
             "length" => Self::Length,

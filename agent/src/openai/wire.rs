@@ -30,7 +30,7 @@ impl Chunk {
 
     /// The error that stands in it, if it is one.
     pub(super) fn error(&self) -> Option<ServerMessage> {
-        self.error.as_ref().map(ServerMessage::of)
+        self.error.as_ref().map(ServerMessage::from_json)
     }
 }
 

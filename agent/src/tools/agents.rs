@@ -8,7 +8,7 @@ use wakeful_core::{
     plane::task::ChildWorkspaceMode,
 };
 
-use super::{Room, Success, Tool, ToolError, said};
+use super::{Caller, Success, Tool, ToolError, said};
 use crate::{
     child::{self, ChildSupervision, Wanted},
     jobs::TaskHandle,
@@ -63,18 +63,18 @@ impl Tool for SpawnAgent {
     const ABOUT: &'static str = "Makes a child agent that works on its own, in the background. Its result wakes you; TaskInput sends it a follow-up, TaskStop \
                                  ends it.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let Preset::PrivateChild = self.preset;
         let message = said(&self.initial_message, "initial_message")?;
         let workspace_mode = match self.workspace_mode {
             Mode::Inherit => ChildWorkspaceMode::Inherit,
             Mode::Worktree => ChildWorkspaceMode::Worktree,
         };
-        let wanted = Wanted { message, workspace_mode, trust: room.trust };
-        let spawned = room.ask(move |office| -> Result<_, ToolError> {
-            let (task_handle, child_agent_id) = child::spawn(office, &wanted)?;
-            let record = office.state().tasks.active.get(&task_handle.task_id).map(|task| &task.record);
-            let child_supervision = record.and_then(ChildSupervision::of);
+        let wanted = Wanted { message, workspace_mode, trust: caller.trust };
+        let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
+            let (task_handle, child_agent_id) = child::spawn(actor, &wanted)?;
+            let record = actor.state().tasks.active.get(&task_handle.task_id).map(|task| &task.record);
+            let child_supervision = record.and_then(ChildSupervision::from_task);
             let supervision_task_id = task_handle.task_id.clone();
             Ok(Spawned { agent_id: child_agent_id.clone(), child_agent_id, supervision_task_id, task_handle, child_supervision })
         })??;
@@ -97,10 +97,10 @@ impl Tool for AgentGet {
     const NAME: &'static str = "AgentGet";
     const ABOUT: &'static str = "Says how you stand: status, posture, what you wait for, active tasks and children.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let (summary, active_children) = room.ask(|office| {
-            let children = office.state().tasks.active.values().filter_map(|task| ChildSupervision::of(&task.record)).collect();
-            (office.summary(), children)
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let (summary, active_children) = caller.ask(|actor| {
+            let children = actor.state().tasks.active.values().filter_map(|task| ChildSupervision::from_task(&task.record)).collect();
+            (actor.summary(), children)
         })?;
         let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why))?;
         let agent: Value = serde_json::from_str(&summary).map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;

@@ -10,14 +10,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::plane::task::{CommandTaskSpec, TaskRecovery};
 
-use super::{Room, Success, Tool, ToolError, said};
+use super::{Caller, Success, Tool, ToolError, said};
 use crate::{
+    actor::Actor,
     command::{Excerpt, Exit, Running, Spec},
     confine::Refusal,
+    context::Context,
     cut,
     jobs::{self, Promoted, TaskHandle},
-    kit::Kit,
-    office::Office,
 };
 
 /// How often a turn that waits for a command looks whether it was broken off.
@@ -115,11 +115,11 @@ impl Tool for ExecCommand {
     const ABOUT: &'static str = "Runs a command line in the workspace and answers with its output. One that takes longer than yield_time_ms goes on \
                                  as a managed task, whose result wakes you: end the turn or WaitFor it, and do not poll.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
-        let workdir = room.kit.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
-        self.shell.as_deref().map_or(Ok(()), |shell| room.kit.confinement.judge_shell(shell)).map_err(refused)?;
-        room.kit.confinement.judge(&cmd, &workdir).map_err(refused)?;
+        let workdir = caller.context.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
+        self.shell.as_deref().map_or(Ok(()), |shell| caller.context.confinement.judge_shell(shell)).map_err(refused)?;
+        caller.context.confinement.judge(&cmd, &workdir).map_err(refused)?;
         let accepts_input = self.accepts_input.unwrap_or(self.tty);
         let task_spec = CommandTaskSpec {
             cmd: cmd.clone(),
@@ -133,13 +133,13 @@ impl Tool for ExecCommand {
             terminal_reentry: false,
         };
         if self.duplicate_policy == DuplicatePolicy::ReuseRunning
-            && let Some(task_handle) = already_running(room, task_spec.clone())?
+            && let Some(task_handle) = already_running(caller, task_spec.clone())?
         {
             let summary = format!("command already running as {}", task_handle.task_id);
             return Ok(Success::new(summary, &Disposition::AlreadyRunning { task_handle }));
         }
-        let number = room.ask(Office::count_command)?;
-        let output = room.kit.output_file(&format!("{}-{number}", room.run));
+        let number = caller.ask(Actor::count_command)?;
+        let output = caller.context.output_file(&format!("{}-{number}", caller.run));
         let spec = Spec {
             cmd,
             workdir,
@@ -147,31 +147,31 @@ impl Tool for ExecCommand {
             login: self.login,
             tty: self.tty,
             accepts_input,
-            environment: room.kit.confinement.environment(env::vars_os()),
-            mark: format!("{}{}/{number}", room.kit.mark(), room.run),
-            redactor: Arc::clone(&room.kit.redactor),
+            environment: caller.context.confinement.environment(env::vars_os()),
+            mark: format!("{}{}/{number}", caller.context.mark(), caller.run),
+            redactor: Arc::clone(&caller.context.redactor),
         };
-        let running = Running::start(&spec, &room.kit.limits, Some(&room.kit.confinement), &output);
+        let running = Running::start(&spec, &caller.context.limits, Some(&caller.context.confinement), &output);
         let running = running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
-        match self.wait(room, &running) {
+        match self.wait(caller, &running) {
             Some(exit) => Ok(self.completed(&running, &exit)),
-            None => self.promoted(room, running, task_spec),
+            None => self.promoted(caller, running, task_spec),
         }
     }
 }
 
 impl ExecCommand {
     /// Waits as long as the turn is to; how the command ended, if it did. A turn that is broken off takes its command with it.
-    fn wait(&self, room: &Room, running: &Running) -> Option<Exit> {
-        let until = Instant::now() + Duration::from_millis(self.yield_time_ms).min(Kit::LONGEST_WAIT);
+    fn wait(&self, caller: &Caller, running: &Running) -> Option<Exit> {
+        let until = Instant::now() + Duration::from_millis(self.yield_time_ms).min(Context::LONGEST_WAIT);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if let Some(exit) = running.wait(left.min(LOOK)) {
                 return Some(exit);
             }
-            if room.cancel.is_cancelled() {
+            if caller.cancel.is_cancelled() {
                 running.stop();
-                return running.wait(Kit::LONGEST_WAIT);
+                return running.wait(Context::LONGEST_WAIT);
             }
             if left.is_zero() {
                 return None;
@@ -208,11 +208,11 @@ impl ExecCommand {
         Success::new(summary, &done)
     }
 
-    fn promoted(&self, room: &Room, running: Running, spec: CommandTaskSpec) -> Result<Success, ToolError> {
+    fn promoted(&self, caller: &Caller, running: Running, spec: CommandTaskSpec) -> Result<Success, ToolError> {
         let preview = running.preview(self.shown()).ok();
         let output_path = running.output().display().to_string();
-        let promoted = Promoted { running: running.clone(), spec, trust: room.trust, output_path };
-        let promoted = room.ask(move |office| jobs::promote(office, promoted)).and_then(|promoted| promoted);
+        let promoted = Promoted { running: running.clone(), spec, trust: caller.trust, output_path };
+        let promoted = caller.ask(move |actor| jobs::promote(actor, promoted)).and_then(|promoted| promoted);
         // Nobody would look after it.
         let task_handle = promoted.inspect_err(|_| running.stop())?;
         let summary = format!("command promoted to the managed task {}: {}", task_handle.task_id, cut::line(&self.cmd, 80));
@@ -223,13 +223,13 @@ impl ExecCommand {
 }
 
 /// The task that runs the same command in the same way, if one does.
-fn already_running(room: &Room, wanted: CommandTaskSpec) -> Result<Option<TaskHandle>, ToolError> {
-    room.ask(move |office| {
+fn already_running(caller: &Caller, wanted: CommandTaskSpec) -> Result<Option<TaskHandle>, ToolError> {
+    caller.ask(move |actor| {
         let is_same = |spec: &CommandTaskSpec| {
             (&spec.cmd, &spec.workdir, &spec.shell, spec.login, spec.tty)
                 == (&wanted.cmd, &wanted.workdir, &wanted.shell, wanted.login, wanted.tty)
         };
-        let active = office.state().tasks.active.values().map(|task| &task.record);
+        let active = actor.state().tasks.active.values().map(|task| &task.record);
         let mut same = active.filter(|task| matches!(&task.recovery, Some(TaskRecovery::CommandTask { spec, .. }) if is_same(spec)));
         same.next().map(|task| TaskHandle { task_id: task.id.clone(), task_kind: task.kind, status: task.status, initial_output: None })
     })

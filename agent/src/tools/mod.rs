@@ -20,10 +20,10 @@ use wakeful_core::{
 };
 
 use super::{
+    actor::Actor,
+    context::Context,
     cut,
-    desk::{Desk, Ended},
-    kit::Kit,
-    office::Office,
+    handle::{Ended, Handle},
 };
 use crate::openai::{Cancel, ToolDefinition};
 
@@ -35,9 +35,9 @@ const LONGEST_MESSAGE: usize = 2_000;
 const LONGEST_NAME: usize = 64;
 
 /// Where a tool is called: in a turn, beside the agent's owner.
-pub(super) struct Room {
-    pub(super) kit: Arc<Kit>,
-    pub(super) desk: Desk,
+pub(super) struct Caller {
+    pub(super) context: Arc<Context>,
+    pub(super) handle: Handle,
     /// The run that calls.
     pub(super) run: RunId,
     /// Under whose trust the turn acts.
@@ -46,22 +46,22 @@ pub(super) struct Room {
     pub(super) cancel: Cancel,
 }
 
-impl Room {
+impl Caller {
     /// Has the owner of the agent do something for the turn. A turn that was broken off does nothing any more.
-    fn ask<T: Send + 'static>(&self, errand: impl FnOnce(&mut Office) -> T + Send + 'static) -> Result<T, ToolError> {
+    fn ask<T: Send + 'static>(&self, request: impl FnOnce(&mut Actor) -> T + Send + 'static) -> Result<T, ToolError> {
         let run = self.run.clone();
-        self.desk.ask(move |office| if office.is_open(&run) { Ok(errand(office)) } else { Err(ToolError::broken_off()) })?
+        self.handle.ask(move |actor| if actor.is_open(&run) { Ok(request(actor)) } else { Err(ToolError::broken_off()) })?
     }
 
     /// Says a fact that must be taken.
     fn say(&self, fact: Fact) -> Result<(), ToolError> {
-        self.ask(move |office| accepted(office, &fact))?
+        self.ask(move |actor| accepted(actor, &fact))?
     }
 }
 
 /// Says a fact that must be taken; an error with the scheduler's reason where it is not.
-pub(super) fn accepted(office: &mut Office, fact: &Fact) -> Result<(), ToolError> {
-    match office.propose(fact) {
+pub(super) fn accepted(actor: &mut Actor, fact: &Fact) -> Result<(), ToolError> {
+    match actor.propose(fact) {
         Ok(Answer::Accepted) => Ok(()),
         Ok(Answer::Ignored { reason, because }) => Err(ToolError::refused(reason, because.0)),
         Err(why) => Err(ToolError::new("tool_execution_failed", why)),
@@ -159,7 +159,7 @@ pub(super) struct Answered {
 }
 
 impl Answered {
-    fn of(room: &Room, tool: &str, done: Result<Success, ToolError>) -> Self {
+    fn new(caller: &Caller, tool: &str, done: Result<Success, ToolError>) -> Self {
         let (status, summary_text, result, error, sleeps) = match done {
             Ok(done) => ("success", done.summary, Some(done.result), None, done.sleeps),
             Err(why) => ("error", why.message.clone(), None, Some(why), false),
@@ -167,13 +167,13 @@ impl Answered {
         let is_error = error.is_some();
         let envelope = Envelope { tool_name: cut::line(tool, LONGEST_NAME), status, summary_text, result, error };
         let text = serde_json::to_string(&envelope).unwrap_or_else(|why| why.to_string());
-        let clean = |text: &str| room.kit.redactor.redact(text).into_owned();
+        let clean = |text: &str| caller.context.redactor.redact(text).into_owned();
         Self { text: clean(&text), tool_name: envelope.tool_name, summary: clean(&envelope.summary_text), is_error, sleeps }
     }
 
     /// The answer to a call of a turn that was broken off before it came to it.
-    pub(super) fn broken_off(room: &Room, tool: &str) -> Self {
-        Self::of(room, tool, Err(ToolError::broken_off()))
+    pub(super) fn broken_off(caller: &Caller, tool: &str) -> Self {
+        Self::new(caller, tool, Err(ToolError::broken_off()))
     }
 }
 
@@ -185,7 +185,7 @@ trait Tool: DeserializeOwned + JsonSchema {
     const ABOUT: &'static str;
 
     /// Does it.
-    fn run(self, room: &Room, said: Option<&str>) -> Result<Success, ToolError>;
+    fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError>;
 }
 
 /// The list of tools: which there are, who may call them, and how a call reaches one.
@@ -202,16 +202,16 @@ macro_rules! tools {
         ///
         /// # Errors
         /// Where the agent has ended.
-        pub(super) fn call(room: &Room, name: &str, arguments: &str, said: Option<&str>) -> Result<Answered, Ended> {
-            let is_child = room.kit.is_child;
+        pub(super) fn call(caller: &Caller, name: &str, arguments: &str, said: Option<&str>) -> Result<Answered, Ended> {
+            let is_child = caller.context.is_child;
             let done = match name {
-                $(<$tool>::NAME if may_call!(is_child $(, $only)?) => run::<$tool>(room, arguments, said),)+
+                $(<$tool>::NAME if may_call!(is_child $(, $only)?) => run::<$tool>(caller, arguments, said),)+
                 $(<$tool>::NAME => Err(ToolError::new("unsupported_agent_profile_capability", "a child agent may not call this tool")),)+
                 _ => Err(ToolError::new("unknown_tool", format!("there is no tool `{name}`"))),
             };
             match done {
                 Err(why) if why.kind == "agent_ended" => Err(Ended),
-                done => Ok(Answered::of(room, name, done)),
+                done => Ok(Answered::new(caller, name, done)),
             }
         }
     };
@@ -246,7 +246,7 @@ tools! {
     wait::Sleep,
 }
 
-fn run<T: Tool>(room: &Room, arguments: &str, said: Option<&str>) -> Result<Success, ToolError> {
+fn run<T: Tool>(caller: &Caller, arguments: &str, said: Option<&str>) -> Result<Success, ToolError> {
     // A model that has nothing to say writes nothing where an empty object is due.
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     let tool: T = serde_json::from_str(arguments).map_err(|why| {
@@ -258,7 +258,7 @@ fn run<T: Tool>(room: &Room, arguments: &str, said: Option<&str>) -> Result<Succ
             ..error.hinting("Call it again with arguments that follow its schema.")
         }
     })?;
-    tool.run(room, said)
+    tool.run(caller, said)
 }
 
 fn definition<T: Tool>() -> ToolDefinition {

@@ -8,7 +8,7 @@ use wakeful_core::{
     plane::queue::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority},
 };
 
-use super::{Room, Success, Tool, ToolError, accepted, said};
+use super::{Caller, Success, Tool, ToolError, accepted, said};
 
 /// Arguments of `Enqueue`.
 #[derive(Deserialize, JsonSchema)]
@@ -47,7 +47,7 @@ impl Tool for Enqueue {
     const NAME: &'static str = "Enqueue";
     const ABOUT: &'static str = "Queues a message to yourself, for a later turn.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let text = said(&self.text, "text")?;
         let priority = match self.priority {
             Lane::Interject => Priority::Interject,
@@ -55,10 +55,10 @@ impl Tool for Enqueue {
             Lane::Normal => Priority::Normal,
             Lane::Background => Priority::Background,
         };
-        let (body, trust) = (text.clone(), room.trust);
-        room.ask(move |office| {
+        let (body, trust) = (text.clone(), caller.trust);
+        caller.ask(move |actor| {
             let message = NewMessage {
-                id: MessageId::from(format!("followup-{}", office.state().next_seq())),
+                id: MessageId::from(format!("followup-{}", actor.state().next_seq())),
                 kind: MessageKind::InternalFollowup,
                 origin: MessageOrigin::System { subsystem: "tool_enqueue".to_owned() },
                 trust,
@@ -72,7 +72,7 @@ impl Tool for Enqueue {
                 correlation_id: None,
                 causation_id: None,
             };
-            accepted(office, &Fact::MessageQueued(MessageQueued { message }))
+            accepted(actor, &Fact::MessageQueued(MessageQueued { message }))
         })??;
         Ok(Success::new("queued for a later turn", &Enqueued { enqueued: true, priority, follow_up_text: text }))
     }

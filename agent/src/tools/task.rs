@@ -14,12 +14,12 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{Room, Success, Tool, ToolError};
+use super::{Caller, Success, Tool, ToolError};
 use crate::{
+    actor::Actor,
     child::{self, ChildSupervision},
     command,
-    kit::Kit,
-    office::Office,
+    context::Context,
 };
 
 /// How often a task that is waited for is looked at.
@@ -49,9 +49,9 @@ impl Tool for TaskList {
     const NAME: &'static str = "TaskList";
     const ABOUT: &'static str = "Lists the tasks that are active, the newest first.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let mut tasks: Vec<_> = room.ask(|office| {
-            let active = office.state().tasks.active.values().map(|task| &task.record);
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let mut tasks: Vec<_> = caller.ask(|actor| {
+            let active = actor.state().tasks.active.values().map(|task| &task.record);
             active
                 .map(|task| Listed {
                     id: task.id.clone(),
@@ -108,8 +108,8 @@ struct Snapshot {
 }
 
 impl Snapshot {
-    fn of(task: &TaskRecord) -> Self {
-        let supervision = ChildSupervision::of(task);
+    fn from_task(task: &TaskRecord) -> Self {
+        let supervision = ChildSupervision::from_task(task);
         let active = !task.status.is_terminal();
         let open = active && task.status != task::TaskStatus::Cancelling;
         Self {
@@ -140,9 +140,9 @@ impl Tool for TaskStatus {
     const NAME: &'static str = "TaskStatus";
     const ABOUT: &'static str = "Says how a task stands: whether it runs, takes input, can be stopped, and has output.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let task = find(room, &self.task_id)?;
-        Ok(Success::new(format!("task {} is {}", task.id, task.status), &Status { task: Snapshot::of(&task) }))
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let task = find(caller, &self.task_id)?;
+        Ok(Success::new(format!("task {} is {}", task.id, task.status), &Status { task: Snapshot::from_task(&task) }))
     }
 }
 
@@ -194,16 +194,16 @@ impl Tool for TaskOutput {
     const ABOUT: &'static str =
         "Shows what a task printed, or what a child answered. By default it waits for the end of the task, for a while.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let until = Instant::now() + Duration::from_millis(self.timeout_ms).min(Kit::LONGEST_WAIT);
-        let mut task = find(room, &self.task_id)?;
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let until = Instant::now() + Duration::from_millis(self.timeout_ms).min(Context::LONGEST_WAIT);
+        let mut task = find(caller, &self.task_id)?;
         let mut waited = false;
         while self.block && !task.status.is_terminal() && Instant::now() < until {
             waited = true;
-            if room.cancel.wait(LOOK) {
+            if caller.cancel.wait(LOOK) {
                 break;
             }
-            task = find(room, &self.task_id)?;
+            task = find(caller, &self.task_id)?;
         }
         let retrieval_status = match (task.status.is_terminal(), waited) {
             (true, _) => "success",
@@ -219,7 +219,7 @@ impl Tool for TaskOutput {
         let exit_status = noted(&task, "exit_status");
         let summary = format!("output of task {} ({}, {retrieval_status})", task.id, task.status);
         let result = TaskResult {
-            child_supervision: ChildSupervision::of(&task),
+            child_supervision: ChildSupervision::from_task(&task),
             task_id: task.id,
             kind: task.kind,
             status: task.status,
@@ -260,11 +260,11 @@ impl Tool for TaskInput {
     const ABOUT: &'static str =
         "Sends input to a task: standard input or keys to a command that accepts input, or a follow-up message to a child agent.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let task = find(room, &self.task_id)?;
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let task = find(caller, &self.task_id)?;
         let id = task.id.clone();
-        let (running, child) = room.ask(move |office| (office.jobs.command(&id), office.jobs.child(&id)))?;
-        let snapshot = Snapshot::of(&task);
+        let (running, child) = caller.ask(move |actor| (actor.jobs.command(&id), actor.jobs.child(&id)))?;
+        let snapshot = Snapshot::from_task(&task);
         let sent = match (running, child) {
             _ if task.status.is_terminal() || task.status == task::TaskStatus::Cancelling => {
                 Err("it does not accept input any more".to_owned())
@@ -275,8 +275,8 @@ impl Tool for TaskInput {
             }
             (None, Some(child)) => {
                 let (task, text) = (task.id.clone(), self.input.clone());
-                let trust = room.trust;
-                let sent = child.ask(move |office| child::follow_up(office, &task, &text, trust));
+                let trust = caller.trust;
+                let sent = child.ask(move |actor| child::follow_up(actor, &task, &text, trust));
                 sent.map_err(ToolError::from)
                     .and_then(|sent| sent)
                     .map_err(|why| why.to_string())
@@ -318,38 +318,38 @@ impl Tool for TaskStop {
     const ABOUT: &'static str =
         "Stops a task. Its processes are asked to end, and killed after a while; called again, at once. Its result comes as a message.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let task = find(room, &self.task_id)?;
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let task = find(caller, &self.task_id)?;
         if task.status.is_terminal() {
             return Err(ToolError::new("already_terminal", format!("task {} is {} already", task.id, task.status)));
         }
         let force = task.status == task::TaskStatus::Cancelling;
         let id = task.id.clone();
         if force {
-            if let Some(running) = room.ask(move |office| office.jobs.command(&id))? {
+            if let Some(running) = caller.ask(move |actor| actor.jobs.command(&id))? {
                 running.stop();
             }
         } else {
             let changed = TaskChanged { task_id: id, task_kind: None, work_item_id: None, summary: None, detail: None, recovery: None };
-            room.say(Fact::TaskCancelling(changed))?;
+            caller.say(Fact::TaskCancelling(changed))?;
         }
-        let task = find(room, &self.task_id)?;
+        let task = find(caller, &self.task_id)?;
         let summary = format!("task {} is asked to stop", task.id);
-        Ok(Success::new(summary, &Stopped { task: Snapshot::of(&task), stop_requested: true, force_stop_requested: force }))
+        Ok(Success::new(summary, &Stopped { task: Snapshot::from_task(&task), stop_requested: true, force_stop_requested: force }))
     }
 }
 
 /// The newest record of a task: of one that ended, as the ledger has it.
-fn find(room: &Room, id: &str) -> Result<TaskRecord, ToolError> {
+fn find(caller: &Caller, id: &str) -> Result<TaskRecord, ToolError> {
     let id = TaskId::from(id);
     let wanted = id.clone();
-    let found = room.ask(move |office: &mut Office| {
-        let state = office.state();
+    let found = caller.ask(move |actor: &mut Actor| {
+        let state = actor.state();
         if let Some(task) = state.tasks.active.get(&wanted) {
             return Some(task.record.clone());
         }
         let (_, seq) = *state.tasks.ended.get(&wanted)?;
-        match office.record(seq)? {
+        match actor.record(seq)? {
             Record::Task(task) => Some(task),
             _ => None,
         }

@@ -9,7 +9,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{Room, Success, Tool, ToolError, accepted, said};
+use super::{Caller, Success, Tool, ToolError, accepted, said};
 use crate::jobs::bound_item;
 
 /// Arguments of `WaitFor`.
@@ -93,17 +93,17 @@ impl Tool for WaitFor {
     const ABOUT: &'static str = "Waits: says what you wait for and ends your turn. What ends the wait wakes you. An earlier wait of the same work item is \
                                  replaced.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let waiting_for = said(&self.reason, "reason")?;
         if self.recheck_after_ms == Some(0) {
             return Err(ToolError::new("invalid_tool_input", "`recheck_after_ms` must be above 0"));
         }
-        room.ask(move |office| {
-            let now = office.now();
+        caller.ask(move |actor| {
+            let now = actor.now();
             let source = self.source(now)?;
             let named = self.work_item_id.as_deref().map(WorkItemId::from);
-            let work_item_id = named.or_else(|| bound_item(office.state()));
-            let wait_condition_id = WaitConditionId::from(format!("wait-{}", office.state().next_seq()));
+            let work_item_id = named.or_else(|| bound_item(actor.state()));
+            let wait_condition_id = WaitConditionId::from(format!("wait-{}", actor.state().next_seq()));
             let expires_at = self.recheck_after_ms.map(|ms| now.plus_ms(ms));
             let wakes_at = match &source {
                 WakeSource::Timer { wake_at, .. } => Some(expires_at.map_or(*wake_at, |expires| expires.min(*wake_at))),
@@ -121,7 +121,7 @@ impl Tool for WaitFor {
                 subject_ref: self.resource.clone(),
                 continuation: None,
             });
-            match office.propose(&fact) {
+            match actor.propose(&fact) {
                 Ok(Answer::Accepted) => {
                     let waiting = Waiting { waiting: true, wait_condition_id: Some(wait_condition_id), work_item_id, wakes_at, note: None };
                     Ok(Success::new(summary, &waiting))
@@ -163,7 +163,7 @@ impl Tool for Sleep {
     const ABOUT: &'static str = "Ends your turn without an answer; with duration_ms you are woken after that long. Open work items that wait for nothing wake \
                                  you anyway.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let Self { reason, duration_ms } = self;
         if duration_ms == Some(0) {
             return Err(ToolError::new("invalid_tool_input", "`duration_ms` must be above 0"));
@@ -171,10 +171,10 @@ impl Tool for Sleep {
         let summary = reason.clone();
         let timer_id = match duration_ms {
             None => None,
-            Some(duration_ms) => Some(room.ask(move |office| {
-                let timer_id = TimerId::from(format!("sleep-{}", office.state().next_seq()));
+            Some(duration_ms) => Some(caller.ask(move |actor| {
+                let timer_id = TimerId::from(format!("sleep-{}", actor.state().next_seq()));
                 let fact = TimerCreated { timer_id: timer_id.clone(), duration_ms, interval_ms: None, summary };
-                accepted(office, &Fact::TimerCreated(fact)).map(|()| timer_id)
+                accepted(actor, &Fact::TimerCreated(fact)).map(|()| timer_id)
             })??),
         };
         let said = duration_ms.map_or_else(|| "rests".to_owned(), |ms| format!("rests for {ms} ms"));

@@ -17,8 +17,8 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use super::{Room, Success, Tool, ToolError, accepted, said};
-use crate::{cut, office::Office};
+use super::{Caller, Success, Tool, ToolError, accepted, said};
+use crate::{actor::Actor, cut};
 
 /// When a blocker is looked at again where nothing is said, in milliseconds.
 const RECHECK_AFTER_MS: u64 = 3_600_000;
@@ -105,7 +105,7 @@ struct Wait {
 }
 
 impl View {
-    fn of(state: &State, item: &Candidate<'_>) -> Self {
+    fn new(state: &State, item: &Candidate<'_>) -> Self {
         let record = item.record;
         let is_runnable = item.state == SchedulingState::Runnable;
         let waits = state.conditions_of(Some(&record.id));
@@ -140,9 +140,9 @@ impl View {
 }
 
 /// The item as it now stands.
-fn view(office: &Office, id: &WorkItemId) -> Result<View, ToolError> {
-    let state = office.state();
-    let found = WorkQueue::of(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::of(state, &item));
+fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
+    let state = actor.state();
+    let found = WorkQueue::of(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::new(state, &item));
     found.ok_or_else(|| {
         let over = state.work.ended.contains_key(id);
         let message = if over { format!("work item {id} was completed long ago") } else { format!("work item {id} not found") };
@@ -157,9 +157,9 @@ struct One {
     work_item: View,
 }
 
-fn one(office: &Office, id: &WorkItemId, summary: String) -> Result<Success, ToolError> {
-    let current_work_item_id = office.state().work.current().map(|item| item.record.id.clone());
-    Ok(Success::new(summary, &One { current_work_item_id, work_item: view(office, id)? }))
+fn one(actor: &Actor, id: &WorkItemId, summary: String) -> Result<Success, ToolError> {
+    let current_work_item_id = actor.state().work.current().map(|item| item.record.id.clone());
+    Ok(Success::new(summary, &One { current_work_item_id, work_item: view(actor, id)? }))
 }
 
 /// Arguments of `CreateWorkItem`.
@@ -183,13 +183,13 @@ impl Tool for CreateWorkItem {
     const NAME: &'static str = "CreateWorkItem";
     const ABOUT: &'static str = "Creates a work item: a goal that outlives turns. It does not move the focus; PickWorkItem does.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let objective = said(&self.objective, "objective")?;
-        room.ask(move |office| {
-            let work_item_id = WorkItemId::from(format!("work-{}", office.state().next_seq()));
+        caller.ask(move |actor| {
+            let work_item_id = WorkItemId::from(format!("work-{}", actor.state().next_seq()));
             let summary = format!("created {work_item_id}: {}", cut::line(&objective, 80));
             let created = WorkItemCreated { work_item_id: work_item_id.clone(), objective, plan_status: self.plan_status.map(Into::into) };
-            accepted(office, &Fact::WorkItemCreated(created))?;
+            accepted(actor, &Fact::WorkItemCreated(created))?;
             if self.plan.is_some() || self.todo_list.is_some() {
                 let update = WorkItemUpdated {
                     work_item_id: work_item_id.clone(),
@@ -198,9 +198,9 @@ impl Tool for CreateWorkItem {
                     plan: self.plan.map(|plan| RawJson::of(&plan)),
                     todo_list: self.todo_list.map(|todos| RawJson::of(&todos)),
                 };
-                accepted(office, &Fact::WorkItemUpdated(update))?;
+                accepted(actor, &Fact::WorkItemUpdated(update))?;
             }
-            one(office, &work_item_id, summary)
+            one(actor, &work_item_id, summary)
         })?
     }
 }
@@ -220,12 +220,12 @@ impl Tool for PickWorkItem {
     const NAME: &'static str = "PickWorkItem";
     const ABOUT: &'static str = "Puts a work item in focus: the runtime goes on with it first. It starts nothing and ends no wait.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        room.ask(move |office| {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id);
-            accepted(office, &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }))?;
+            accepted(actor, &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }))?;
             let why = self.reason.map_or_else(String::new, |reason| format!(": {}", cut::line(&reason, 80)));
-            one(office, &work_item_id, format!("picked {work_item_id}{why}"))
+            one(actor, &work_item_id, format!("picked {work_item_id}{why}"))
         })?
     }
 }
@@ -293,14 +293,14 @@ impl Tool for UpdateWorkItem {
     const NAME: &'static str = "UpdateWorkItem";
     const ABOUT: &'static str = "Changes a work item: its objective, plan, steps, or what blocks it.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         self.check()?;
-        room.ask(move |office| {
+        caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id.as_str());
-            for fact in self.facts(&work_item_id, office.now()) {
-                accepted(office, &fact)?;
+            for fact in self.facts(&work_item_id, actor.now()) {
+                accepted(actor, &fact)?;
             }
-            one(office, &work_item_id, format!("updated {work_item_id}"))
+            one(actor, &work_item_id, format!("updated {work_item_id}"))
         })?
     }
 }
@@ -327,17 +327,17 @@ impl Tool for CompleteWorkItem {
     const ABOUT: &'static str =
         "Says that a work item is done, and ends your turn with this round. Say what came out of it in the same breath.";
 
-    fn run(self, room: &Room, said: Option<&str>) -> Result<Success, ToolError> {
+    fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError> {
         let said = said.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
-        room.ask(move |office| {
+        caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id);
-            let completed_transition = !office.state().work.ended.contains_key(&work_item_id);
+            let completed_transition = !actor.state().work.ended.contains_key(&work_item_id);
             if completed_transition {
                 let result_summary = self.result_summary.or(said);
                 let fact = WorkItemCompleted { work_item_id: work_item_id.clone(), result_summary };
-                accepted(office, &Fact::WorkItemCompleted(fact))?;
+                accepted(actor, &Fact::WorkItemCompleted(fact))?;
             }
-            let work_item = view(office, &work_item_id)?;
+            let work_item = view(actor, &work_item_id)?;
             Ok(Success::new(format!("completed {work_item_id}"), &Completed { work_item, completed_transition }))
         })?
     }
@@ -355,10 +355,10 @@ impl Tool for GetWorkItem {
     const NAME: &'static str = "GetWorkItem";
     const ABOUT: &'static str = "Shows a work item.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        room.ask(move |office| {
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id);
-            one(office, &work_item_id, format!("work item {work_item_id}"))
+            one(actor, &work_item_id, format!("work item {work_item_id}"))
         })?
     }
 }
@@ -432,13 +432,13 @@ impl Tool for ListWorkItems {
     const NAME: &'static str = "ListWorkItems";
     const ABOUT: &'static str = "Lists work items, those that could be gone on with first. Of completed ones the newest sixteen are known.";
 
-    fn run(self, room: &Room, _: Option<&str>) -> Result<Success, ToolError> {
-        let listed = room.ask(move |office| {
-            let state = office.state();
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let listed = caller.ask(move |actor| {
+            let state = actor.state();
             let queue = WorkQueue::of(state);
             let matching: Vec<_> = queue.candidates.iter().filter(|item| self.filter.takes(item)).collect();
             let shown = matching.iter().take(self.limit.clamp(1, MOST_LISTED));
-            let work_items: Vec<_> = shown.map(|item| View::of(state, item)).collect();
+            let work_items: Vec<_> = shown.map(|item| View::new(state, item)).collect();
             Listed {
                 current_work_item_id: state.work.current().map(|item| item.record.id.clone()),
                 filter: self.filter,

@@ -82,7 +82,7 @@ struct Row<'a> {
 
 impl<'a> Row<'a> {
     /// With at most `show` failures.
-    fn of(operation: &'a str, tally: &'a Tally, show: usize) -> Self {
+    fn new(operation: &'a str, tally: &'a Tally, show: usize) -> Self {
         let failed = tally.failures.len() as u64;
         Self {
             operation,
@@ -138,7 +138,7 @@ impl Conformance {
         if seen == 0 {
             return Err(CliError::NoVectors);
         }
-        let rows: Vec<Row<'_>> = tallies.iter().map(|(operation, tally)| Row::of(operation, tally, self.show)).collect();
+        let rows: Vec<Row<'_>> = tallies.iter().map(|(operation, tally)| Row::new(operation, tally, self.show)).collect();
         if self.json {
             say!("{}", wakeful_core::json::write(&rows));
         } else if !self.answers {

@@ -131,7 +131,7 @@ impl Crosscheck {
     fn panel(&self) -> (Panel, Vec<CannotRun>) {
         let mut tracers = Vec::new();
         let mut cannot_run = Vec::new();
-        for name in EngineName::of(&self.engines) {
+        for name in EngineName::all(&self.engines) {
             match self.guest.start(name) {
                 Ok(tracer) => tracers.push(tracer),
                 Err(why) => cannot_run.push(CannotRun { engine: name.as_str(), reason: why.to_string() }),

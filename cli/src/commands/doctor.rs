@@ -49,7 +49,7 @@ impl Doctor {
         if self.json {
             say!("{}", json::write(&found));
         } else {
-            print(&found, Format::of(self.ledger.path()) == Some(Format::Lines));
+            print(&found, Format::from_file(self.ledger.path()) == Some(Format::Lines));
         }
         Ok(if found.is_well() { Verdict::Well } else { Verdict::Differs })
     }

@@ -46,7 +46,7 @@ impl EngineName {
     }
 
     /// Those that are asked for, each once, in that order.
-    pub(super) fn of(asked: &[Asked]) -> Vec<Self> {
+    pub(super) fn all(asked: &[Asked]) -> Vec<Self> {
         let mut names = Vec::new();
         for asked in asked {
             let more: &[Self] = match asked {
@@ -168,6 +168,6 @@ impl GuestArg {
     }
 
     fn sandboxed(&self, compiler: Compiler) -> Result<Tracer, CliError> {
-        Ok(Tracer::of(&self.find(compiler)?)?)
+        Ok(Tracer::sandboxed(&self.find(compiler)?)?)
     }
 }

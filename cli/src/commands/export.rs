@@ -105,7 +105,7 @@ pub(super) fn damaged(case: &str, why: &SchedulerError) -> CliError {
 
 impl Export {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
-        if Format::of(&self.case).is_some() {
+        if Format::from_file(&self.case).is_some() {
             return self.of_ledger();
         }
         if self.agent.is_some() || self.up_to.is_some() {
@@ -113,7 +113,7 @@ impl Export {
         }
         let case = case::load_one(&self.case)?;
         let entries = match &case.kind {
-            CaseKind::Fixture(folder) => Ledger::of(&case.name, folder)?.entries,
+            CaseKind::Fixture(folder) => Ledger::from_folder(&case.name, folder)?.entries,
             CaseKind::Story(..) => {
                 let trace = Tracer::Native.trace(&case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
                 let lines = trace.steps.iter().flat_map(|step| &step.entries);

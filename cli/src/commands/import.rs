@@ -65,7 +65,7 @@ pub(super) struct Ledger {
 
 impl Ledger {
     /// Imports a folder into a fresh ledger in memory.
-    pub(super) fn of(case: &str, folder: &Folder) -> Result<Self, CliError> {
+    pub(super) fn from_folder(case: &str, folder: &Folder) -> Result<Self, CliError> {
         let unreadable = |why: ForeignError| CliError::Refused { case: case.to_owned(), message: why.to_string() };
         let refused = |why: ProposeError| CliError::Refused { case: case.to_owned(), message: why.to_string() };
         let imported = Imported::of_folder(folder, REPLAYED_AT).map_err(unreadable)?;
@@ -87,7 +87,7 @@ impl Import {
         let CaseKind::Fixture(folder) = &case.kind else {
             return Err(CliError::NotAFolder(self.folder.clone()));
         };
-        let ledger = Ledger::of(&case.name, folder)?;
+        let ledger = Ledger::from_folder(&case.name, folder)?;
         let exported = foreign::folder_of(&ledger.entries).map_err(|why| super::export::damaged(&case.name, &why))?;
         self.target.write(&exported)?;
         let mut carried = BTreeMap::new();

@@ -48,7 +48,7 @@ impl LedgerArg {
 
 /// The ledger of an agent that is there, for reading only: the named one, else the only one of the file.
 pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
-    if Format::of(path) == Some(Format::Lines) {
+    if Format::from_file(path) == Some(Format::Lines) {
         let (agent, ledger) = read_lines(path)?;
         return Ok((choose(path, vec![agent], asked)?, ledger));
     }
@@ -60,7 +60,7 @@ pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, Sqli
 
 /// The same for writing. Nothing is made where there is nothing.
 pub(super) fn to_write(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
-    if Format::of(path) == Some(Format::Lines) {
+    if Format::from_file(path) == Some(Format::Lines) {
         return Err(CliError::OnlyLines(path.to_owned()));
     }
     let (agent, _) = to_read(path, asked)?;

@@ -47,7 +47,7 @@ impl Status {
             return Ok(Verdict::Well);
         }
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
-        let past = Past::of(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
+        let past = Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
         super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
         Ok(Verdict::Well)
     }
@@ -64,7 +64,7 @@ enum Past {
 }
 
 impl Past {
-    fn of(ledger: &mut SqliteLedger) -> Result<Self, LedgerError> {
+    fn from_ledger(ledger: &mut SqliteLedger) -> Result<Self, LedgerError> {
         if let Some(rest) = ledger.goes_on_in()? {
             return Ok(Self::GoesOnIn(rest));
         }

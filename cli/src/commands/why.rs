@@ -101,7 +101,7 @@ impl Why {
     }
 
     fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
-        if Format::of(path).is_some() {
+        if Format::from_file(path).is_some() {
             return of_ledger(path, self.agent.as_deref()).map(|subject| vec![subject]);
         }
         case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()

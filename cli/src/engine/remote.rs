@@ -105,40 +105,40 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
         Ok(match function {
             "clock.now" => json!({"value": self.clock.now().as_nanos()}),
             "ledger.append" => {
-                let (expected, batch): (ForeignHead, Vec<String>) = of(args)?;
+                let (expected, batch): (ForeignHead, Vec<String>) = arguments(args)?;
                 let batch: Vec<EntryBytes> = batch.into_iter().map(EntryBytes::from_stored).collect();
                 ledger(self.ledger.append(&expected.head()?, &batch))
             }
             "ledger.read" => {
-                let (after, limit) = of(args)?;
+                let (after, limit) = arguments(args)?;
                 ledger(
                     self.ledger.read(Seq(after), limit).map(|page| page.iter().map(|entry| entry.as_str().to_owned()).collect::<Vec<_>>()),
                 )
             }
             "ledger.load-snapshot" => ledger(self.ledger.load_snapshot()),
             "ledger.store-snapshot" => {
-                let (head, snapshot): (ForeignHead, String) = of(args)?;
+                let (head, snapshot): (ForeignHead, String) = arguments(args)?;
                 ledger(self.ledger.store_snapshot(&head.head()?, &|| snapshot.clone()))
             }
             "provider.start-turn" => {
-                let [request]: [String; 1] = of(args)?;
+                let [request]: [String; 1] = arguments(args)?;
                 let request: TurnRequest = json::read(&request).map_err(|why| wrong(&why.to_string()))?;
                 provider(self.provider.start_turn(&request))
             }
             "provider.interject" => {
-                let (run, message): (RunId, MessageId) = of(args)?;
+                let (run, message): (RunId, MessageId) = arguments(args)?;
                 provider(self.provider.interject(&run, &message))
             }
             "provider.yield-turn" => {
-                let [run]: [RunId; 1] = of(args)?;
+                let [run]: [RunId; 1] = arguments(args)?;
                 provider(self.provider.yield_turn(&run))
             }
             "provider.abort-turn" => {
-                let (run, reason): (RunId, AbortReason) = of(args)?;
+                let (run, reason): (RunId, AbortReason) = arguments(args)?;
                 provider(self.provider.abort_turn(&run, reason))
             }
             "provider.alive" => {
-                let [active]: [Vec<TaskId>; 1] = of(args)?;
+                let [active]: [Vec<TaskId>; 1] = arguments(args)?;
                 provider(self.provider.alive(active))
             }
             "provider.release" => provider(self.provider.release()),
@@ -173,7 +173,7 @@ fn provider<T: Serialize>(answer: Result<T, ProviderError>) -> Value {
     answer.map_or_else(|why| json!({"err": why.message}), |value| json!({"ok": value}))
 }
 
-fn of<T: DeserializeOwned>(args: Value) -> Result<T, EngineError> {
+fn arguments<T: DeserializeOwned>(args: Value) -> Result<T, EngineError> {
     serde_json::from_value(args).map_err(|why| wrong(&why.to_string()))
 }
 

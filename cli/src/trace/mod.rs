@@ -102,7 +102,7 @@ impl Tracer {
     ///
     /// # Errors
     /// Where the guest does not offer what a scheduler offers.
-    pub fn of(guest: &Guest) -> Result<Self, GuestError> {
+    pub fn sandboxed(guest: &Guest) -> Result<Self, GuestError> {
         Sandboxed::new(guest).map(|sandboxed| Self::Sandboxed(Box::new(sandboxed)))
     }
 

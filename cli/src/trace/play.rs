@@ -34,7 +34,7 @@ pub(super) struct Stage {
 }
 
 impl Stage {
-    fn of(case: &Case) -> Self {
+    fn from_case(case: &Case) -> Self {
         Self::playing(match &case.kind {
             CaseKind::Story(story, _) => (**story).clone(),
             CaseKind::Fixture(_) => untold(&case.name, REPLAYED_AT),
@@ -92,7 +92,7 @@ impl Sandboxed {
 
 /// Plays a case with an engine that `start` starts.
 pub(super) fn play<E: Engine>(case: &Case, start: impl FnOnce(&Stage) -> Result<E, TraceError>) -> Result<Trace, TraceError> {
-    let stage = Stage::of(case);
+    let stage = Stage::from_case(case);
     let mut engine = start(&stage)?;
     let steps = match &case.kind {
         CaseKind::Fixture(folder) => vec![replay(&mut engine, &stage, folder)?],

@@ -11,7 +11,7 @@ pub(super) struct Asked {
 }
 
 impl Asked {
-    pub(super) fn of(request: &ReceivedRequest) -> Self {
+    pub(super) fn from_request(request: &ReceivedRequest) -> Self {
         Self { messages: request.messages() }
     }
 

@@ -48,7 +48,7 @@ impl Place {
 
     /// With a model that answers each chat by what it has come to.
     pub(super) fn scripted(model: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
-        Self::with(Server::scripted(move |request| model(&Asked::of(request))))
+        Self::with(Server::scripted(move |request| model(&Asked::from_request(request))))
     }
 
     /// Lets the agent live until it rests, which must go well; what it printed.

@@ -84,7 +84,7 @@ fn child(asked: &Asked) -> Answer {
 
 /// Plays the story with an engine, and checks what the ledger then says.
 fn play(engine: &str) {
-    let place = Place::with(Server::scripted(|request| model(&Asked::of(request))));
+    let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
     let args = ["--engine", engine, "--until-rest"];
     let first = place.start(&[&args[..], &["--prompt", GOAL]].concat());
     place.wait_for("default", "second command", |entry| {

@@ -22,7 +22,7 @@ pub(super) fn answered(
     rounds: impl Fn(usize, &[Value]) -> Option<Vec<(&'static str, Value)>> + Send + Sync + 'static,
 ) -> (Place, Vec<Value>) {
     let place = Place::with(Server::scripted(move |request| {
-        let asked = Asked::of(request);
+        let asked = Asked::from_request(request);
         let next = if asked.trigger().starts_with("[operator]") { rounds(asked.rounds(), &asked.results()) } else { None };
         next.map_or_else(|| Answer::says("Done."), |calls| Answer::calls(&calls))
     }));
@@ -201,7 +201,7 @@ fn a_task_that_is_stopped_is_cancelled_and_one_that_ignores_that_is_killed_when_
 #[test]
 fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() {
     let place = Place::with(Server::scripted(|request| {
-        let asked = Asked::of(request);
+        let asked = Asked::from_request(request);
         match (asked.trigger().starts_with("[operator]") && !asked.is_told("interrupted"), asked.rounds()) {
             (true, 0) => Answer::calls(&[("ExecCommand", json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }))]),
             (true, _) => Answer::says("It runs."),
@@ -227,7 +227,7 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
 
 #[test]
 fn a_stop_of_the_agent_ends_its_commands() {
-    let place = Place::with(Server::scripted(|request| match Asked::of(request).rounds() {
+    let place = Place::with(Server::scripted(|request| match Asked::from_request(request).rounds() {
         0 => Answer::calls(&[("ExecCommand", json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }))]),
         _ => Answer::says("It runs."),
     }));

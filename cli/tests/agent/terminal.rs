@@ -24,7 +24,7 @@ struct Terminal {
 }
 
 impl Terminal {
-    fn of(place: &Place) -> Self {
+    fn open(place: &Place) -> Self {
         let (pty, pts) = pty_process::blocking::open().expect("a terminal");
         pty.resize(pty_process::Size::new(40, 120)).expect("a size");
         let (program, args) = place.words(&[]);
@@ -86,8 +86,8 @@ fn model(asked: &Asked) -> Answer {
 
 #[test]
 fn somebody_types_interferes_asks_why_and_leaves() {
-    let place = Place::with(Server::scripted(|request| model(&Asked::of(request))));
-    let terminal = Terminal::of(&place);
+    let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
+    let terminal = Terminal::open(&place);
     terminal.shows("/help says what else there is");
     terminal.types("hi there");
     terminal.shows("Hello.");

@@ -39,7 +39,7 @@ fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
 
 /// Says "go" to an agent with this model, and lets it live until it has ended a turn.
 fn one_turn(script: impl Fn(&Asked) -> Answer + Send + Sync + 'static, extra: &[&str]) -> (Vec<Entry>, TurnRecord) {
-    let place = Place::with(Server::scripted(move |request| script(&Asked::of(request))));
+    let place = Place::with(Server::scripted(move |request| script(&Asked::from_request(request))));
     let live = place.start(&[&["--prompt", "go"], extra].concat());
     let turn = place.wait_for("default", "turn that ended", |entry| ended(std::slice::from_ref(entry)).pop());
     assert_eq!(place.send(&["shutdown"]).code, 0);

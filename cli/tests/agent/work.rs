@@ -81,7 +81,7 @@ fn what_is_said_beside_a_completion_is_its_result_where_none_is_given() {
         server::Server,
     };
     let place = super::place::Place::with(Server::scripted(|request| {
-        let asked = super::model::Asked::of(request);
+        let asked = super::model::Asked::from_request(request);
         match asked.rounds() {
             0 => Answer::calls(&[("CreateWorkItem", json!({ "objective": "Count" }))]),
             _ => {

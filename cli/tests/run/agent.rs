@@ -158,7 +158,7 @@ pub(super) struct Outcome {
 }
 
 impl Outcome {
-    pub(super) fn of(entries: &[Entry]) -> Self {
+    pub(super) fn from_entries(entries: &[Entry]) -> Self {
         let mut messages = BTreeMap::new();
         let mut outcome = Self { items: BTreeMap::new(), turns: Vec::new() };
         for entry in entries {

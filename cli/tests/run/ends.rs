@@ -97,7 +97,7 @@ fn kill_9_at_any_time_and_another_start_come_to_what_an_unbroken_run_comes_to() 
     let story = format!("{HEAD}{WORK}");
     let unbroken = Home::with(&story);
     assert_eq!(unbroken.run(&["--until-rest"]).code, 0);
-    let expected = Outcome::of(&unbroken.entries());
+    let expected = Outcome::from_entries(&unbroken.entries());
     assert_eq!(expected.items.len(), 2, "{expected:?}");
     for first_ms in [20, 50, 90, 140, 200, 280] {
         let home = Home::with(&story);
@@ -111,7 +111,7 @@ fn kill_9_at_any_time_and_another_start_come_to_what_an_unbroken_run_comes_to() 
             kills += 1;
         }
         assert!(kills > 0, "it was killed in the middle");
-        assert_eq!(Outcome::of(&home.entries()), expected, "killed {kills} times, first after {first_ms} ms");
+        assert_eq!(Outcome::from_entries(&home.entries()), expected, "killed {kills} times, first after {first_ms} ms");
     }
 }
 
@@ -132,7 +132,7 @@ fn what_was_recorded_is_not_done_again() {
         })
         .collect();
     assert_eq!(tools, ["A", "B", "C"]);
-    assert_eq!(Outcome::of(&home.entries()).items["w"].0, 2, "the item was updated once");
+    assert_eq!(Outcome::from_entries(&home.entries()).items["w"].0, 2, "the item was updated once");
 }
 
 /// Real files that cannot grow, at the first append, the second, ...: what was stored stays, what was not is done again, and no tool twice.

@@ -33,7 +33,7 @@ impl Function {
         begin(&mut store)?;
         let linked = Linker::new(guest.engine()).instantiate(&mut store, guest.component());
         let function = linked.and_then(|instance| Ok(*instance.get_typed_func::<(&str,), (Answer,)>(&mut store, name)?.func()));
-        let function = function.map_err(|why| GuestError::of_instantiation(&why, guest, world))?;
+        let function = function.map_err(|why| GuestError::from_instantiation(&why, guest, world))?;
         Ok(Self { store, function, guest: guest.clone() })
     }
 
@@ -46,6 +46,6 @@ impl Function {
         let typed = self.function.typed::<(&str,), (Answer,)>(&self.store);
         let answer = typed.and_then(|function| function.call(&mut self.store, (text,)));
         let limits = self.store.data().limits();
-        answer.map(|(answer,)| answer).map_err(|why| GuestError::of_call(&why, &self.guest, limits))
+        answer.map(|(answer,)| answer).map_err(|why| GuestError::from_call(&why, &self.guest, limits))
     }
 }

@@ -140,13 +140,13 @@ pub(super) fn news(entry: &Entry) -> Option<String> {
 
 /// What an entry says to who is in conversation with the agent: its kind and the rest; none where it only keeps the books.
 pub(super) fn told(entry: &Entry) -> Option<String> {
-    let said = says::is_news(&entry.record).then(|| says::of(&entry.record))?;
+    let said = says::is_news(&entry.record).then(|| says::said(&entry.record))?;
     Some(format!("{}  {}", painted(FAINT, &format!("{:<10}", said.kind)), painted(said.style, &said.text)))
 }
 
 /// An entry in a line: position, time, kind, and what it says.
 fn line(entry: &Entry) -> String {
-    let said = says::of(&entry.record);
+    let said = says::said(&entry.record);
     let kind = painted(said.style, &format!("{:<10}", said.kind));
     let at = painted(FAINT, &format!("{:<24}", entry.at.to_string()));
     format!("{:>6}  {at}  {kind}  {}", entry.seq.0, said.text).trim_end().to_owned()

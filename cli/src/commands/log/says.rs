@@ -52,7 +52,7 @@ pub(super) fn is_news(record: &Record) -> bool {
 }
 
 /// What a record says.
-pub(super) fn of(record: &Record) -> Said {
+pub(super) fn said(record: &Record) -> Said {
     let plain = |kind, text| Said { kind, text, style: Style::new() };
     match record {
         Record::Message(record) => {

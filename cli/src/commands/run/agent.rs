@@ -90,14 +90,14 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
     }
     let signals = super::signals()?;
     let mut agent = Agent::open(setup)?;
-    let desk = agent.desk();
-    let told = desk.clone();
+    let handle = agent.handle();
+    let told = handle.clone();
     thread::spawn(move || while signals.recv().is_ok_and(|()| told.shut_down().is_ok()) {});
     if let Some(prompt) = &given.prompt {
         agent.prompt(prompt);
     }
     let until = if args.until_rest { Until::Rest } else { Until::Told };
-    conversation.listen(lines, desk);
+    conversation.listen(lines, handle);
     let ending = agent.live(until);
     conversation.end();
     match ending? {

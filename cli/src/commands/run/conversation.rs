@@ -11,7 +11,7 @@ use std::{
 
 use anstream::ColorChoice;
 use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
-use wakeful_agent::{Audience, Desk, Ended};
+use wakeful_agent::{Audience, Ended, Handle};
 use wakeful_core::{
     entry::{Entry, EntryBytes, EventKind, Record},
     id::AgentId,
@@ -84,19 +84,19 @@ impl Conversation {
     }
 
     /// Hands on what is typed, until there is nothing more or the agent has ended.
-    pub(super) fn listen(&self, lines: Lines, desk: Desk) {
+    pub(super) fn listen(&self, lines: Lines, handle: Handle) {
         let conversation = self.clone();
         thread::spawn(move || match lines {
-            Lines::Terminal(editor) => conversation.at_terminal(*editor, &desk),
+            Lines::Terminal(editor) => conversation.at_terminal(*editor, &handle),
             Lines::Input => {
                 // Where the input ends the agent lives on: it may be nobody's.
                 let typed = io::stdin().lock().lines().map_while(Result::ok);
-                typed.map(|line| conversation.typed(&line, &desk)).take_while(Result::is_ok).for_each(drop);
+                typed.map(|line| conversation.typed(&line, &handle)).take_while(Result::is_ok).for_each(drop);
             }
         });
     }
 
-    fn at_terminal(&self, mut editor: DefaultEditor, desk: &Desk) {
+    fn at_terminal(&self, mut editor: DefaultEditor, handle: &Handle) {
         self.print(&painted(FAINT, "Type to the agent; /help says what else there is."));
         loop {
             match editor.readline(PROMPT) {
@@ -104,13 +104,13 @@ impl Conversation {
                 Ok(line) => {
                     // A history that cannot be kept is none.
                     let _ = editor.add_history_entry(&line);
-                    if self.typed(&line, desk).is_err() {
+                    if self.typed(&line, handle).is_err() {
                         return;
                     }
                 }
                 Err(_) => {
                     self.print(&painted(FAINT, "shutting down; Ctrl-C again ends at once"));
-                    if desk.shut_down().is_err() {
+                    if handle.shut_down().is_err() {
                         return;
                     }
                     match editor.readline("") {
@@ -123,18 +123,18 @@ impl Conversation {
     }
 
     /// Does what a typed line asks for.
-    fn typed(&self, line: &str, desk: &Desk) -> Result<(), Ended> {
+    fn typed(&self, line: &str, handle: &Handle) -> Result<(), Ended> {
         let line = line.trim();
         let taken = match line {
             "" => return Ok(()),
-            "/quit" => return desk.shut_down(),
-            "/stop" => desk.say(Request::Stop.fact())?,
-            "/start" => desk.say(Request::Start.fact())?,
+            "/quit" => return handle.shut_down(),
+            "/stop" => handle.say(Request::Stop.fact())?,
+            "/start" => handle.say(Request::Start.fact())?,
             question if question.starts_with('/') => {
                 self.show(question);
                 return Ok(());
             }
-            _ => desk.prompt(line)?,
+            _ => handle.prompt(line)?,
         };
         if let Err(why) = taken {
             self.print(&format!("{} {why}", painted(BAD, "not taken:")));

@@ -58,7 +58,7 @@ fn recorded(file: &Path, agent: &AgentId) -> Result<RecordedClock, CliError> {
     let (_, mut ledger) = ledger::to_read(file, Some(agent.as_str()))?;
     let mut entries = Vec::new();
     driver::read(&mut ledger, Head::START, |entry, _| entries.push(entry.clone()))?;
-    Ok(RecordedClock::of(&entries))
+    Ok(RecordedClock::from_entries(&entries))
 }
 
 /// Prints entries as they are appended.

@@ -18,7 +18,7 @@ pub(super) struct Consistent {
 
 impl Consistent {
     /// The consistent part; none where that is all of it.
-    pub(super) fn of(input: &Value) -> Option<Self> {
+    pub(super) fn from_input(input: &Value) -> Option<Self> {
         let mut rest = Self { input: input.clone(), without_foreign: BTreeSet::new(), without_refused: BTreeSet::new() };
         let mut kept = Vec::new();
         for (class, record, fate) in judged(input) {

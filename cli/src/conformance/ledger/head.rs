@@ -26,7 +26,7 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     let mut resolution = if because.is_empty() { told.clone() } else { met(&prior, trigger) };
 
     let message = names::message(demanded.input, &demanded.value["run_loop"]["message_id"]);
-    let named = names::of(demanded.input, &demanded.value["work_queue"]["current"], &message, trigger);
+    let named = names::named(demanded.input, &demanded.value["work_queue"]["current"], &message, trigger);
     let is_expected = trigger["contentful"] == true && prior["waiting_reason"] == "awaiting_external_change";
     let is_hint = trigger["kind"] == "system_tick" && trigger["contentful"] != true;
     match named {

@@ -31,7 +31,7 @@ pub(super) fn deliberate(input: &Value, expected: &Value, answer: &Value) -> Vec
     if differing.is_empty() {
         return numbers.into_iter().collect();
     }
-    match Consistent::of(input) {
+    match Consistent::from_input(input) {
         Some(rest) if rest.explains(&differing) && rest.has_answer(&answer) => {
             numbers.extend(rest.numbers());
             numbers.into_iter().collect()

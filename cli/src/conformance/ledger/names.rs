@@ -37,7 +37,7 @@ pub(super) fn is_foreign_prompt(message: &Value) -> bool {
 }
 
 /// What a message names, given the trigger that the reference runtime reads from it.
-pub(super) fn of(input: &Value, current: &Value, message: &Value, trigger: &Value) -> Named {
+pub(super) fn named(input: &Value, current: &Value, message: &Value, trigger: &Value) -> Named {
     let is_foreign_prompt = is_foreign_prompt(message);
     match trigger["kind"].as_str() {
         Some("operator_input") if !is_foreign_prompt => operator(input, current, message),

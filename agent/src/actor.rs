@@ -1,4 +1,4 @@
-//! The office: what the one thread that owns an agent has at hand. Others leave errands for it (see `desk`); between them it lets the
+//! The actor: what the one thread that owns an agent has at hand. Others send it requests (see `handle`); between them it lets the
 //! scheduler decide, and carries out what that asks for.
 
 use std::{
@@ -33,29 +33,29 @@ use wakeful_host::{
 
 use crate::{
     child,
-    desk::{Desk, Errand},
+    context::Context,
     effects::Noted,
+    handle::{Handle, Request},
     history::History,
     jobs::Jobs,
-    kit::Kit,
     prompt,
     turn::Execution,
 };
 
 /// Reads along for the model, and tells the audience.
-struct Eyes {
-    kit: Arc<Kit>,
+struct Observer {
+    context: Arc<Context>,
     history: History,
 }
 
-impl Watcher for Eyes {
+impl Watcher for Observer {
     fn entry(&mut self, entry: &Entry, bytes: &EntryBytes) {
         self.history.read(entry);
-        self.kit.audience.entry(&self.kit.agent_id, entry, bytes);
+        self.context.audience.entry(&self.context.agent_id, entry, bytes);
     }
 
     fn goes_on(&mut self, why: &EngineError) -> bool {
-        self.kit.audience.notice(&self.kit.agent_id, &format!("the scheduler goes on in a new instance: {why}"));
+        self.context.audience.notice(&self.context.agent_id, &format!("the scheduler goes on in a new instance: {why}"));
         true
     }
 }
@@ -79,11 +79,11 @@ fn recalled(ledger: &mut SqliteLedger, head: &Head) -> Result<History, DriveErro
 }
 
 /// What the owner of an agent has at hand.
-pub(crate) struct Office {
-    pub(crate) kit: Arc<Kit>,
-    pub(crate) desk: Desk,
+pub(crate) struct Actor {
+    pub(crate) context: Arc<Context>,
+    pub(crate) handle: Handle,
     pub(crate) jobs: Jobs,
-    driver: Driver<SqliteLedger, Eyes>,
+    driver: Driver<SqliteLedger, Observer>,
     ledger: SqliteLedger,
     effects: Noted,
     turn: Option<Execution>,
@@ -97,22 +97,23 @@ pub(crate) struct Office {
     broken: Option<DriveError>,
 }
 
-impl Office {
+impl Actor {
     /// Takes the agent's ledger over.
-    pub(crate) fn open(kit: Arc<Kit>, desk: Desk) -> Result<Self, DriveError> {
-        let mut ledger = kit.file.ledger(&kit.agent_id);
-        let options = Options::new(kit.agent_id.clone());
+    pub(crate) fn open(context: Arc<Context>, handle: Handle) -> Result<Self, DriveError> {
+        let mut ledger = context.file.ledger(&context.agent_id);
+        let options = Options::new(context.agent_id.clone());
         let (machine, _) = opening::open(&options, &mut ledger).map_err(|why| EngineError::Refused(why.report()))?;
         let state = machine.state().clone();
-        let eyes = Eyes { kit: Arc::clone(&kit), history: recalled(&mut ledger, &state.head)? };
-        let jobs = Jobs::of(&kit, &state);
+        let observer = Observer { context: Arc::clone(&context), history: recalled(&mut ledger, &state.head)? };
+        let jobs = Jobs::new(&context, &state);
         let effects = Noted::new(jobs.alive());
         let lent = (ledger.clone(), SystemClock, effects.clone());
-        let driver = Driver::open(&options, &kit.engines, lent, state, eyes)?;
+        let driver = Driver::open(&options, &context.engines, lent, state, observer)?;
         let (broken_off, inserted) = (Vec::new(), Vec::new());
-        let mut office = Self { kit, desk, jobs, driver, ledger, effects, turn: None, broken_off, inserted, commands: 0, broken: None };
-        Jobs::resume(&mut office);
-        Ok(office)
+        let mut actor =
+            Self { context, handle, jobs, driver, ledger, effects, turn: None, broken_off, inserted, commands: 0, broken: None };
+        Jobs::resume(&mut actor);
+        Ok(actor)
     }
 
     /// The state after the newest entry.
@@ -145,9 +146,9 @@ impl Office {
     /// Says a fact; what became of it, or in words why it cannot be taken. No secret passes here.
     pub(crate) fn propose(&mut self, fact: &Fact) -> Result<Answer, String> {
         let text = json::write(fact);
-        let proposed = self.driver.propose(&self.kit.redactor.redact(&text));
+        let proposed = self.driver.propose(&self.context.redactor.redact(&text));
         self.told(proposed)?.map_err(|report| {
-            self.kit.audience.notice(&self.kit.agent_id, &format!("not taken: {}", report.message));
+            self.context.audience.notice(&self.context.agent_id, &format!("not taken: {}", report.message));
             report.message
         })
     }
@@ -160,7 +161,7 @@ impl Office {
         }
     }
 
-    /// What the driver answered. Where it cannot go on, the agent ends when this errand is done; the words are for whoever asked.
+    /// What the driver answered. Where it cannot go on, the agent ends when this request is done; the words are for whoever asked.
     fn told<T>(&mut self, answer: Result<T, DriveError>) -> Result<T, String> {
         answer.map_err(|why| {
             let said = why.to_string();
@@ -239,8 +240,8 @@ impl Office {
             return;
         }
         child::heeds(self, &request.message);
-        let baseline = prompt::baseline(&self.kit, self.driver.state(), &self.driver.watcher().history, request, self.now());
-        match Execution::start(&self.kit, &self.desk, request, baseline) {
+        let baseline = prompt::baseline(&self.context, self.driver.state(), &self.driver.watcher().history, request, self.now());
+        match Execution::start(&self.context, &self.handle, request, baseline) {
             Ok(turn) => self.turn = Some(turn),
             Err(why) => {
                 // Said with what the scheduler decides next.
@@ -258,13 +259,13 @@ impl Office {
         }
     }
 
-    /// The agent ends: nothing that runs for it outlives it. Nobody answers at its desk any more; whoever asks is told so.
-    pub(crate) fn close(&mut self, errands: &Receiver<Errand>) {
+    /// The agent ends: nothing that runs for it outlives it. Nobody reads its mailbox any more; who asks is told so.
+    pub(crate) fn close(&mut self, mailbox: &Receiver<Request>) {
         self.break_off();
         self.jobs.stop();
         while self.broken_off.iter().any(|turn| !turn.has_ended()) {
             // What is dropped unread tells whoever waits that the agent has ended.
-            drop(errands.recv_timeout(LOOK));
+            drop(mailbox.recv_timeout(LOOK));
         }
         self.jobs.join();
     }

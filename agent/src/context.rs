@@ -64,7 +64,7 @@ pub struct Setup {
 }
 
 /// What all threads of an agent share.
-pub(crate) struct Kit {
+pub(crate) struct Context {
     setup: Setup,
     /// Whether it is somebody's child.
     pub(crate) is_child: bool,
@@ -74,7 +74,7 @@ pub(crate) struct Kit {
     tools_bytes: u64,
 }
 
-impl Kit {
+impl Context {
     pub(crate) fn new(setup: Setup, is_child: bool) -> Result<Self, ConfineError> {
         let tools = tools::definitions(is_child);
         let tools_bytes = tools.iter().map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64)).sum();
@@ -142,7 +142,7 @@ fn confinement(setup: &Setup, also_write: Vec<PathBuf>) -> Result<Confinement, C
     Confinement::new(setup.policy.clone(), setup.workspace.clone(), &around)
 }
 
-impl std::ops::Deref for Kit {
+impl std::ops::Deref for Context {
     type Target = Setup;
 
     fn deref(&self) -> &Setup {
