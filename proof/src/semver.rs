@@ -10,7 +10,7 @@ use xtask::{
 };
 
 /// The published crates.
-const CRATES: [&str; 2] = ["wakeful-core", "wakeful"];
+const CRATES: [&str; 4] = ["wakeful-core", "wakeful-host", "wakeful-agent", "wakeful"];
 
 /// Compares with a commit, or with the newest tag of a release before this one.
 pub(crate) fn semver(paths: &Paths, against: Option<&str>) -> Result<ExitCode, Failure> {

@@ -7,8 +7,24 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
 /// wasmtime is compiled again.
-pub const SELECTION: [&str; 12] =
-    ["-p", "wakeful", "-p", "wakeful-core", "-p", "wakeful-json", "-p", "wakeful-json-derive", "-p", "wakeful-tests", "-p", "plugin-host"];
+pub const SELECTION: [&str; 16] = [
+    "-p",
+    "wakeful",
+    "-p",
+    "wakeful-agent",
+    "-p",
+    "wakeful-host",
+    "-p",
+    "wakeful-core",
+    "-p",
+    "wakeful-json",
+    "-p",
+    "wakeful-json-derive",
+    "-p",
+    "wakeful-tests",
+    "-p",
+    "plugin-host",
+];
 
 /// Builds the command line and all tests.
 pub fn build(paths: &Paths) -> Result<(), Failure> {
