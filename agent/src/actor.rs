@@ -106,7 +106,7 @@ impl Actor {
         let options = Options::new(context.agent_id.clone());
         let (machine, _) = opening::open(&options, &mut ledger).map_err(|why| EngineError::Refused(why.report()))?;
         let state = machine.state().clone();
-        let observer = Observer { context: Arc::clone(&context), history: recalled(&mut ledger, &state.head)? };
+        let observer = Observer { context: Arc::clone(&context), history: recalled(&mut ledger, &state.head())? };
         let jobs = Jobs::new(&context, &state);
         let effects = Noted::new(jobs.alive());
         let lent = (ledger.clone(), SystemClock, effects.clone());
@@ -131,7 +131,7 @@ impl Actor {
 
     /// Now.
     pub(crate) fn now(&self) -> Timestamp {
-        SystemClock.now().max(self.state().at)
+        SystemClock.now().max(self.state().at())
     }
 
     /// The newest turn that ended.
@@ -174,7 +174,7 @@ impl Actor {
 
     /// Whether this run is open.
     pub(crate) fn is_open(&self, run: &RunId) -> bool {
-        self.state().turns.run.as_ref().is_some_and(|open| open.run_id == *run)
+        self.state().turns().run.as_ref().is_some_and(|open| open.run_id == *run)
     }
 
     /// Puts what the operator says meanwhile into a run that stands at this safe point; what that is.
@@ -275,8 +275,8 @@ impl Actor {
     /// Ends what goes on and should not, whoever decided so: another process may have.
     fn reconcile(&mut self) {
         let state = self.driver.state();
-        let open = state.turns.run.as_ref().map(|run| run.run_id.clone());
-        let reason = match (&state.control.closing, &state.control.stopped) {
+        let open = state.turns().run.as_ref().map(|run| run.run_id.clone());
+        let reason = match (&state.control().closing, &state.control().stopped) {
             (Some(_), _) => Some(AbortReason::DaemonShutdown),
             (None, Some(_)) => Some(AbortReason::AgentStopped),
             (None, None) => None,
@@ -285,7 +285,7 @@ impl Actor {
             self.break_off();
         }
         let state = self.driver.state();
-        self.jobs.reconcile(|task| state.tasks.active.get(task).map(|task| task.record.status == TaskStatus::Cancelling));
+        self.jobs.reconcile(|task| state.tasks().active.get(task).map(|task| task.record.status == TaskStatus::Cancelling));
         if let (Some(reason), Some(run_id)) = (reason, open) {
             drop(self.propose(&Fact::TurnAborted(TurnAborted { run_id, reason, error: None })));
         }

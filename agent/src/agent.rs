@@ -149,10 +149,10 @@ impl Agent {
         loop {
             self.actor.go_on()?;
             let state = self.actor.state();
-            if state.control.closing.is_some() && state.turns.run.is_none() {
+            if state.control().closing.is_some() && state.turns().run.is_none() {
                 return Ok(Ending::ShutDown);
             }
-            if until == Until::Done && state.control.stopped.is_some() && state.turns.run.is_none() {
+            if until == Until::Done && state.control().stopped.is_some() && state.turns().run.is_none() {
                 return Ok(Ending::Stopped);
             }
             if has_ended(state, until) {
@@ -178,7 +178,7 @@ impl Agent {
     /// What it said last, and whether it failed.
     pub(crate) fn last_words(&self) -> Words {
         let ended = self.actor.last_turn();
-        let failed = self.actor.state().turns.last_terminal.is_some_and(|last| last.kind != TurnTerminalKind::Completed);
+        let failed = self.actor.state().turns().last_terminal.is_some_and(|last| last.kind != TurnTerminalKind::Completed);
         let said = ended.and_then(|turn| turn.last_assistant_message.clone().or_else(|| turn.reason.clone()));
         Words { text: said.unwrap_or_else(|| "It said nothing.".to_owned()), failed }
     }
@@ -186,19 +186,19 @@ impl Agent {
 
 /// Whether an agent comes to its end here.
 fn has_ended(state: &State, until: Until) -> bool {
-    let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
+    let repeats = |id: &str| state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
     let is_offer = |owed: &Obligation| owed.kind == ObligationKind::RunnableItem;
     let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
     let owes = |passes: &dyn Fn(&Obligation) -> bool| owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed));
-    let is_busy = state.turns.run.is_some() || !state.tasks.active.is_empty();
-    let waits = !state.waiting.conditions.is_empty() || !state.waiting.intents.is_empty();
+    let is_busy = state.turns().run.is_some() || !state.tasks().active.is_empty();
+    let waits = !state.waiting().conditions.is_empty() || !state.waiting().intents.is_empty();
     match until {
         Until::Told => false,
-        Until::Rest => !is_busy && (state.control.stopped.is_some() || !owes(&|owed| is_offer(owed) || is_repeated(owed))),
+        Until::Rest => !is_busy && (state.control().stopped.is_some() || !owes(&|owed| is_offer(owed) || is_repeated(owed))),
         Until::Done => {
             // A child that leaves an item as it is has said all that it will say of itself.
             let is_done = closure::decide(&Facts::of(state)).outcome != ClosureOutcome::Waiting;
-            !is_busy && !waits && state.turns.turn_index > 0 && is_done && !owes(&is_offer)
+            !is_busy && !waits && state.turns().turn_index > 0 && is_done && !owes(&is_offer)
         }
     }
 }

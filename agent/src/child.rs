@@ -193,7 +193,7 @@ pub(crate) fn spawn(actor: &mut Actor, wanted: &Wanted) -> Result<(TaskHandle, A
         .and_then(|()| start(actor, &task_id, &summary, &supervision, Some(first)).map_err(failed));
     if let Err(why) = started {
         let supervision = supervision.cleaned_up(&actor.context);
-        if actor.state().tasks.active.contains_key(&task_id) {
+        if actor.state().tasks().active.contains_key(&task_id) {
             let end = ChildEnd { status: TaskStatus::Failed, text: why.to_string() };
             jobs::child_ended(actor, task_id, &summary, supervision, &end);
         }
@@ -272,7 +272,7 @@ fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, Strin
 
 /// A worktree for the child of a task, from the branch on which its parent works. Its name is that of no other history.
 fn make_worktree(actor: &Actor, task: &TaskId) -> Result<Worktree, String> {
-    let chain = actor.state().head.chain.to_string();
+    let chain = actor.state().head().chain.to_string();
     let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
     let folder = actor.context.workspace.root();
     let confinement = confinement_of(&actor.context, folder)?;
@@ -332,7 +332,7 @@ pub(crate) fn heeds(actor: &mut Actor, message: &MessageRecord) {
     if !is_from_parent || message.kind != MessageKind::InternalFollowup {
         return;
     }
-    let waits = actor.state().waiting.conditions.values().map(|wait| &wait.record);
+    let waits = actor.state().waiting().conditions.values().map(|wait| &wait.record);
     let of_operator: Vec<_> = waits.filter(|wait| wait.kind == WaitConditionKind::Operator).map(|wait| wait.id.clone()).collect();
     for wait_condition_id in of_operator {
         // Where it is not taken the actor has said why.

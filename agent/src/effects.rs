@@ -48,36 +48,16 @@ impl Noted {
     pub(crate) fn take(&self) -> Option<Effect> {
         self.effects.borrow_mut().pop_front()
     }
-
-    fn note(&self, effect: Effect) -> Result<(), ProviderError> {
-        self.effects.borrow_mut().push_back(effect);
-        Ok(())
-    }
 }
 
 impl Provider for Noted {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        self.note(Effect::StartTurn(request.clone()))
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        self.note(Effect::Interject { run_id: run.clone(), message_id: message.clone() })
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        self.note(Effect::YieldTurn { run_id: run.clone() })
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        self.note(Effect::AbortTurn { run_id: run.clone(), reason })
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        self.effects.borrow_mut().push_back(effect.clone());
+        Ok(())
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         let alive = self.alive.0.borrow();
         Ok(active.into_iter().filter(|task| alive.contains(task)).collect())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        self.note(Effect::Release)
     }
 }

@@ -83,7 +83,7 @@ impl Actor {
     /// The operator says something.
     pub(crate) fn prompt(&mut self, text: &str) -> Result<Answer, String> {
         let id = MessageId::from(format!("prompt-{}", self.state().next_seq()));
-        let lane = self.state().turns.run.as_ref().map(|_| Priority::Interject);
+        let lane = self.state().turns().run.as_ref().map(|_| Priority::Interject);
         self.propose(&said::prompt(id, text, lane, None))
     }
 }

@@ -71,7 +71,7 @@ impl Jobs {
     /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A command is nobody's once its host is gone.
     pub(crate) fn new(context: &Context, state: &State) -> Self {
         let alive = Alive::default();
-        let active = state.tasks.active.values().map(|task| &task.record);
+        let active = state.tasks().active.values().map(|task| &task.record);
         active.filter(|task| child::is_resumable(context, task)).for_each(|task| alive.add(&task.id));
         Self { by_task: BTreeMap::new(), alive }
     }
@@ -83,7 +83,7 @@ impl Jobs {
 
     /// Goes on with what the ledger says is alive.
     pub(crate) fn resume(actor: &mut Actor) {
-        let children: Vec<_> = actor.state().tasks.active.values().map(|task| task.record.clone()).collect();
+        let children: Vec<_> = actor.state().tasks().active.values().map(|task| task.record.clone()).collect();
         for record in children.iter().filter(|record| record.kind == TaskKind::ChildAgentTask) {
             child::resume(actor, record);
         }
@@ -194,7 +194,7 @@ pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandl
 }
 
 fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<String, Value>, running: &Running, exit: &Exit) {
-    let asked = actor.state().tasks.active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
+    let asked = actor.state().tasks().active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
     let (status, how) = match (&exit.cause, exit.code, exit.signal) {
         (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
         (Cause::TimedOut, ..) => (TaskStatus::Failed, "took longer than it may, and was ended".to_owned()),
@@ -229,7 +229,7 @@ fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<Str
 
 /// A child came to its end.
 pub(crate) fn child_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Supervision, end_of: &ChildEnd) {
-    let known = actor.state().tasks.active.get(&task).map(|task| task.record.status);
+    let known = actor.state().tasks().active.get(&task).map(|task| task.record.status);
     let status = if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
     let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
     if known.is_none() && !left.is_empty() {
@@ -261,9 +261,9 @@ fn end(actor: &mut Actor, task: &TaskId, status: TaskStatus, change: TaskChanged
 
 /// The item that a new task belongs to: that of the turn, else the one with the focus.
 pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
-    let of_turn = state.turns.run.as_ref().and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone()));
-    let bound = of_turn.filter(|id| state.work.items.contains_key(id));
-    bound.or_else(|| state.work.current().map(|item| item.record.id.clone()))
+    let of_turn = state.turns().run.as_ref().and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone()));
+    let bound = of_turn.filter(|id| state.work().items.contains_key(id));
+    bound.or_else(|| state.work().current().map(|item| item.record.id.clone()))
 }
 
 /// What a record of a command says about it (`observed-tasks-waits-storage.md` 1.12).

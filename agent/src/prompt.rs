@@ -137,20 +137,20 @@ fn standing(context: &Context, state: &State, now: Timestamp) -> String {
         }
     }
     text += &untold(queue.candidates.len(), "work items", "ListWorkItems");
-    for task in state.tasks.active.values().take(MOST_TOLD) {
+    for task in state.tasks().active.values().take(MOST_TOLD) {
         let summary = cut::line(task.record.summary.as_deref().unwrap_or_default(), LINE);
         text += &format!("\n- task {}, {}: {summary}", task.record.id, word(task.record.status));
     }
-    text += &untold(state.tasks.active.len(), "tasks", "TaskList");
-    for wait in state.waiting.conditions.values() {
+    text += &untold(state.tasks().active.len(), "tasks", "TaskList");
+    for wait in state.waiting().conditions.values() {
         let of = wait.record.work_item_id.as_ref().map_or_else(|| "you wait".to_owned(), |item| format!("work item {item} waits"));
         text += &format!("\n- {of} for {}: {}", word(wait.record.kind), cut::line(&wait.record.waiting_for, LINE));
     }
-    for timer in state.waiting.timers.values() {
+    for timer in state.waiting().timers.values() {
         let what = cut::line(timer.record.summary.as_deref().unwrap_or("a timer"), LINE);
         text += &format!("\n- timer {} fires at {}: {what}", timer.record.id, timer.record.due_at());
     }
-    if let Some(summary) = &state.context.context_summary {
+    if let Some(summary) = &state.context().context_summary {
         text += &format!("\nEarlier: {summary}");
     }
     text += &format!("\nThe shell's working directory is {}.", context.workspace.root().display());

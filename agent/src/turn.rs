@@ -258,9 +258,9 @@ impl Turn {
         let run_id = self.caller.run.clone();
         self.caller.handle.ask(move |actor| {
             let data = RawJson::of(&Checkpoint { run_id: &run_id, rounds, text });
-            let anchor_generation = actor.state().context.anchor;
-            let before = actor.state().context.compacted_message_count;
-            let summary = actor.state().context.context_summary.clone();
+            let anchor_generation = actor.state().context().anchor;
+            let before = actor.state().context().compacted_message_count;
+            let summary = actor.state().context().context_summary.clone();
             drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded { anchor_generation, data })));
             let count = before + rounds as u64;
             drop(actor.propose(&Fact::ContextCompacted(ContextCompacted { compacted_message_count: count, context_summary: summary })));

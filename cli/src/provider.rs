@@ -8,7 +8,10 @@ use std::{
 use wakeful_core::{
     host::{Provider, ProviderError},
     id::{MessageId, RunId, TaskId},
-    record::{effect::TurnRequest, turn::AbortReason},
+    record::{
+        effect::{Effect, TurnRequest},
+        turn::AbortReason,
+    },
     story::{Command, Cue, Player, Story},
     time::Timestamp,
 };
@@ -46,31 +49,20 @@ impl ScriptedProvider {
 }
 
 impl Provider for ScriptedProvider {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        self.player.borrow_mut().start_turn(&Cue::from(request));
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(()) // A script is written beforehand: it does not answer to what it is told meanwhile.
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(()) // Likewise; the script ends its turns where it says so.
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        self.player.borrow_mut().abort_turn(run, &reason.to_string());
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        let mut player = self.player.borrow_mut();
+        match effect {
+            Effect::StartTurn(request) => player.start_turn(&Cue::from(request)),
+            Effect::AbortTurn { run_id, reason } => player.abort_turn(run_id, &reason.to_string()),
+            // A script is written beforehand: it does not answer to what it is told meanwhile, and ends its turns when it says so.
+            Effect::Interject { .. } | Effect::YieldTurn { .. } => {}
+            Effect::Release => player.release(),
+        }
         Ok(())
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         let player = self.player.borrow();
         Ok(active.into_iter().filter(|task| player.tells_end_of(task)).collect())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        self.player.borrow_mut().release();
-        Ok(())
     }
 }

@@ -208,7 +208,7 @@ pub fn examine(
             fold.load(bytes, *batch)?;
             done(fold.machine.head().seq);
             if let Ok(Some(Ok(state))) = &kept
-                && state.head.seq == fold.machine.head().seq
+                && state.head().seq == fold.machine.head().seq
             {
                 at_snapshot = Some(state == fold.machine.state());
             }
@@ -225,7 +225,7 @@ pub fn examine(
     let state = fold.machine.state();
     Ok(Examination {
         agent_id: agent_id.clone(),
-        head: state.head,
+        head: state.head(),
         batches: fold.batches,
         checked: fold.checked,
         snapshot: match snapshot_found(kept, at_snapshot, damage.is_some()) {
@@ -254,9 +254,9 @@ fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(
         return Ok((Machine::new(options), ArchiveFound::Read { seq: head.seq, path }, None));
     };
     let Ok(Some(Ok(state))) = kept else { return Err(missing.into()) };
-    let damage = match reaches(ledger, head, state.head)? {
+    let damage = match reaches(ledger, head, state.head())? {
         Ok(true) => None,
-        Ok(false) => Some(format!("entry {} is not the one at which the snapshot stands", state.head.seq)),
+        Ok(false) => Some(format!("entry {} is not the one at which the snapshot stands", state.head().seq)),
         Err(why) => Some(why.to_string()),
     };
     let archive = ArchiveFound::Missing { seq: head.seq, path, why: missing.to_string() };
@@ -295,7 +295,7 @@ fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> Snapshot
         Ok(Some(Err(why))) => return bad(why.to_string()),
         Err(why) => return bad(why.to_string()),
     };
-    let seq = state.head.seq;
+    let seq = state.head().seq;
     match equal {
         Some(true) => SnapshotFound::Good { seq },
         Some(false) => bad(format!("the snapshot at entry {seq} is not what the log gives there")),
@@ -306,9 +306,9 @@ fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> Snapshot
 
 /// The newest entry of what a diagnostic is about.
 fn subject(state: &State, diagnostic: &Diagnostic) -> Option<Seq> {
-    let item = diagnostic.work_item_id.as_ref().and_then(|id| state.work.items.get(id)).map(|item| item.seq);
-    let intent = diagnostic.waiting_intent_id.as_ref().and_then(|id| state.waiting.intents.get(id)).map(|wait| wait.seq);
-    let condition = diagnostic.wait_condition_id.as_ref().and_then(|id| state.waiting.conditions.get(id)).map(|wait| wait.seq);
+    let item = diagnostic.work_item_id.as_ref().and_then(|id| state.work().items.get(id)).map(|item| item.seq);
+    let intent = diagnostic.waiting_intent_id.as_ref().and_then(|id| state.waiting().intents.get(id)).map(|wait| wait.seq);
+    let condition = diagnostic.wait_condition_id.as_ref().and_then(|id| state.waiting().conditions.get(id)).map(|wait| wait.seq);
     condition.or(intent).or(item)
 }
 

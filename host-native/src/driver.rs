@@ -198,9 +198,9 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// As [`Driver::propose`].
     pub fn decide(&mut self) -> Result<bool, DriveError> {
-        let before = self.state.head;
+        let before = self.state.head();
         self.insist(|engine| engine.run_until_rest())?;
-        Ok(self.state.head != before)
+        Ok(self.state.head() != before)
     }
 
     /// Puts the operator's messages that wait for it into the open run, which stands at this safe point (contract 5.9).
@@ -217,11 +217,11 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// As [`Driver::propose`].
     pub fn interject_one(&mut self, safe_point: Boundary) -> Result<Option<MessageRecord>, DriveError> {
-        let first = |state: &State| state.turns.run.as_ref().and_then(|_| Some(state.queue.interjection()?.record.clone()));
+        let first = |state: &State| state.turns().run.as_ref().and_then(|_| Some(state.queue().interjection()?.record.clone()));
         let Some(next) = first(&self.state) else { return Ok(None) };
         self.insist(|engine| engine.step(safe_point))?;
         // Where it still waits, something came between that leaves no room for it, as a stop does.
-        Ok(Some(next).filter(|next| self.state.queue.interjection().is_none_or(|held| held.record.id != next.id)))
+        Ok(Some(next).filter(|next| self.state.queue().interjection().is_none_or(|held| held.record.id != next.id)))
     }
 
     /// Says the same again after reading what another writer has said first.
@@ -250,7 +250,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// Reads what the ledger holds after the state, and tells the watcher.
     fn tell(&mut self) -> Result<(), DriveError> {
         let (state, watcher, taken_over) = (&mut self.state, &mut self.watcher, &mut self.taken_over);
-        read(&mut self.entries, state.head, |entry, bytes| {
+        read(&mut self.entries, state.head(), |entry, bytes| {
             state.apply(entry);
             if matches!(entry.record, Record::Control(ControlRecord::RuntimeRestarted(_))) {
                 *taken_over = Some(entry.seq);

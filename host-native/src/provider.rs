@@ -2,8 +2,7 @@
 
 use wakeful_core::{
     host::{Provider, ProviderError},
-    id::{MessageId, RunId},
-    record::{effect::TurnRequest, turn::AbortReason},
+    record::effect::Effect,
 };
 
 /// Turns are executed elsewhere, by whoever reads the ledger: every call is taken, and nothing is done. What becomes of a turn comes in as
@@ -12,23 +11,7 @@ use wakeful_core::{
 pub struct Elsewhere;
 
 impl Provider for Elsewhere {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
+    fn carry_out(&mut self, _: &Effect) -> Result<(), ProviderError> {
         Ok(())
     }
 }

@@ -14,7 +14,7 @@ use wakeful_core::{
     record::{
         chain::Head,
         decision::{Boundary, DecisionKind},
-        effect::TurnRequest,
+        effect::{Effect, TurnRequest},
         entry::EntryBytes,
         turn::AbortReason,
     },
@@ -163,29 +163,13 @@ fn a_state_that_is_too_long_to_cross_costs_no_instance() {
 struct Knows(Result<Vec<TaskId>, ProviderError>);
 
 impl Provider for Knows {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        Elsewhere.start_turn(request)
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        Elsewhere.interject(run, message)
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        Elsewhere.yield_turn(run)
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        Elsewhere.abort_turn(run, reason)
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        Elsewhere.carry_out(effect)
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         assert_eq!(active, ["one".into(), "two".into()]);
         self.0.clone()
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        Elsewhere.release()
     }
 }
 

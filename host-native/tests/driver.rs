@@ -112,7 +112,7 @@ fn an_agent_whose_instance_breaks_down_goes_on_in_another_one_and_nothing_is_sai
     assert_eq!(driver.propose(&prompt("c")).expect("it goes on"), Ok(Answer::Accepted));
     let told = driver.watcher();
     assert_eq!((told.messages(), told.restarts(), told.breakdowns.len()), (vec!["a", "b", "c"], 2, 1));
-    assert_eq!(told.entries.last().map(|entry| entry.seq), Some(driver.state().head.seq));
+    assert_eq!(told.entries.last().map(|entry| entry.seq), Some(driver.state().head().seq));
 }
 
 #[test]

@@ -8,7 +8,12 @@ use wakeful_core::{
     host::{Clock, ErrorCode, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     machine::Options,
-    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
+    record::{
+        chain::Head,
+        effect::{Effect, TurnRequest},
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
     time::Timestamp,
 };
 use wakeful_host::{
@@ -373,29 +378,13 @@ fn fails<T>() -> Result<T, ProviderError> {
 }
 
 impl Provider for Boasting {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        fails()
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        fails()
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        fails()
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
+    fn carry_out(&mut self, _: &Effect) -> Result<(), ProviderError> {
         fails()
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         let unknown = (0..1000).map(|number| format!("unknown-{number}").as_str().into());
         Ok(active.iter().cloned().chain(active.clone()).chain(unknown).collect())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        fails()
     }
 }
 

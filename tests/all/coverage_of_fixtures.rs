@@ -139,7 +139,7 @@ fn every_rule_fires_in_both_editions() {
 #[test]
 fn the_rule_for_a_queue_without_head_is_out_of_reach() {
     for shown in fixtures() {
-        let view = View::of(shown.state(), HERE, shown.state().at);
+        let view = View::of(shown.state(), HERE, shown.state().at());
         assert!(view.queue_len == 0 || view.head.is_some() || view.run.is_some(), "{}: messages wait, but none is the head", shown.name);
     }
     let view = View { queue_len: 1, ..View::of(&State::default(), HERE, Timestamp::MAX) };

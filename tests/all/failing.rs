@@ -16,7 +16,7 @@ use wakeful_core::{
         Record,
         chain::Head,
         decision::Boundary,
-        effect::TurnRequest,
+        effect::{Effect, TurnRequest},
         entry::EntryBytes,
         queue::envelope::QueueStatus,
         turn::{AbortReason, RunStatus},
@@ -127,24 +127,14 @@ impl<F: Fault> Ledger for Host<F> {
 }
 
 impl<F: Fault> Provider for Host<F> {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        self.asks("start_turn", request.run_id.as_str())
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        self.asks("interject", &format!("{run} {message}"))
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        self.asks("yield_turn", run.as_str())
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        self.asks("abort_turn", &format!("{run} {reason}"))
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        self.asks("release", "")
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        match effect {
+            Effect::StartTurn(request) => self.asks("start_turn", request.run_id.as_str()),
+            Effect::Interject { run_id, message_id } => self.asks("interject", &format!("{run_id} {message_id}")),
+            Effect::YieldTurn { run_id } => self.asks("yield_turn", run_id.as_str()),
+            Effect::AbortTurn { run_id, reason } => self.asks("abort_turn", &format!("{run_id} {reason}")),
+            Effect::Release => self.asks("release", ""),
+        }
     }
 }
 
@@ -179,7 +169,7 @@ impl<F: Fault> Script<F> {
                 Err(why) => {
                     errors.push(said(&why, &host.error));
                     // What an opening appends, its first entry and the restart, are two batches.
-                    assert!(host.kept.state().head.seq <= before.head.seq.next(), "{why}");
+                    assert!(host.kept.state().head().seq <= before.head().seq.next(), "{why}");
                 }
             }
         }
@@ -194,7 +184,7 @@ impl<F: Fault> Script<F> {
         let Self { host, agent, errors, .. } = script;
         assert_eq!(host.kept.breaches(), []);
         assert_eq!(agent.state(), &host.kept.state(), "the state is the fold of what is stored");
-        Came { head: agent.state().head, asked: host.asked.take(), errors, ledger: host.kept }
+        Came { head: agent.state().head(), asked: host.asked.take(), errors, ledger: host.kept }
     }
 
     /// Each kind of call of a provider is made: a turn is started, told to end, gets a message, is broken off.
@@ -235,7 +225,7 @@ impl<F: Fault> Script<F> {
 
     /// The open run ends, where the provider has one.
     fn end(&mut self, kind: &str) {
-        if let Some(run) = self.agent.state().turns.run.as_ref().map(|run| run.run_id.clone()) {
+        if let Some(run) = self.agent.state().turns().run.as_ref().map(|run| run.run_id.clone()) {
             self.say(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"{kind}"}}"#));
         }
     }
@@ -384,7 +374,7 @@ impl<F: Fault> Fault for Shared<F> {
 fn comes_to_an_end(came: &Came, what: &str) {
     let state = came.ledger.state();
     assert_eq!(owed::all(&state), [], "{what}");
-    assert!(state.turns.run.is_none(), "{what}");
+    assert!(state.turns().run.is_none(), "{what}");
     let mut started = came.asked.iter().filter(|asked| asked.starts_with("start_turn")).collect::<Vec<_>>();
     started.sort();
     assert!(started.windows(2).all(|pair| pair[0] != pair[1]), "{what}: {started:?}");

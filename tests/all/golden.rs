@@ -92,7 +92,7 @@ fn observed(golden: &Golden) -> Scheduler<MemoryLedger, VirtualClock, Elsewhere>
 /// What a version reads in a ledger: its head, and under each edition the decisions from its first entry to its last.
 fn reading(golden: &Golden) -> Value {
     let mut agent = observed(golden);
-    let head = agent.state().head;
+    let head = agent.state().head();
     let mut decisions = |edition: &Edition| {
         let found = agent.decisions_in(Seq(1)..=head.seq, Some(*edition)).expect("the ledger is whole");
         let line = |from: &DecisionFrom| format!("{} {:?} {}", from.seq, from.decision, from.rule);
@@ -144,7 +144,7 @@ fn a_ledger_of_an_earlier_version_goes_on() {
             let ledger = std::mem::take(observed(golden).ledger());
             let mut agent =
                 Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(START), Elsewhere).expect("it is driven");
-            let before = agent.state().head.seq;
+            let before = agent.state().head().seq;
             agent.propose(r#"{"fact":"policy_set","edition":"2026-05-08"}"#).expect("it is recorded");
             agent.propose(r#"{"fact":"policy_set","edition":"2026-05-27"}"#).expect("it is recorded");
             let lines = agent.ledger().lines_from(0);

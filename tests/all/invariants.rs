@@ -34,7 +34,7 @@ impl Step {
     }
 
     fn appended_at(at: Timestamp, before: State, records: Vec<Record>) -> Self {
-        let (batch, _) = entry::seal_all(before.head, at, records);
+        let (batch, _) = entry::seal_all(before.head(), at, records);
         let mut after = before.clone();
         batch.iter().for_each(|entry| after.apply(entry));
         Self { before, batch, after }
@@ -117,7 +117,7 @@ fn ended_condition(kind: &str, by: &str) -> Record {
 
 /// What the ladder decides in this state, as its record; `change` may spoil it.
 fn decided(state: &State, change: impl FnOnce(&mut Decision)) -> Record {
-    let mut decision = ladder::decide(state.control.edition, &View::of(state, Boundary::RunLoop, state.at)).decision;
+    let mut decision = ladder::decide(state.control().edition, &View::of(state, Boundary::RunLoop, state.at())).decision;
     change(&mut decision);
     Record::Event(EventRecord::of(EventKind::SchedulerDecision, NOW, &decision))
 }
@@ -137,8 +137,8 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I4", {
             let mut state = state(&[json!({"fact": "task_created", "task_id": "t", "task_kind": "command_task"})]);
-            let task = state.tasks.active[&"t".into()].seq;
-            state.tasks.ended.insert("t".into(), (wakeful_core::record::task::TaskStatus::Completed, task));
+            let task = state.tasks().active[&"t".into()].seq;
+            state.distort().tasks.ended.insert("t".into(), (wakeful_core::record::task::TaskStatus::Completed, task));
             Step::standing(state)
         }),
         ("I5", {
@@ -147,8 +147,8 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I6", {
             let mut state = state(&[item()]);
-            let seq = state.head.seq;
-            state.work.ended.insert("w".into(), seq);
+            let seq = state.head().seq;
+            state.distort().work.ended.insert("w".into(), seq);
             Step::standing(state)
         }),
         ("I7", {
@@ -177,7 +177,7 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I16", {
             let mut step = Step::appended(state(&[]), vec![event(EventKind::WakeHintIgnored, json!({"reason": "look"}))]);
-            step.after.context.briefs += 1;
+            step.after.distort().context.briefs += 1;
             step
         }),
         ("I17", {
@@ -201,7 +201,7 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I21", {
             let mut step = Step::standing(state(&[]));
-            step.after.context.briefs += 1;
+            step.after.distort().context.briefs += 1;
             step
         }),
         ("I22", {
@@ -218,13 +218,13 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I24", {
             let mut state = state(&[wait_condition("external"), resolve]);
-            let seq = state.head.seq;
-            state.waiting.ticked.insert("c".into(), seq);
+            let seq = state.head().seq;
+            state.distort().waiting.ticked.insert("c".into(), seq);
             Step::standing(state)
         }),
         ("I25", {
             let mut state = state(&[prompt(), json!("step")]);
-            if let Some(run) = &mut state.turns.run {
+            if let Some(run) = &mut state.distort().turns.run {
                 run.message_id = "gone".into();
             }
             Step::standing(state)

@@ -59,11 +59,11 @@ fn openings_stand_where_their_names_say() {
     for opening in openings::ALL {
         let stored = process::begun(&opening);
         let state = &*stored.state;
-        let (turns, queue, work, waiting) = (&state.turns, &state.queue, &state.work, &state.waiting);
+        let (turns, queue, work, waiting) = (state.turns(), state.queue(), state.work(), state.waiting());
         let waits = |id: &str| queue.waiting().any(|held| held.record.id == id.into());
         let stands = match opening.name {
             "nothing" => work.items.is_empty() && turns.turn_index == 0,
-            "an item with a task" => work.items.len() == 1 && state.tasks.active.len() == 1,
+            "an item with a task" => work.items.len() == 1 && state.tasks().active.len() == 1,
             "two items" => work.items.len() == 2 && work.focus.is_some(),
             "waits for a task and a trigger" => waiting.conditions.len() == 2 && waiting.intents.len() == 1,
             "a blocker and a timer" => waiting.timers.len() == 1 && work.items.values().any(|item| item.record.blocked_by.is_some()),
@@ -71,15 +71,15 @@ fn openings_stand_where_their_names_say() {
             "a retry in its backoff" => turns.run.is_none() && turns.retries.len() == 1 && queue.is_empty(),
             "a replay after a death" => turns.run.is_none() && turns.interrupted.len() == 1 && !queue.is_empty(),
             "a parked item" => work.items.values().all(|item| item.progress.parked.is_some()) && !work.items.is_empty(),
-            "stopped with queued input" => state.control.stopped.is_some() && waits("p1"),
-            "two tasks of which one has ended" => state.tasks.active.len() == 1 && state.tasks.ended.len() == 1,
+            "stopped with queued input" => state.control().stopped.is_some() && waits("p1"),
+            "two tasks of which one has ended" => state.tasks().active.len() == 1 && state.tasks().ended.len() == 1,
             "an interval timer that has fired" => waiting.timers.values().any(|timer| timer.record.fire_count == 1) && !queue.is_empty(),
             "a delivery that waits" => turns.run.is_some() && waits("c1") && waiting.intents.len() == 1,
             other => panic!("nothing is said of `{other}`"),
         };
         assert!(stands && stored.broken.is_none(), "`{}` does not: {state:#?}", opening.name);
         let clock = opening.lines().filter_map(|line| line.strip_prefix("clock ")).next_back();
-        assert!(clock.is_none_or(|clock| state.at.to_string() == clock), "`{}` ends with a clock that nothing shows", opening.name);
+        assert!(clock.is_none_or(|clock| state.at().to_string() == clock), "`{}` ends with a clock that nothing shows", opening.name);
     }
 }
 

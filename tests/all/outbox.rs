@@ -171,7 +171,7 @@ fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_l
     assert_eq!(receipt.answer, Answer::Accepted, "its mirror has an id that is made of the intent's");
     agent.propose(PROMPT).expect("it is recorded");
     agent.run_until_rest().expect("a turn is started");
-    assert!(agent.state().turns.run.is_some(), "its run has an id that is made of the agent's");
+    assert!(agent.state().turns().run.is_some(), "its run has an id that is made of the agent's");
     let mut machine = Machine::new(Options::new(longest.as_str().into()));
     for entry in ledger.read(Seq(0), 100).expect("a page") {
         machine.load(&entry).expect("it can be read again");
@@ -199,5 +199,5 @@ fn what_a_message_of_the_runtime_carries_is_read_again_or_not_taken_over() {
     for entry in ledger.read(Seq(0), 100).expect("a page") {
         again.load(&entry).expect("it can be read again");
     }
-    assert_eq!(again.state().tasks.active.len(), 1, "the task with an id; its item is none");
+    assert_eq!(again.state().tasks().active.len(), 1, "the task with an id; its item is none");
 }

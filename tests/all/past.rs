@@ -56,7 +56,7 @@ fn say(agent: &mut Agent, messages: usize) {
         agent.propose(&prompt(number)).expect("it is recorded");
         agent.run_until_rest().expect("it is decided");
         if number % 3 == 0 {
-            let run = agent.state().turns.run.as_ref().expect("an open run").run_id.clone();
+            let run = agent.state().turns().run.as_ref().expect("an open run").run_id.clone();
             agent.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#)).expect("it is recorded");
         }
     }
@@ -97,7 +97,7 @@ fn gcd(a: u64, b: u64) -> u64 {
 #[test]
 fn going_on_or_back_by_one_entry_reads_few_and_a_leap_no_more_than_a_part() {
     let (mut agent, ledger) = agent(600);
-    let all = agent.state().head.seq.0;
+    let all = agent.state().head().seq.0;
     assert!(all > 2000, "{all}");
     let mut read = |from: u64, to: u64| {
         let before = ledger.read.get();
@@ -125,11 +125,11 @@ fn what_is_explained_of_the_past_is_what_was_explained_then() {
     let mut said = Vec::new();
     for number in 0..20 {
         agent.propose(&prompt(number)).expect("it is recorded");
-        said.push((agent.state().head.seq, json::write(&agent.explain(Boundary::RunLoop))));
+        said.push((agent.state().head().seq, json::write(&agent.explain(Boundary::RunLoop))));
     }
     for (seq, explanation) in said {
         let then = agent.at(seq).expect("an entry");
-        assert_eq!(json::write(&then.explain(Boundary::RunLoop, then.state().at)), explanation);
+        assert_eq!(json::write(&then.explain(Boundary::RunLoop, then.state().at())), explanation);
     }
 }
 
@@ -140,7 +140,7 @@ fn one_by_one(agent: &mut Agent, entries: RangeInclusive<u64>, edition: Option<&
     let mut decisions: Vec<DecisionFrom> = Vec::new();
     for seq in entries {
         let then = agent.at(Seq(seq)).expect("an entry").supposing(&supposed);
-        let decision = then.explain(then.boundary(), then.state().at).decision;
+        let decision = then.explain(then.boundary(), then.state().at()).decision;
         let found = DecisionFrom { seq: Seq(seq), decision: decision.kind, rule: decision.rule, reason: decision.reason };
         if decisions.last().is_none_or(|last| DecisionFrom { seq: found.seq, ..last.clone() } != found) {
             decisions.push(found);
@@ -155,7 +155,7 @@ fn where_the_decision_changes_is_where_it_does_entry_by_entry() {
     agent.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"o"}"#).expect("it is recorded");
     agent.propose(r#"{"fact":"timer_created","timer_id":"t","duration_ms":60000}"#).expect("it is recorded");
     say(&mut agent, 40);
-    let all = agent.state().head.seq.0;
+    let all = agent.state().head().seq.0;
     let mut said = Vec::new();
     for (name, edition) in
         [(None, None), (Some("2026-05-08"), Some(Edition::Rfc20260508)), (Some("2026-05-27"), Some(Edition::Pages20260527))]
@@ -173,7 +173,7 @@ fn where_the_decision_changes_is_where_it_does_entry_by_entry() {
 #[test]
 fn a_stretch_is_read_once_and_the_next_goes_on_from_it() {
     let (agent, ledger) = agent(600);
-    let all = agent.state().head.seq.0;
+    let all = agent.state().head().seq.0;
     drop(agent);
     let mut agent = Agent::observe(Options::new("a".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("it opens");
     let opened = ledger.read.get();
@@ -188,7 +188,7 @@ fn a_stretch_is_read_once_and_the_next_goes_on_from_it() {
 #[test]
 fn an_entry_that_is_not_there_is_refused_by_its_number() {
     let (mut agent, _) = agent(1);
-    let ends = agent.state().head.seq.0;
+    let ends = agent.state().head().seq.0;
     for (from, to) in [(0, 1), (1, ends + 1), (u64::MAX, 1)] {
         let why = agent.decisions_in(Seq(from)..=Seq(to), None).expect_err("no such entry").report();
         assert_eq!(why.code, ErrorCode::NoSuchEntry);

@@ -129,7 +129,7 @@ fn a_ledger_that_is_cut_anywhere_is_exported_as_what_its_folder_replays_as() {
             let replay = observer(&[]).replay(&export).expect("the folder reads");
             assert_eq!(Some(&replay.found), replay.expected.as_ref(), "{} up to {last}", case.name);
             let then = agent.at(Seq(last)).expect("an entry");
-            differ += u64::from(Expected::of(&then.explain(Boundary::RunLoopIdle, then.state().at)) != replay.found);
+            differ += u64::from(Expected::of(&then.explain(Boundary::RunLoopIdle, then.state().at())) != replay.found);
         }
     }
     assert!(differ > 0, "epochs that only a driver knows are in some key");
@@ -162,6 +162,6 @@ fn the_folder_says_with_which_edition_and_policy_the_ledger_began_where_either_i
         again.committed();
         again.import(Import::of_folder(&folder, NOW).expect("the folder reads"), NOW).expect("an import");
         again.committed();
-        assert_eq!((again.state().control.edition, &again.state().control.policy), (edition, &policy));
+        assert_eq!((again.state().control().edition, &again.state().control().policy), (edition, &policy));
     }
 }

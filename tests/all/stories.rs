@@ -62,15 +62,15 @@ fn played_with(adversary: Adversary, script: &str, turns: &str) -> (WatchedLedge
 #[test]
 fn a_provider_that_ends_bare_is_asked_no_more_than_once_about_an_item_as_it_is() {
     let (state, _) = played(Adversary::EndsBare);
-    assert!(state.work.items.values().all(|item| item.record.revision == 1));
-    assert!(state.turns.turn_index <= 6, "three messages, a hint, and no endless offers: {}", state.turns.turn_index);
-    assert!(!state.work.items.is_empty(), "an item is left, and the agent rests over it");
+    assert!(state.work().items.values().all(|item| item.record.revision == 1));
+    assert!(state.turns().turn_index <= 6, "three messages, a hint, and no endless offers: {}", state.turns().turn_index);
+    assert!(!state.work().items.is_empty(), "an item is left, and the agent rests over it");
 }
 
 #[test]
 fn a_provider_that_spams_waits_leaves_one_of_each_owner() {
     let (state, _) = played(Adversary::SpamsWaits);
-    let owners: Vec<_> = state.waiting.conditions.values().map(|wait| wait.record.work_item_id.clone()).collect();
+    let owners: Vec<_> = state.waiting().conditions.values().map(|wait| wait.record.work_item_id.clone()).collect();
     let mut distinct = owners.clone();
     distinct.sort();
     distinct.dedup();
@@ -81,31 +81,31 @@ fn a_provider_that_spams_waits_leaves_one_of_each_owner() {
 #[test]
 fn a_provider_that_waits_for_nothing_waits_for_nothing() {
     let (state, ignored) = played(Adversary::WaitsForNothing);
-    assert!(state.waiting.conditions.is_empty());
+    assert!(state.waiting().conditions.is_empty());
     assert!(ignored.contains(&Refusal::Unknown) && ignored.contains(&Refusal::NoWaker), "{ignored:?}");
 }
 
 #[test]
 fn a_provider_that_creates_items_gets_no_more_turns_than_there_are_reasons_for() {
     let (state, _) = played(Adversary::CreatesItems);
-    let made = state.work.items.keys().filter(|id| id.as_str().starts_with("more-")).count() as u64;
+    let made = state.work().items.keys().filter(|id| id.as_str().starts_with("more-")).count() as u64;
     assert!((1..=TURNS).contains(&made), "{made}");
-    assert!(state.turns.turn_index >= made);
+    assert!(state.turns().turn_index >= made);
 }
 
 #[test]
 fn a_provider_that_never_completes_moves_its_item_each_time() {
     let (state, _) = played(Adversary::NeverCompletes);
-    let moved = state.work.items.values().map(|item| item.record.revision).max();
+    let moved = state.work().items.values().map(|item| item.record.revision).max();
     assert!(moved.is_some_and(|revision| revision > 1), "{moved:?}");
-    assert!(state.work.items.values().all(|item| item.record.state == WorkItemState::Open));
+    assert!(state.work().items.values().all(|item| item.record.state == WorkItemState::Open));
 }
 
 #[test]
 fn a_provider_that_promises_and_completes_has_completed() {
     let (state, ignored) = played(Adversary::PromisesAndCompletes);
-    assert!(state.work.items.is_empty(), "a completed item is not open again");
-    assert!(!state.work.completed.is_empty());
+    assert!(state.work().items.is_empty(), "a completed item is not open again");
+    assert!(!state.work().completed.is_empty());
     assert!(ignored.contains(&Refusal::AlreadyTerminal), "{ignored:?}");
 }
 

@@ -5,7 +5,7 @@ use wakeful_core::{
     id::{MessageId, RunId},
     machine::Options,
     record::{
-        effect::TurnRequest,
+        effect::{Effect, TurnRequest},
         turn::{AbortReason, TurnTerminalKind},
     },
     time::Timestamp,
@@ -34,28 +34,12 @@ struct Failing {
 }
 
 impl Provider for Failing {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        if std::mem::replace(&mut self.failed, true) {
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        if !matches!(effect, Effect::StartTurn(_)) || std::mem::replace(&mut self.failed, true) {
             return Ok(());
         }
         says(&self.ledger, &prompt("other"));
         Err(ProviderError { message: "no model".into() })
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        Ok(())
     }
 }
 
@@ -66,10 +50,10 @@ fn the_failure_of_a_provider_is_not_lost_to_another_writer() {
     let mut driver = Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(NOW), provider).expect("a ledger");
     driver.propose(&prompt("mine")).expect("a fact");
     driver.run_until_rest().expect("the failure becomes a fact, after what the other writer said");
-    let turns = &driver.state().turns;
+    let turns = driver.state().turns();
     assert_eq!(turns.last_terminal.map(|last| (last.turn_index, last.kind)), Some((1, TurnTerminalKind::Aborted)));
     driver.run_until_rest().expect("a step");
-    assert_eq!(driver.state().turns.run.as_ref().map(|run| run.message_id.as_str()), Some("other"), "the other message starts a turn");
+    assert_eq!(driver.state().turns().run.as_ref().map(|run| run.message_id.as_str()), Some("other"), "the other message starts a turn");
 }
 
 #[test]
@@ -83,5 +67,5 @@ fn who_comes_second_reads_what_is_new_and_says_the_same_again() {
     assert_eq!(driver.state(), &before, "nothing has changed");
     assert_eq!(driver.catch_up().expect("what is new"), 2, "a message and its queue entry");
     driver.propose(&prompt("mine")).expect("the same again");
-    assert_eq!(driver.state().queue.len(), 2);
+    assert_eq!(driver.state().queue().len(), 2);
 }

@@ -105,7 +105,7 @@ pub fn ledger(data: &[u8]) {
             Some((class, record)) => {
                 let class = Class::ALL.iter().find(|known| known.as_str() == class);
                 let Some(Ok(record)) = class.map(|class| Record::decode(*class, record)) else { continue };
-                let (_, bytes) = seal_all(machine.head(), machine.state().at.max(START), vec![record]);
+                let (_, bytes) = seal_all(machine.head(), machine.state().at().max(START), vec![record]);
                 bytes.iter().try_for_each(|entry| machine.load(entry))
             }
             None => machine.load(&EntryBytes::from_stored(line)),
@@ -114,12 +114,12 @@ pub fn ledger(data: &[u8]) {
             break;
         }
     }
-    let now = machine.state().at;
+    let now = machine.state().at();
     drop(machine.explain(Boundary::RunLoop, now));
     drop(machine.why_not(Boundary::RunLoopIdle, DecisionKind::Sleep, now));
     assert!(machine.next_wake(now).is_none_or(|wake| wake >= now), "a wake is never past");
     drop(machine.summary());
-    if machine.head().seq > Seq(0) && machine.state().control.agent_id == options.agent_id {
+    if machine.head().seq > Seq(0) && machine.state().control().agent_id == options.agent_id {
         let resumed = Machine::resume(options, &machine.snapshot()).expect("its own snapshot");
         assert!(resumed.state() == machine.state(), "a snapshot is the state");
     }

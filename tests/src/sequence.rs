@@ -77,7 +77,7 @@ impl Host {
     pub fn play(&mut self, command: &Command) -> Result<(), SchedulerError> {
         match command {
             Command::Say(fact) => {
-                let run = self.scheduler.state().turns.run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+                let run = self.scheduler.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
                 self.scheduler.propose(&fact.replace("$run", &run)).map(drop)
             }
             Command::Step(boundary) => self.scheduler.step(*boundary).map(drop),

@@ -138,7 +138,7 @@ impl Ledger for WatchedLedger {
         let before = (seen.checks > 0 && seen.appends.len().is_multiple_of(seen.one_in)).then(|| seen.state.clone());
         let mut entries = Vec::new();
         for bytes in batch {
-            let entry = bytes.open(&seen.state.head).map_err(|why| LedgerError::Failed { message: why.to_string() })?;
+            let entry = bytes.open(&seen.state.head()).map_err(|why| LedgerError::Failed { message: why.to_string() })?;
             seen.state.apply(&entry);
             entries.push(entry);
         }

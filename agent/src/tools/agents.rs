@@ -73,7 +73,7 @@ impl Tool for SpawnAgent {
         let wanted = Wanted { message, workspace_mode, trust: caller.trust };
         let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
             let (task_handle, child_agent_id) = child::spawn(actor, &wanted)?;
-            let record = actor.state().tasks.active.get(&task_handle.task_id).map(|task| &task.record);
+            let record = actor.state().tasks().active.get(&task_handle.task_id).map(|task| &task.record);
             let child_supervision = record.and_then(ChildSupervision::from_task);
             let supervision_task_id = task_handle.task_id.clone();
             Ok(Spawned { agent_id: child_agent_id.clone(), child_agent_id, supervision_task_id, task_handle, child_supervision })
@@ -99,7 +99,7 @@ impl Tool for AgentGet {
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let (summary, active_children) = caller.ask(|actor| {
-            let children = actor.state().tasks.active.values().filter_map(|task| ChildSupervision::from_task(&task.record)).collect();
+            let children = actor.state().tasks().active.values().filter_map(|task| ChildSupervision::from_task(&task.record)).collect();
             (actor.summary(), children)
         })?;
         let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why))?;

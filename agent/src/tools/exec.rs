@@ -229,7 +229,7 @@ fn already_running(caller: &Caller, wanted: CommandTaskSpec) -> Result<Option<Ta
             (&spec.cmd, &spec.workdir, &spec.shell, spec.login, spec.tty)
                 == (&wanted.cmd, &wanted.workdir, &wanted.shell, wanted.login, wanted.tty)
         };
-        let active = actor.state().tasks.active.values().map(|task| &task.record);
+        let active = actor.state().tasks().active.values().map(|task| &task.record);
         let mut same = active.filter(|task| matches!(&task.recovery, Some(TaskRecovery::CommandTask { spec, .. }) if is_same(spec)));
         same.next().map(|task| TaskHandle { task_id: task.id.clone(), task_kind: task.kind, status: task.status, initial_output: None })
     })

@@ -53,7 +53,7 @@ impl Tool for TaskList {
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let mut tasks: Vec<_> = caller.ask(|actor| {
-            let active = actor.state().tasks.active.values().map(|task| &task.record);
+            let active = actor.state().tasks().active.values().map(|task| &task.record);
             active
                 .map(|task| Listed {
                     id: task.id.clone(),
@@ -347,10 +347,10 @@ fn find(caller: &Caller, id: &str) -> Result<TaskRecord, ToolError> {
     let wanted = id.clone();
     let found = caller.ask(move |actor: &mut Actor| {
         let state = actor.state();
-        if let Some(task) = state.tasks.active.get(&wanted) {
+        if let Some(task) = state.tasks().active.get(&wanted) {
             return Some(task.record.clone());
         }
-        let (_, seq) = *state.tasks.ended.get(&wanted)?;
+        let (_, seq) = *state.tasks().ended.get(&wanted)?;
         match actor.record(seq)? {
             Record::Task(task) => Some(task),
             _ => None,

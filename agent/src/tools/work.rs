@@ -142,7 +142,7 @@ fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
     let state = actor.state();
     let found = WorkQueue::of(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::new(state, &item));
     found.ok_or_else(|| {
-        let over = state.work.ended.contains_key(id);
+        let over = state.work().ended.contains_key(id);
         let message = if over { format!("work item {id} was completed long ago") } else { format!("work item {id} not found") };
         ToolError::new("work_item_not_found", message).hinting("ListWorkItems names the items.")
     })
@@ -156,7 +156,7 @@ struct One {
 }
 
 fn one(actor: &Actor, id: &WorkItemId, summary: String) -> Result<Success, ToolError> {
-    let current_work_item_id = actor.state().work.current().map(|item| item.record.id.clone());
+    let current_work_item_id = actor.state().work().current().map(|item| item.record.id.clone());
     Ok(Success::new(summary, &One { current_work_item_id, work_item: view(actor, id)? }))
 }
 
@@ -329,7 +329,7 @@ impl Tool for CompleteWorkItem {
         let said = said.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
         caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id);
-            let completed_transition = !actor.state().work.ended.contains_key(&work_item_id);
+            let completed_transition = !actor.state().work().ended.contains_key(&work_item_id);
             if completed_transition {
                 let result_summary = self.result_summary.or(said);
                 let fact = WorkItemCompleted { work_item_id: work_item_id.clone(), result_summary };
@@ -438,7 +438,7 @@ impl Tool for ListWorkItems {
             let shown = matching.iter().take(self.limit.clamp(1, MOST_LISTED));
             let work_items: Vec<_> = shown.map(|item| View::new(state, item)).collect();
             Listed {
-                current_work_item_id: state.work.current().map(|item| item.record.id.clone()),
+                current_work_item_id: state.work().current().map(|item| item.record.id.clone()),
                 filter: self.filter,
                 returned: work_items.len(),
                 total_matching: matching.len(),

@@ -69,7 +69,7 @@ impl Diff {
         let unreadable = |why| self.ledger.unreadable(&agent, why);
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
-        let end = living.state().head.seq;
+        let end = living.state().head().seq;
         let mut under = |edition| living.decisions_in(Seq(1)..=end, edition).map_err(unreadable);
         let (own, other) = (under(None)?, under(Some(self.edition))?);
         let found = differences(&own, &other, end);

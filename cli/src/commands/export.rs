@@ -130,7 +130,7 @@ impl Export {
         let unreadable = |why| CliError::Unreadable { path: self.case.clone(), agent: agent.clone(), why: Box::new(why) };
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
         let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
-        let last = self.up_to.map_or(living.state().head.seq, Seq);
+        let last = self.up_to.map_or(living.state().head().seq, Seq);
         let folder = living.export(Some(last)).map_err(unreadable)?;
         self.write(&folder, &agent, last.0)
     }

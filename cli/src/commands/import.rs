@@ -93,9 +93,9 @@ impl Import {
         ledger.imported.carried().for_each(|class| *carried.entry(class).or_default() += 1);
         let done = Done {
             agent_id: ledger.imported.agent_id(),
-            entries: ledger.state.head.seq,
+            entries: ledger.state.head().seq,
             carried,
-            foreign: ledger.state.foreign_records,
+            foreign: ledger.state.foreign_records(),
             torn: ledger.imported.torn(),
             folder: self.target.folder(),
         };

@@ -159,13 +159,13 @@ impl What {
     /// Refuses a prompt about a work item that is not there: the message would wait for nothing and say so nowhere.
     fn require_item(&self, state: &State) -> Result<(), CliError> {
         let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
-        if state.work.items.contains_key(&WorkItemId::from(asked.as_str())) {
+        if state.work().items.contains_key(&WorkItemId::from(asked.as_str())) {
             return Ok(());
         }
         Err(CliError::NoSuchItem {
-            agent: state.control.agent_id.clone(),
+            agent: state.control().agent_id.clone(),
             asked: asked.clone(),
-            items: ledger::listed(state.work.items.keys()),
+            items: ledger::listed(state.work().items.keys()),
         })
     }
 }
@@ -185,7 +185,7 @@ impl Send {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let receipt = if self.is_virtual {
             let clock = VirtualClock::at(Timestamp::from_nanos(0));
-            self.say(clock.clone(), |state| clock.set(state.at))?
+            self.say(clock.clone(), |state| clock.set(state.at()))?
         } else {
             self.say(SystemClock, |_| ())?
         };

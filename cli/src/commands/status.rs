@@ -46,7 +46,7 @@ impl Status {
             say!("{}", json::write(&summary));
             return Ok(Verdict::Well);
         }
-        let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
+        let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at());
         let past = Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
         super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
         Ok(Verdict::Well)
@@ -80,7 +80,7 @@ pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError
     let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
     let (machine, opening) =
         opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
-    let now = SystemClock.now().max(machine.state().at);
+    let now = SystemClock.now().max(machine.state().at());
     // Who is in conversation with the agent asks where it stands, not where its past lies.
     Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening, &Past::Here))
 }

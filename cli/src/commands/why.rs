@@ -111,7 +111,7 @@ impl Why {
 
     fn answer(&self, mut subject: Subject) -> Result<(), CliError> {
         let asked = self.not.as_deref().and_then(DecisionKind::named);
-        let now = subject.machine.state().at;
+        let now = subject.machine.state().at();
         let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
         let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
         if self.json {
@@ -128,7 +128,7 @@ impl Why {
 /// What an agent does and why, and what would lead to another decision where one is named; as `wakeful why` prints it.
 pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
     let mut subject = of_ledger(path, Some(agent.as_str()))?;
-    let now = SystemClock.now().max(subject.machine.state().at);
+    let now = SystemClock.now().max(subject.machine.state().at());
     let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
     let asked = not.and_then(DecisionKind::named);
     let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));

@@ -26,7 +26,7 @@ use wakeful_core::{
     record::{
         chain::{Chain, Head},
         decision::{Boundary, DecisionKind},
-        effect::TurnRequest,
+        effect::{Effect, TurnRequest},
         entry::EntryBytes,
         turn::AbortReason,
     },
@@ -126,25 +126,25 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
             "provider.start-turn" => {
                 let [request]: [String; 1] = arguments(args)?;
                 let request: TurnRequest = json::read(&request).map_err(|why| wrong(&why.to_string()))?;
-                provider(self.provider.start_turn(&request))
+                provider(self.provider.carry_out(&Effect::StartTurn(request)))
             }
             "provider.interject" => {
-                let (run, message): (RunId, MessageId) = arguments(args)?;
-                provider(self.provider.interject(&run, &message))
+                let (run_id, message_id) = arguments(args)?;
+                provider(self.provider.carry_out(&Effect::Interject { run_id, message_id }))
             }
             "provider.yield-turn" => {
-                let [run]: [RunId; 1] = arguments(args)?;
-                provider(self.provider.yield_turn(&run))
+                let [run_id] = arguments(args)?;
+                provider(self.provider.carry_out(&Effect::YieldTurn { run_id }))
             }
             "provider.abort-turn" => {
-                let (run, reason): (RunId, AbortReason) = arguments(args)?;
-                provider(self.provider.abort_turn(&run, reason))
+                let (run_id, reason) = arguments(args)?;
+                provider(self.provider.carry_out(&Effect::AbortTurn { run_id, reason }))
             }
             "provider.alive" => {
                 let [active]: [Vec<TaskId>; 1] = arguments(args)?;
                 provider(self.provider.alive(active))
             }
-            "provider.release" => provider(self.provider.release()),
+            "provider.release" => provider(self.provider.carry_out(&Effect::Release)),
             other => return Err(wrong(&format!("it imports `{other}`, which no scheduler does"))),
         })
     }

@@ -146,8 +146,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
             return Ok(None);
         }
         let state = self.driver.state();
-        if state.control.closing.is_some() {
-            return Ok(state.turns.run.is_none().then_some(Ending::ShutDown));
+        if state.control().closing.is_some() {
+            return Ok(state.turns().run.is_none().then_some(Ending::ShutDown));
         }
         let next_wake = self.driver.next_wake()?;
         let outside = self.provider.player().outside(next_wake);
@@ -167,7 +167,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         let now = self.time.now(self.driver.state().next_seq());
         self.clock.set(now);
         let mut player = self.provider.player();
-        player.set_now(now.max(self.driver.state().at));
+        player.set_now(now.max(self.driver.state().at()));
         let (done, of) = player.lines();
         drop(player);
         self.driver.watcher_mut().progress(done, of, now);
@@ -176,12 +176,12 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     /// Breaks the open run off where somebody else stopped the agent or asked for shutdown: the effect of that went to whoever said so.
     fn break_off(&mut self) {
         let state = self.driver.state();
-        let reason = match (&state.control.closing, &state.control.stopped) {
+        let reason = match (&state.control().closing, &state.control().stopped) {
             (Some(_), _) => AbortReason::DaemonShutdown,
             (None, Some(_)) => AbortReason::AgentStopped,
             (None, None) => return,
         };
-        if let Some(run) = state.turns.run.as_ref().map(|run| run.run_id.clone()) {
+        if let Some(run) = state.turns().run.as_ref().map(|run| run.run_id.clone()) {
             self.abort(&run, reason);
         }
     }
@@ -237,8 +237,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
     /// Whether the story is over, and nothing but timers that repeat and offers of resting items would wake the agent.
     fn is_at_rest(&self) -> bool {
         let state = self.driver.state();
-        let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
-        let stopped = state.control.stopped.is_some();
+        let repeats = |id: &str| state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
+        let stopped = state.control().stopped.is_some();
         let owes = || {
             owed::all(state).iter().any(|owed| {
                 owed.enabled_at.is_some()
@@ -246,7 +246,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
                     && !(owed.kind == ObligationKind::Timer && repeats(&owed.id))
             })
         };
-        state.turns.run.is_none() && self.provider.player().is_over() && (stopped || !owes())
+        state.turns().run.is_none() && self.provider.player().is_over() && (stopped || !owes())
     }
 }
 

@@ -136,7 +136,7 @@ impl Recorder {
     }
 
     fn run_id(&self) -> String {
-        let run = self.scheduler.as_ref().and_then(|scheduler| scheduler.state().turns.run.as_ref());
+        let run = self.scheduler.as_ref().and_then(|scheduler| scheduler.state().turns().run.as_ref());
         run.map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
     }
 }

@@ -127,14 +127,14 @@ fn the_next_move_continues_the_archive_and_an_agent_that_lives_does_not_notice()
     let mut agent = observed("a", ledger(&file, "a"));
     assert_eq!(archive(&path, "--before-snapshot").code, 0);
     (0..300).for_each(|number| assert!(agent.propose(&prompt(&format!("n{number}"))).is_ok()));
-    let end = agent.state().head;
+    let end = agent.state().head();
     let ran = wakeful(["archive", &arg(&path), "--before-now", "--json"]);
     let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|why| panic!("{why}: {}{}", ran.out, ran.err));
     assert_eq!(told["moved"], end.seq.0 - 1 - 513 - told["left"].as_u64().expect("a number") + 1);
     assert_eq!((told["snapshot"].clone(), told["archive"].clone()), (end.seq.0.into(), arg(&moved).into()));
     assert!(agent.propose(&prompt("after it")).is_ok());
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0);
-    assert_eq!(entries(&mut ledger(&file, "a")).len() as u64, agent.state().head.seq.0);
+    assert_eq!(entries(&mut ledger(&file, "a")).len() as u64, agent.state().head().seq.0);
 
     let again = archive(&path, "--before-snapshot");
     assert!(again.code == 0 && again.out.starts_with("a  nothing to move: "), "{}{}", again.out, again.err);

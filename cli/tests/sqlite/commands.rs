@@ -263,7 +263,7 @@ fn log_follows_a_writer_and_ends_well_at_an_interrupt() {
     assert!(told.success());
     let ended = child.wait_with_output().expect("it ends");
     assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
-    assert_eq!(agent.state().head.seq, Seq(15), "who follows writes nothing");
+    assert_eq!(agent.state().head().seq, Seq(15), "who follows writes nothing");
 }
 
 #[test]

@@ -149,7 +149,7 @@ fn a_batch_that_no_scheduler_would_append_is_named_with_the_invariant_that_it_br
         agent.propose(fact).expect("it is recorded");
     }
     assert_eq!(doctor(&path).code, 0);
-    let at = agent.state().head.seq.next();
+    let at = agent.state().head().seq.next();
     let turn =
         serde_json::json!({"run_id": "r", "agent_id": "a", "turn_index": 1, "message_id": "m0", "status": "started", "started_at": NOW});
     forge(&file, &[(Class::Turns, turn)]);
@@ -171,7 +171,7 @@ fn what_looks_wrong_now_is_named_with_its_entry() {
     agent.propose(r#"{"fact":"work_item_blocked","work_item_id":"w","blocked_by":"the weather"}"#).expect("it is recorded");
     let ran = doctor(&path);
     assert_eq!(ran.code, 1, "{}", ran.out);
-    let seq = agent.state().work.items[&"w".into()].seq;
+    let seq = agent.state().work().items[&"w".into()].seq;
     let line = ran.out.lines().find(|line| line.starts_with("odd")).expect("a diagnostic").to_owned();
     assert!(line.ends_with(&format!("(entry {seq})")), "{line}");
     assert_eq!(json(&path)["diagnostics"][0]["kind"], "blocked_work_item_without_recheck_or_wait");

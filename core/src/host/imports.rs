@@ -3,14 +3,14 @@
 use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
+use wakeful_json::Readable;
 
 use crate::{
-    id::{MessageId, RunId, Seq, TaskId},
-    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
+    id::{Seq, TaskId},
+    record::{chain::Head, effect::Effect, entry::EntryBytes},
     tagged::{names, read_through, required},
     time::Timestamp,
 };
-use wakeful_json::Readable;
 
 /// Where entries are kept: 50 lines for a new store, which [`suite::ledger`] tests.
 pub trait Ledger {
@@ -95,47 +95,23 @@ pub trait Clock {
     fn now(&mut self) -> Timestamp;
 }
 
-/// Who executes turns. A call starts work and returns; what happens comes back as facts that name the run.
+/// Who executes turns for the host.
 pub trait Provider {
-    /// Starts a turn.
+    /// Begins what an effect asks for, and returns at once. What happens comes back as facts that name the run.
     ///
     /// # Errors
-    /// Where it cannot be started; the turn then fails.
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError>;
+    /// If it cannot be done. The run of the effect then fails: the scheduler records it, and the next call of the host says it first.
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError>;
 
-    /// Inserts an operator message into the open run.
+    /// Which of the active tasks are alive after a restart; the others become interrupted (contract 5.23). By default none are: a task in
+    /// another process ends with the process that started it.
     ///
     /// # Errors
-    /// Where it cannot be inserted.
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError>;
-
-    /// Ends the run after this round.
-    ///
-    /// # Errors
-    /// Where it cannot be told.
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError>;
-
-    /// Breaks the run off.
-    ///
-    /// # Errors
-    /// Where it cannot be told.
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError>;
-
-    /// Which of the active tasks are proved alive after a restart; the others become interrupted (contract 5.23). None, where nothing is
-    /// said: a task in another process ends with the process that started it.
-    ///
-    /// # Errors
-    /// Where it cannot be found out now. The agent is not taken over then, so that no task is given up that is alive.
+    /// If it cannot be found out now. The agent is not taken over then, so that no task is given up that is alive.
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         drop(active);
         Ok(Vec::new())
     }
-
-    /// The agent was stopped: lets go of what is held for it.
-    ///
-    /// # Errors
-    /// Where that fails.
-    fn release(&mut self) -> Result<(), ProviderError>;
 }
 
 /// Why a provider did not do what was asked.

@@ -374,14 +374,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
 
     fn ask_provider(&mut self, effects: &[Effect]) {
         for effect in effects {
-            let (done, run_id) = match effect {
-                Effect::StartTurn(request) => (self.provider.start_turn(request), Some(&request.run_id)),
-                Effect::Interject { run_id, message_id } => (self.provider.interject(run_id, message_id), Some(run_id)),
-                Effect::YieldTurn { run_id } => (self.provider.yield_turn(run_id), Some(run_id)),
-                Effect::AbortTurn { run_id, reason } => (self.provider.abort_turn(run_id, *reason), Some(run_id)),
-                Effect::Release => (self.provider.release(), None),
-            };
-            self.unsaid.extend(done.err().map(|why| fact::failure(run_id.cloned(), why.message)));
+            let done = self.provider.carry_out(effect);
+            self.unsaid.extend(done.err().map(|why| fact::failure(effect.run_id().cloned(), why.message)));
         }
     }
 }

@@ -45,6 +45,18 @@ pub enum Effect {
     Release,
 }
 
+impl Effect {
+    /// The run that it is about. `None` if it is about the agent.
+    #[must_use]
+    pub fn run_id(&self) -> Option<&RunId> {
+        match self {
+            Self::StartTurn(request) => Some(&request.run_id),
+            Self::Interject { run_id, .. } | Self::YieldTurn { run_id } | Self::AbortTurn { run_id, .. } => Some(run_id),
+            Self::Release => None,
+        }
+    }
+}
+
 /// What a provider needs to start a turn.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]

@@ -21,45 +21,60 @@ pub mod waiting;
 pub mod work;
 
 use serde::Serialize;
+use wakeful_json::Readable;
 
 use crate::{
-    id::Seq,
-    record::chain::Head,
+    id::{AgentId, MessageId, Seq},
+    record::{
+        chain::Head,
+        edition::Edition,
+        policy::Policy,
+        queue::message::MessageRecord,
+        task::TaskRecord,
+        waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
+        work::WorkItemRecord,
+    },
     state::{
-        context::Context, control::Control, index::Index, queue::lanes::Queue, task::Tasks, turn::Turns, waiting::Waiting, work::Work,
+        context::Context,
+        control::Control,
+        index::Index,
+        queue::lanes::Queue,
+        task::Tasks,
+        turn::{OpenRun, Turns},
+        waiting::Waiting,
+        work::Work,
     },
     time::Timestamp,
 };
-use wakeful_json::Readable;
 
 /// The planes and the head up to which they are folded.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
 pub struct State {
     /// The newest entry.
-    pub head: Head,
+    pub(crate) head: Head,
     /// The time of the newest batch.
-    pub at: Timestamp,
+    pub(crate) at: Timestamp,
     /// Whether it was told that the host's clock is behind that time (contract 1.3). It has caught up where a batch has a later one.
     #[serde(default)]
-    pub clock_behind: bool,
+    pub(crate) clock_behind: bool,
     /// Identity, lifecycle, hints.
-    pub control: Control,
+    pub(crate) control: Control,
     /// Messages.
-    pub queue: Queue,
+    pub(crate) queue: Queue,
     /// Turns.
-    pub turns: Turns,
+    pub(crate) turns: Turns,
     /// Background tasks.
-    pub tasks: Tasks,
+    pub(crate) tasks: Tasks,
     /// Work items.
-    pub work: Work,
+    pub(crate) work: Work,
     /// Waits and timers.
-    pub waiting: Waiting,
+    pub(crate) waiting: Waiting,
     /// Evidence.
-    pub context: Context,
+    pub(crate) context: Context,
     /// Records of other agents, which never count (contract 3.6).
-    pub foreign_records: u64,
+    pub(crate) foreign_records: u64,
     /// Lines that an import carries and no rule reads (contract 3.7).
-    pub carried_records: u64,
+    pub(crate) carried_records: u64,
     /// What is asked for often, by what it is asked.
     #[serde(skip)]
     pub(crate) index: Index,
@@ -72,9 +87,185 @@ impl State {
         self.clone()
     }
 
+    /// The newest entry.
+    #[must_use]
+    pub fn head(&self) -> Head {
+        self.head
+    }
+
     /// The position of the next entry.
     #[must_use]
     pub fn next_seq(&self) -> Seq {
         self.head.seq.next()
+    }
+
+    /// The time of the newest batch.
+    #[must_use]
+    pub fn at(&self) -> Timestamp {
+        self.at
+    }
+
+    /// The agent; empty before the first entry.
+    #[must_use]
+    pub fn agent_id(&self) -> &AgentId {
+        &self.control.agent_id
+    }
+
+    /// The order of the rules.
+    #[must_use]
+    pub fn edition(&self) -> Edition {
+        self.control.edition
+    }
+
+    /// The limits and delays.
+    #[must_use]
+    pub fn policy(&self) -> &Policy {
+        &self.control.policy
+    }
+
+    /// Whether a driver has taken the ledger over; before that it is observed only.
+    #[must_use]
+    pub fn is_driven(&self) -> bool {
+        self.control.live_from.is_some()
+    }
+
+    /// The run that is open.
+    #[must_use]
+    pub fn open_run(&self) -> Option<&OpenRun> {
+        self.turns.run.as_ref()
+    }
+
+    /// The number of the newest turn; 0 before the first.
+    #[must_use]
+    pub fn turn_index(&self) -> u64 {
+        self.turns.turn_index
+    }
+
+    /// The messages that wait, in the order in which they came.
+    pub fn queued_messages(&self) -> impl Iterator<Item = &MessageRecord> {
+        self.queue.waiting().map(|held| &held.record)
+    }
+
+    /// A message that is not settled.
+    #[must_use]
+    pub fn message(&self, id: &MessageId) -> Option<&MessageRecord> {
+        self.queue.message(id).map(|held| &held.record)
+    }
+
+    /// The tasks that are queued, running or being cancelled, by id.
+    pub fn active_tasks(&self) -> impl Iterator<Item = &TaskRecord> {
+        self.tasks.active.values().map(|task| &task.record)
+    }
+
+    /// The open work items, by id.
+    pub fn work_items(&self) -> impl Iterator<Item = &WorkItemRecord> {
+        self.work.items.values().map(|item| &item.record)
+    }
+
+    /// The work item that has the focus, if it is open.
+    #[must_use]
+    pub fn current_item(&self) -> Option<&WorkItemRecord> {
+        self.work.current().map(|item| &item.record)
+    }
+
+    /// The active waits for something external, by id.
+    pub fn waiting_intents(&self) -> impl Iterator<Item = &WaitingIntentRecord> {
+        self.waiting.intents.values().map(|wait| &wait.record)
+    }
+
+    /// The active wait conditions, by id.
+    pub fn wait_conditions(&self) -> impl Iterator<Item = &WaitConditionRecord> {
+        self.waiting.conditions.values().map(|wait| &wait.record)
+    }
+
+    /// The active timers, by id.
+    pub fn timers(&self) -> impl Iterator<Item = &TimerRecord> {
+        self.waiting.timers.values().map(|wait| &wait.record)
+    }
+}
+
+/// What [`State::distort`] lends.
+#[cfg(feature = "internals")]
+#[allow(missing_docs, reason = "as in the state")]
+pub struct Planes<'a> {
+    pub turns: &'a mut Turns,
+    pub tasks: &'a mut Tasks,
+    pub work: &'a mut Work,
+    pub waiting: &'a mut Waiting,
+    pub context: &'a mut Context,
+}
+
+/// The planes, for our own hosts and tests.
+#[cfg(feature = "internals")]
+impl State {
+    /// Whether it was told that the host's clock is behind the newest batch (contract 1.3).
+    #[must_use]
+    pub fn clock_behind(&self) -> bool {
+        self.clock_behind
+    }
+
+    /// Identity, lifecycle, hints.
+    #[must_use]
+    pub fn control(&self) -> &Control {
+        &self.control
+    }
+
+    /// Messages.
+    #[must_use]
+    pub fn queue(&self) -> &Queue {
+        &self.queue
+    }
+
+    /// Turns.
+    #[must_use]
+    pub fn turns(&self) -> &Turns {
+        &self.turns
+    }
+
+    /// Background tasks.
+    #[must_use]
+    pub fn tasks(&self) -> &Tasks {
+        &self.tasks
+    }
+
+    /// Work items.
+    #[must_use]
+    pub fn work(&self) -> &Work {
+        &self.work
+    }
+
+    /// Waits and timers.
+    #[must_use]
+    pub fn waiting(&self) -> &Waiting {
+        &self.waiting
+    }
+
+    /// The planes, to be made into a state that no ledger gives. Adversaries and the tests of the invariants need one.
+    pub fn distort(&mut self) -> Planes<'_> {
+        Planes {
+            turns: &mut self.turns,
+            tasks: &mut self.tasks,
+            work: &mut self.work,
+            waiting: &mut self.waiting,
+            context: &mut self.context,
+        }
+    }
+
+    /// Evidence.
+    #[must_use]
+    pub fn context(&self) -> &Context {
+        &self.context
+    }
+
+    /// Records of other agents, which never count (contract 3.6).
+    #[must_use]
+    pub fn foreign_records(&self) -> u64 {
+        self.foreign_records
+    }
+
+    /// Lines that an import carries and no rule reads (contract 3.7).
+    #[must_use]
+    pub fn carried_records(&self) -> u64 {
+        self.carried_records
     }
 }

@@ -43,7 +43,7 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
             Mode::Observe => Scheduler::observe(options.clone(), ledger, clock, provider),
         };
         let scheduler = self.scheduler.insert(opened.map_err(refused)?);
-        Ok(json::write(&scheduler.state().head))
+        Ok(json::write(&scheduler.state().head()))
     }
 
     fn catch_up(&mut self) -> Result<u64, EngineError> {
@@ -73,7 +73,7 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
 
     fn explain_at(&mut self, boundary: Boundary, seq: Seq) -> Result<String, EngineError> {
         let then = self.scheduler()?.at(seq).map_err(refused)?;
-        Ok(json::write(&then.explain(boundary, then.state().at)))
+        Ok(json::write(&then.explain(boundary, then.state().at())))
     }
 
     fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError> {
@@ -82,7 +82,7 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
 
     fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError> {
         let then = self.scheduler()?.at(seq).map_err(refused)?;
-        Ok(json::write(&then.why_not(boundary, asked, then.state().at)))
+        Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
     }
 
     fn summary(&mut self) -> Result<String, EngineError> {

@@ -2,11 +2,11 @@
 
 use wakeful_core::{
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{Seq, TaskId},
     json,
     record::{
         chain::{Chain, Head},
-        effect::TurnRequest,
+        effect::{Effect, TurnRequest},
         entry::EntryBytes,
         turn::AbortReason,
     },
@@ -61,6 +61,14 @@ impl<L, C, P> Lent<L, C, P> {
         let answer = call(&mut self.provider);
         self.meter.host_returned()?;
         Ok(answer)
+    }
+
+    /// Has the provider carry an effect out.
+    fn carry_out(&mut self, effect: &Effect) -> wasmtime::Result<Result<(), String>>
+    where
+        P: Provider,
+    {
+        self.provider(|provider| done(provider.carry_out(effect)))
     }
 }
 
@@ -170,22 +178,22 @@ impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
         self.meter.payload(request.len())?;
         self.provider(|provider| {
             let request: TurnRequest = json::read(&request).map_err(|why| format!("the guest's turn request: {why}"))?;
-            done(provider.start_turn(&request))
+            done(provider.carry_out(&Effect::StartTurn(request)))
         })
     }
 
     fn interject(&mut self, run_id: String, message_id: String) -> wasmtime::Result<Result<(), String>> {
-        self.provider(|provider| done(provider.interject(&RunId::from(run_id), &MessageId::from(message_id))))
+        self.carry_out(&Effect::Interject { run_id: run_id.into(), message_id: message_id.into() })
     }
 
     fn yield_turn(&mut self, run_id: String) -> wasmtime::Result<Result<(), String>> {
-        self.provider(|provider| done(provider.yield_turn(&RunId::from(run_id))))
+        self.carry_out(&Effect::YieldTurn { run_id: run_id.into() })
     }
 
     fn abort_turn(&mut self, run_id: String, reason: String) -> wasmtime::Result<Result<(), String>> {
         self.provider(|provider| {
             let reason: AbortReason = json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
-            done(provider.abort_turn(&RunId::from(run_id), reason))
+            done(provider.carry_out(&Effect::AbortTurn { run_id: run_id.into(), reason }))
         })
     }
 
@@ -197,7 +205,7 @@ impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
     }
 
     fn release(&mut self) -> wasmtime::Result<Result<(), String>> {
-        self.provider(|provider| done(provider.release()))
+        self.carry_out(&Effect::Release)
     }
 }
 

@@ -76,9 +76,9 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
         let before = agent.state().clone();
         role.say("why", agent.propose(&long()).expect_err("no more fits"));
         assert_eq!(agent.state(), &before);
-        role.say("head", agent.state().head);
+        role.say("head", agent.state().head());
         agent.propose(&prompt("short")).expect("what fits is recorded");
-        return role.say("then", agent.state().head);
+        return role.say("then", agent.state().head());
     }
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
@@ -94,7 +94,7 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
     assert_ne!(head, then);
     let file = SqliteFile::open(&path).expect("it opens");
     let mut stored = ledger(&file, "a");
-    assert_eq!(folded("a", &mut stored).head.to_string(), then);
+    assert_eq!(folded("a", &mut stored).head().to_string(), then);
     assert!(stored.load_snapshot().expect("the table is whole").is_none());
 }
 

@@ -131,7 +131,7 @@ fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
     drop(agent);
     let agent = open(&mut came);
     assert_eq!(&folded("a", &mut ledger(&file, "a")), agent.state());
-    came.head = Some(agent.state().head);
+    came.head = Some(agent.state().head());
     came.failed = failed.get();
     came
 }

@@ -37,7 +37,7 @@ fn insist(agent: &mut Agent<SqliteLedger>, id: &str) -> usize {
 
 /// The ids of the messages that a state knows.
 fn ids(state: &State) -> BTreeSet<String> {
-    state.queue.open().map(ToString::to_string).collect()
+    state.queue().open().map(ToString::to_string).collect()
 }
 
 const FACTS: usize = 1000;
@@ -68,7 +68,7 @@ fn of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_onc
     let state = folded("a", &mut ledger(&SqliteFile::open(&path).expect("it opens"), "a"));
     let expected: BTreeSet<String> = BOTH.iter().flat_map(|role| (0..FACTS).map(move |number| format!("{role}-{number}"))).collect();
     assert_eq!(ids(&state), expected);
-    assert_eq!(state.head.seq.0, 1 + 2 * 2 * FACTS as u64, "the first entry, and a message with its queue entry for each");
+    assert_eq!(state.head().seq.0, 1 + 2 * 2 * FACTS as u64, "the first entry, and a message with its queue entry for each");
 }
 
 /// Waits until both processes are here.
@@ -159,7 +159,7 @@ fn check_after_kill(path: &Path, acknowledged: &BTreeSet<String>, when: &str) {
     let stored = ids(&state);
     let lost: Vec<_> = acknowledged.difference(&stored).collect();
     assert!(lost.is_empty(), "{when}: lost {lost:?}");
-    assert_eq!(state.head.seq.0, 1 + 2 * stored.len() as u64, "{when}: half a batch");
+    assert_eq!(state.head().seq.0, 1 + 2 * stored.len() as u64, "{when}: half a batch");
 }
 
 /// The seed of a hash map is random; that is all the randomness that a delay needs.
@@ -177,9 +177,9 @@ fn a_reader_in_another_process_follows_the_writer() {
         role.say("reads", "now");
         while last < 41 && Instant::now() < until {
             let state = folded("a", &mut ledger(&file, "a"));
-            assert_eq!(state.head.seq.0 % 2, 1, "no batch is seen by half");
-            assert!(state.head.seq.0 >= last, "the log only grows");
-            last = state.head.seq.0;
+            assert_eq!(state.head().seq.0 % 2, 1, "no batch is seen by half");
+            assert!(state.head().seq.0 >= last, "the log only grows");
+            last = state.head().seq.0;
         }
         return role.say("last", last);
     }

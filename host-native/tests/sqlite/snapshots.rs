@@ -65,7 +65,7 @@ fn a_snapshot_and_the_entries_after_it_give_what_the_whole_log_gives() {
     for messages in [0, 130, 10, 250] {
         let file = SqliteFile::open(&path).expect("it opens");
         let mut agent = observed("a", ledger(&file, "a"));
-        let from = agent.state().head.seq;
+        let from = agent.state().head().seq;
         for number in 0..messages {
             agent.propose(&prompt(&format!("m{from}-{number}"))).expect("it is recorded");
         }
@@ -73,8 +73,8 @@ fn a_snapshot_and_the_entries_after_it_give_what_the_whole_log_gives() {
         let (opening, state, whole) = opened(&path);
         assert_eq!(state, whole);
         assert_eq!(opening.ignored, None);
-        assert_eq!(opening.snapshot.is_some(), whole.head.seq >= FIRST_SNAPSHOT);
-        assert_eq!(opening.verified, whole.head.seq.0 - opening.snapshot.map_or(0, |seq| seq.0), "only the tail is read");
+        assert_eq!(opening.snapshot.is_some(), whole.head().seq >= FIRST_SNAPSHOT);
+        assert_eq!(opening.verified, whole.head().seq.0 - opening.snapshot.map_or(0, |seq| seq.0), "only the tail is read");
     }
 }
 
@@ -104,12 +104,12 @@ fn ignored_after(sql: &str) -> SnapshotIgnored {
     execute(&path, sql);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole, "nothing is lost after `{sql}`");
-    assert_eq!((opening.snapshot, opening.verified), (None, whole.head.seq.0), "the log is folded whole");
+    assert_eq!((opening.snapshot, opening.verified), (None, whole.head().seq.0), "the log is folded whole");
     // Going on replaces it.
     let file = SqliteFile::open(&path).expect("it opens");
     observed("a", ledger(&file, "a")).propose(&prompt("one more")).expect("it is recorded");
     let (again, state, whole) = opened(&path);
-    assert_eq!((again.snapshot, again.ignored), (Some(whole.head.seq), None), "a new one takes its place");
+    assert_eq!((again.snapshot, again.ignored), (Some(whole.head().seq), None), "a new one takes its place");
     assert_eq!(state, whole);
     opening.ignored.expect("it says why")
 }
@@ -174,7 +174,7 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
     assert_eq!(why, said);
     execute(&path, "UPDATE snapshots SET text = replace(text, '\"m7\"', '\"x7\"')");
     let agent = observed("a", ledger(&file, "a"));
-    assert_eq!((agent.opening().ignored.clone(), agent.state().head.seq), (Some(SnapshotIgnored::WrongDigest), Seq(200)));
+    assert_eq!((agent.opening().ignored.clone(), agent.state().head().seq), (Some(SnapshotIgnored::WrongDigest), Seq(200)));
 }
 
 #[test]
@@ -194,7 +194,7 @@ fn a_snapshot_that_cannot_be_loaded_is_ignored_too() {
     agent.propose(&prompt("one more")).expect("a fact is recorded though its snapshot cannot be stored");
     let failed = agent.snapshot_failed().map(ToString::to_string).expect("it says so");
     assert!(failed.contains("cannot store a snapshot in `"), "{failed}");
-    assert_eq!(entries(&mut ledger(&file, "a")).len() as u64, agent.state().head.seq.0);
+    assert_eq!(entries(&mut ledger(&file, "a")).len() as u64, agent.state().head().seq.0);
 }
 
 #[test]
@@ -204,10 +204,10 @@ fn a_writer_that_was_second_catches_up_and_says_the_same_again() {
     let (one, two) = (file_with(&path, 1), SqliteFile::open(&path).expect("a second connection"));
     let (mut first, mut second) = (observed("a", ledger(&one, "a")), observed("a", ledger(&two, "a")));
     assert_eq!(second.catch_up().expect("it reads"), 0);
-    let before = second.state().head.seq;
+    let before = second.state().head().seq;
     first.propose(&prompt("first")).expect("it is recorded");
     second.propose(&prompt("second")).expect_err("a conflict");
-    assert_eq!(second.catch_up().expect("it reads"), first.state().head.seq.0 - before.0);
+    assert_eq!(second.catch_up().expect("it reads"), first.state().head().seq.0 - before.0);
     second.propose(&prompt("second")).expect("it is recorded now");
     assert_eq!(&folded("a", &mut ledger(&one, "a")), second.state());
 }

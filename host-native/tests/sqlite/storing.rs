@@ -22,7 +22,7 @@ fn what_was_appended_is_there_after_a_reopening_byte_for_byte() {
     let file = SqliteFile::open(&path).expect("it opens again");
     let mut stored = ledger(&file, "a");
     assert_eq!(entries(&mut stored), entries(&mut memory), "both ledgers hold the same bytes");
-    assert_eq!(stored.head().expect("a head"), agent.state().head);
+    assert_eq!(stored.head().expect("a head"), agent.state().head());
     assert_eq!(observed("a", stored).state(), agent.state());
 }
 
@@ -72,7 +72,7 @@ fn a_ledger_may_be_used_on_another_thread() {
         }
     });
     for id in ["a", "b", "c"] {
-        assert_eq!(folded(id, &mut ledger(&file, id)).queue.len(), 20);
+        assert_eq!(folded(id, &mut ledger(&file, id)).queue().len(), 20);
     }
 }
 
@@ -87,7 +87,7 @@ fn the_second_of_two_writers_is_told_where_the_ledger_ends_and_nothing_of_it_is_
     first.propose(&prompt("first")).expect("it is recorded");
     let before = second.state().clone();
     let why = second.propose(&prompt("second")).expect_err("the head is another");
-    let found = first.state().head.seq;
+    let found = first.state().head().seq;
     assert!(matches!(why, SchedulerError::Ledger(LedgerError::Conflict { found: at }) if at == found), "{why}");
     assert_eq!(why.to_string(), format!("the ledger ends at entry {found}, not where this writer left it: another writer was first"));
     assert_eq!(second.state(), &before);

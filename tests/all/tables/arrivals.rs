@@ -70,7 +70,7 @@ fn a_reached_deadline_ends_its_condition() {
             assert_eq!(driven.machine().next_wake(driven.now), Some(later(due)), "{what}, {owner:?}");
             driven.now = later(due - 1);
             driven.run_to_rest();
-            assert_eq!(driven.state().waiting.conditions.len(), 1, "{what}, {owner:?}: not yet");
+            assert_eq!(driven.state().waiting().conditions.len(), 1, "{what}, {owner:?}: not yet");
             driven.now = later(due);
             driven.step();
             driven.restart();
@@ -95,13 +95,13 @@ fn a_recheck_arrives_once_per_instant() {
     let block = |at: u64| json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a freeze", "recheck_at": later(at)});
     let mut driven = Driven::told(&[item("w"), block(5_000)]);
     driven.run_to_rest();
-    let revision = driven.state().work.items[&"w".into()].record.revision;
+    let revision = driven.state().work().items[&"w".into()].record.revision;
     for (now, told) in [(4_999, 0), (5_000, 1), (60_000, 1)] {
         driven.now = later(now);
         driven.run_to_rest();
         assert_eq!(driven.events_of_subsystem("work_item_recheck"), told, "at {now} ms");
     }
-    assert_eq!(driven.state().work.items[&"w".into()].record.revision, revision, "D29: without a snapshot");
+    assert_eq!(driven.state().work().items[&"w".into()].record.revision, revision, "D29: without a snapshot");
     // A new instant is told again; one whose turn was interrupted replays and is not told twice.
     driven.tell(&[block(90_000)]);
     driven.now = later(90_000);
@@ -139,14 +139,14 @@ fn a_failed_turn_owes_its_retries() {
             driven.restart();
             driven.now = later(due);
             driven.run();
-            let run = driven.state().turns.run.as_ref().expect("a try");
+            let run = driven.state().turns().run.as_ref().expect("a try");
             assert_eq!((run.retry_of.as_ref(), run.attempt), (Some(&"m".into()), attempt as u64 + 1));
         }
         fail(&mut driven, first);
         driven.run();
         driven.now = later(86_400_000);
         driven.run();
-        assert_eq!((driven.started().len(), driven.state().turns.retries.len()), (4, 0), "no more than the policy says");
+        assert_eq!((driven.started().len(), driven.state().turns().retries.len()), (4, 0), "no more than the policy says");
         assert_eq!(driven.diagnostics("retries_exhausted"), 1);
     }
     // What ended well, on purpose, or because it does not fit, owes nothing.
@@ -160,6 +160,6 @@ fn a_failed_turn_owes_its_retries() {
         driven.tell(std::slice::from_ref(&ends));
         driven.now = later(86_400_000);
         driven.run();
-        assert_eq!((driven.started().len(), driven.state().turns.retries.len()), (1, 0), "{ends}");
+        assert_eq!((driven.started().len(), driven.state().turns().retries.len()), (1, 0), "{ends}");
     }
 }

@@ -145,11 +145,11 @@ fn comes(trigger: &str) -> Option<Value> {
 fn standing(driven: &Driven, wait: &str) -> usize {
     let state = driven.state();
     match wait {
-        "needs_input" => usize::from(state.work.items[&"w".into()].record.plan_status.to_string() == "needs_input"),
-        "blocking task t" => usize::from(state.tasks.active.contains_key(&"t".into())),
-        "timer itself" => usize::from(state.waiting.timers.contains_key(&"k".into())),
-        "intent" | "intent e" => state.waiting.intents.len(),
-        _ => state.waiting.conditions.len(),
+        "needs_input" => usize::from(state.work().items[&"w".into()].record.plan_status.to_string() == "needs_input"),
+        "blocking task t" => usize::from(state.tasks().active.contains_key(&"t".into())),
+        "timer itself" => usize::from(state.waiting().timers.contains_key(&"k".into())),
+        "intent" | "intent e" => state.waiting().intents.len(),
+        _ => state.waiting().conditions.len(),
     }
 }
 
@@ -233,7 +233,7 @@ fn a_task_that_a_stop_or_a_restart_interrupts_is_no_dead_end() {
             let mut driven = Driven::told(&waits(owner, wait, "nothing"));
             driven.tell(&halt.iter().map(|name| fact(name)).collect::<Vec<_>>());
             let told = driven.step().expect("a turn");
-            assert_eq!((told.kind, driven.state().tasks.active.len()), (DecisionKind::StartModelTurn, 0), "{owner} {wait} {halt:?}");
+            assert_eq!((told.kind, driven.state().tasks().active.len()), (DecisionKind::StartModelTurn, 0), "{owner} {wait} {halt:?}");
             assert_eq!(standing(&driven, wait), 0, "{owner} {wait} {halt:?}");
             let named: Vec<_> = driven.records.iter().filter_map(interrupted).collect();
             assert_eq!(named, [["t", "x"]], "{owner} {wait} {halt:?}: one tick for all");

@@ -94,7 +94,7 @@ impl Driven {
 
     /// Tells one fact; `$run` stands for the open run.
     pub(crate) fn say(&mut self, fact: &Value) -> Answer {
-        let run = self.state().turns.run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+        let run = self.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
         let text = fact.to_string().replace("$run", &run);
         let proposal = self.machine.propose_json(&text, self.now).unwrap_or_else(|why| panic!("{text}: {why}"));
         self.keep(&proposal.batch);
@@ -130,7 +130,7 @@ impl Driven {
     pub(crate) fn run_to_rest(&mut self) -> Vec<Decision> {
         let mut decisions = self.run();
         for _ in 0..20 {
-            if self.state().turns.run.is_none() {
+            if self.state().turns().run.is_none() {
                 return decisions;
             }
             self.tell(&[end("completed")]);

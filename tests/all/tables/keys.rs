@@ -15,12 +15,12 @@ use super::driven::{
 
 /// The epoch of the item `w`, as its keys write it.
 fn epoch(driven: &Driven) -> String {
-    driven.state().work.items[&"w".into()].epoch().to_string()
+    driven.state().work().items[&"w".into()].epoch().to_string()
 }
 
 /// Whether the key of `w` for a reason is spent at its epoch.
 fn spent(driven: &Driven, reason: TickReason) -> bool {
-    let work = &driven.state().work;
+    let work = driven.state().work();
     work.key(&work.items[&"w".into()], reason).1.is_some()
 }
 
@@ -213,7 +213,7 @@ fn admission_and_every_settlement_spend_a_key() {
             let rest = driven.step().expect("a rest");
             assert_eq!((rest.kind, driven.tick_keys().len()), (DecisionKind::Sleep, 0), "{reason} {kind}: no immediate duplicate");
             // The suppressed duplicate is recorded with the entry that spent the key.
-            let by = driven.state().turns.settled.expect("a settlement");
+            let by = driven.state().turns().settled.expect("a settlement");
             assert_eq!((rest.ignored.len(), &rest.ignored[0].seqs[..]), (1, &[by][..]), "{reason} {kind}");
             let kinds: Vec<_> = driven.run().iter().map(|decision| decision.kind).collect();
             assert_eq!(kinds, [DecisionKind::StayIdle], "{reason} {kind}: and not with every look");
@@ -293,7 +293,7 @@ fn items_that_are_touched_at_one_instant_take_turns() {
     let mut offered = Vec::new();
     for turn in 0..7 {
         driven.run();
-        let about = driven.state().turns.item_of_run().expect("a turn about an item").to_string();
+        let about = driven.state().turns().item_of_run().expect("a turn about an item").to_string();
         driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": about, "objective": format!("part {turn}")}), end("completed")]);
         offered.push(about);
         let queue = WorkQueue::of(driven.state());

@@ -66,8 +66,8 @@ fn every_end_of_a_turn_but_a_retry_and_a_stop_is_no_progress() {
         let mut driven = Driven::told(&[item("w")]);
         driven.run();
         driven.tell(std::slice::from_ref(&ends));
-        let item = &driven.state().work.items[&"w".into()];
-        let owes_retry = !driven.state().turns.retries.is_empty();
+        let item = &driven.state().work().items[&"w".into()];
+        let owes_retry = !driven.state().turns().retries.is_empty();
         let parked = ends["reason"] == "operator_aborted";
         let moved = ends["reason"] == "agent_stopped";
         assert_eq!(item.progress.parked.is_some(), parked, "{ends}");
@@ -154,7 +154,7 @@ fn a_message_that_was_interrupted_too_often_is_dropped() {
         driven.run();
         let dropped = driven.way_of("m").last() == Some(&QueueStatus::Dropped);
         assert_eq!(dropped, !closes, "shutdowns are not counted");
-        let parked = driven.state().work.items[&"w".into()].progress.parked.is_some();
+        let parked = driven.state().work().items[&"w".into()].progress.parked.is_some();
         assert_eq!((parked, driven.diagnostics("replay_budget"), driven.diagnostics("parked")), (dropped, dropped.into(), dropped.into()));
     }
 }

@@ -30,7 +30,7 @@ use super::driven::{
 #[test]
 fn what_is_owed_says_since_when_and_from_when() {
     let mut driven = Driven::told(&[timer("k", 1_500)]);
-    let made = |driven: &Driven| driven.state().head.seq;
+    let made = |driven: &Driven| driven.state().head().seq;
     let timer_seq = made(&driven);
     driven.tell(&[item("w")]);
     let item_seq = made(&driven);
@@ -86,7 +86,7 @@ fn each_posture_says_what_it_is_about() {
             driven.step();
         }
         let found = posture::of(driven.state());
-        let run_id = driven.state().turns.run.as_ref().map(|run| run.run_id.clone()).filter(|_| about.run);
+        let run_id = driven.state().turns().run.as_ref().map(|run| run.run_id.clone()).filter(|_| about.run);
         assert_eq!(run_id.is_some(), about.run);
         let expected = AgentPosture {
             posture,
@@ -197,7 +197,7 @@ fn what_comes_after_an_end_is_counted() {
     ];
     let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
     let state = driven.state();
-    assert_eq!((state.queue.refused, state.tasks.refused, state.work.refused, state.waiting.refused), (1, 1, 1, 1));
+    assert_eq!((state.queue().refused, state.tasks().refused, state.work().refused, state.waiting().refused), (1, 1, 1, 1));
     assert_eq!(driven.machine().summary().set_aside.refused_records, 4);
 }
 
@@ -363,7 +363,7 @@ fn what_an_import_names_and_does_not_have_is_not_there() {
     ];
     let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
     assert_eq!(driven.machine().summary().set_aside.queue_entries_without_message, 1);
-    assert!(driven.state().queue.is_empty() && driven.state().work.delegations.is_empty());
+    assert!(driven.state().queue().is_empty() && driven.state().work().delegations.is_empty());
 }
 
 /// contract 5.23: the message that an observed runtime has taken waits to replay, and was taken.
@@ -371,7 +371,7 @@ fn what_an_import_names_and_does_not_have_is_not_there() {
 fn a_message_that_was_taken_waits_and_is_not_untaken() {
     let mut driven = Driven::observed();
     driven.tell(&[prompt("m"), prompt("n"), json!({"fact": "message_dequeued", "message_id": "m"})]);
-    assert_eq!((driven.state().queue.len(), driven.state().queue.untaken()), (2, 1));
+    assert_eq!((driven.state().queue().len(), driven.state().queue().untaken()), (2, 1));
 }
 
 /// contract 5.2, 5.4: an observed runtime says which turn it is, a host withdraws what no run has taken.
@@ -379,7 +379,7 @@ fn a_message_that_was_taken_waits_and_is_not_untaken() {
 fn what_a_host_says_of_a_run_is_about_that_run() {
     let mut observed = Driven::observed();
     observed.tell(&[prompt("m"), json!({"fact": "turn_started", "run_id": "r", "message_id": "m", "turn_index": 7})]);
-    assert_eq!(observed.state().turns.run.as_ref().map(|run| run.turn_index), Some(7));
+    assert_eq!(observed.state().turns().run.as_ref().map(|run| run.turn_index), Some(7));
 
     let mut driven = Driven::told(&[prompt("m"), prompt("n")]);
     driven.run();
@@ -398,7 +398,7 @@ fn a_snapshot_of_an_item_keeps_what_was_done_with_it() {
     driven.now = due;
     driven.run();
     driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": "w", "objective": "Ship it today"})]);
-    let of_w = |driven: &Driven| driven.state().work.items[&"w".into()].clone();
+    let of_w = |driven: &Driven| driven.state().work().items[&"w".into()].clone();
     let before = of_w(&driven);
     assert_eq!(before.recheck.as_ref().map(|told| told.recheck_at), Some(due));
     driven.tell(&[of_item("work_item_picked", "other"), of_item("work_item_picked", "w")]);

@@ -64,11 +64,11 @@ fn a_rest_that_says_nothing_new_is_recorded_once() {
         }
         let mut driven = deciding(kind);
         assert_eq!(driven.step().map(|decision| decision.kind), Some(kind));
-        let head = driven.state().head;
+        let head = driven.state().head();
         // The first Sleep puts the agent to rest, so the next decision says something new: that it stays there.
         let next = (kind == DecisionKind::Sleep).then_some(DecisionKind::StayIdle);
         assert_eq!(driven.step().map(|decision| decision.kind), next, "{kind:?}");
-        let grown = driven.state().head.seq.0 - head.seq.0;
+        let grown = driven.state().head().seq.0 - head.seq.0;
         // A wait tells the status in its evidence nowhere, so nothing changes by resting.
         assert_eq!(grown, u64::from(next.is_some()), "{kind:?}");
         for _ in 0..3 {
@@ -154,7 +154,7 @@ fn a_wait_that_rests_on_another_entry_is_not_recorded_again() {
 fn a_stop_rests_on_the_entry_that_asked_for_it() {
     for (asked, code) in [("stop_requested", ReasonCode::StopRequested), ("shutdown_requested", ReasonCode::ShutdownRequested)] {
         let mut driven = Driven::told(&[fact(asked)]);
-        let seq = driven.state().head.seq;
+        let seq = driven.state().head().seq;
         let decision = driven.step().expect("a stop");
         assert_eq!(decision.because, [Because { code, seqs: vec![seq] }], "{asked}");
     }
@@ -196,8 +196,8 @@ fn a_tool_call_of_a_run_is_recorded_once() {
     let mut driven = Driven::told(&[prompt("m")]);
     driven.run();
     driven.tell(&[call("x1")]);
-    let recorded = driven.state().head.seq;
+    let recorded = driven.state().head().seq;
     driven.tell(&[call("x2")]);
     assert_eq!(driven.say(&call("x1")), Answer::Ignored { reason: Refusal::Duplicate, because: recorded });
-    assert_eq!(driven.state().context.tool_executions, 2);
+    assert_eq!(driven.state().context().tool_executions, 2);
 }

@@ -55,7 +55,7 @@ fn restart_replay_classification() {
                 driven.tell(&[fact("shutdown_requested"), json!({"fact": "turn_aborted", "run_id": "r", "reason": "daemon_shutdown"})]);
             }
             driven.restart();
-            assert!(driven.state().turns.run.is_none(), "{case}: no run survives");
+            assert!(driven.state().turns().run.is_none(), "{case}: no run survives");
             // contract 5.23: queued and dequeued replay; processed, aborted, dropped, interjected do not.
             let replays = match status {
                 QueueStatus::Queued | QueueStatus::Dequeued => true,
@@ -64,7 +64,7 @@ fn restart_replay_classification() {
             let told_elsewhere = usize::from(run != Run::None);
             driven.run();
             assert_eq!(driven.started().len() - told_elsewhere, usize::from(replays), "{case}");
-            if let (true, Some(open)) = (replays, &driven.state().turns.run) {
+            if let (true, Some(open)) = (replays, &driven.state().turns().run) {
                 assert_ne!(open.run_id.as_str(), "r", "{case}: a new run id");
             }
             assert_eq!(driven.events(EventKind::ToolRoundCompleted), 0, "{case}: no recorded tool call is run again");

@@ -20,23 +20,23 @@ fn record(run: &str, message: &str, status: &str) -> Record {
 fn folded(records: &[(&str, &str, &str)]) -> State {
     let mut state = Driven::observed().state().clone();
     let records = records.iter().map(|(run, message, status)| record(run, message, status)).collect();
-    let (entries, _) = entry::seal_all(state.head, NOW, records);
+    let (entries, _) = entry::seal_all(state.head(), NOW, records);
     entries.iter().for_each(|entry| state.apply(entry));
     state
 }
 
 /// The messages of which runs were interrupted and not started again.
 fn interrupted(records: &[(&str, &str, &str)]) -> Vec<String> {
-    folded(records).turns.interrupted.iter().map(|run| run.message_id.to_string()).collect()
+    folded(records).turns().interrupted.iter().map(|run| run.message_id.to_string()).collect()
 }
 
 #[test]
 fn a_run_is_ended_by_its_own_record_alone() {
     for status in ["terminal", "interrupted"] {
-        let before = folded(&[("open", "m", "started")]).turns;
-        let other = folded(&[("open", "m", "started"), ("other", "m", status)]).turns;
+        let before = folded(&[("open", "m", "started")]).turns().clone();
+        let other = folded(&[("open", "m", "started"), ("other", "m", status)]).turns().clone();
         assert_eq!(other, before, "{status}");
-        let own = folded(&[("open", "m", "started"), ("open", "m", status)]).turns;
+        let own = folded(&[("open", "m", "started"), ("open", "m", status)]).turns().clone();
         assert_eq!((own.run, own.settled.is_some()), (None, true), "{status}");
         assert_eq!((own.last_terminal.is_some(), own.newest_interrupted), (status == "terminal", status == "interrupted"));
     }

@@ -20,7 +20,7 @@ fn satisfied(decision: &Decision) -> Vec<Seq> {
 
 /// The ids of the conditions that still stand.
 fn standing(driven: &Driven) -> Vec<String> {
-    driven.state().waiting.conditions.keys().map(ToString::to_string).collect()
+    driven.state().waiting().conditions.keys().map(ToString::to_string).collect()
 }
 
 /// An external condition with these triggers; with any where there are none.
@@ -47,7 +47,7 @@ fn a_work_queue_tick_ends_no_wait() {
         let waits = condition("c", "external", owner, json!({"kind": "external_ingress"}));
         let mut driven = Driven::told(&[item("v"), waits, item("w"), of_item("work_item_picked", "w")]);
         driven.run_to_rest();
-        assert_eq!((driven.tick_keys().len(), driven.state().waiting.conditions.len()), (ticks, 1), "{owner:?}");
+        assert_eq!((driven.tick_keys().len(), driven.state().waiting().conditions.len()), (ticks, 1), "{owner:?}");
     }
 }
 
@@ -82,7 +82,7 @@ fn operator_input_ends_no_other_kind_of_wait() {
 #[test]
 fn the_question_of_an_item_is_what_input_about_it_satisfies() {
     let mut driven = Driven::told(&[item("v"), item("w"), needs_input("v"), of_item("work_item_picked", "w")]);
-    let asked = driven.state().work.items[&"v".into()].seq;
+    let asked = driven.state().work().items[&"v".into()].seq;
     driven.tell(&[prompt_with("m1", json!({"work_item_id": "v"}))]);
     let decision = driven.step().expect("a turn");
     assert_eq!(satisfied(&decision), [asked]);
@@ -160,9 +160,9 @@ fn the_mirror_of_a_standing_intent_stands_with_it() {
     driven.tell(&[callback("m", "e", "it happened")]);
     driven.run();
     assert_eq!(standing(&driven), ["waiting_intent:i", "waiting_intent:j"]);
-    let counts: Vec<_> = driven.state().waiting.intents.values().map(|wait| wait.record.trigger_count).collect();
+    let counts: Vec<_> = driven.state().waiting().intents.values().map(|wait| wait.record.trigger_count).collect();
     assert_eq!(counts, [1, 1]);
-    assert!(driven.state().waiting.ended_conditions.is_empty());
+    assert!(driven.state().waiting().ended_conditions.is_empty());
 }
 
 /// An interval timer that fires is itself what was waited for, and no other timer is.
@@ -171,10 +171,10 @@ fn a_timer_satisfies_itself_and_what_waits_for_it() {
     let mut driven = Driven::told(&[item("w"), every("k", 1_000), every("l", 5_000)]);
     let source = |timer: &str| json!({"kind": "timer", "wake_at": "2030-01-01T00:00:00Z", "timer_id": timer});
     driven.tell(&[condition("for k", "timer", None, source("k")), condition("for l", "timer", Some("w"), source("l"))]);
-    let condition_seq = driven.state().waiting.conditions[&"for k".into()].seq;
+    let condition_seq = driven.state().waiting().conditions[&"for k".into()].seq;
     driven.now = NOW.plus_ms(1_000);
     assert_eq!(driven.step(), None, "it arrives");
-    let fired = driven.state().waiting.timers[&"k".into()].seq;
+    let fired = driven.state().waiting().timers[&"k".into()].seq;
     let decision = driven.step().expect("a turn");
     assert_eq!(satisfied(&decision), [condition_seq, fired]);
     assert_eq!(standing(&driven), ["for l"]);
@@ -212,14 +212,14 @@ fn of_hints_that_come_together_the_newest_content_stays() {
 #[test]
 fn an_intent_of_an_item_needs_the_item() {
     let mut driven = Driven::told(&[item("done"), of_item("work_item_completed", "done"), item("w")]);
-    let ended = driven.state().work.ended[&"done".into()];
-    let head = driven.state().head.seq;
+    let ended = driven.state().work().ended[&"done".into()];
+    let head = driven.state().head().seq;
     let refused = |reason, because| Answer::Ignored { reason, because };
     assert_eq!(driven.say(&intent("i1", "work_item", Some("done"), "e")), refused(Refusal::AlreadyTerminal, ended));
     assert_eq!(driven.say(&intent("i2", "work_item", Some("nobody"), "e")), refused(Refusal::Unknown, head.plus(1)));
     assert_eq!(driven.say(&intent("i3", "work_item", None, "e")), refused(Refusal::Unknown, head.plus(2)));
     driven.tell(&[intent("i4", "work_item", Some("w"), "e"), intent("i5", "agent", Some("done"), "e")]);
-    assert_eq!(driven.state().waiting.intents.len(), 2);
+    assert_eq!(driven.state().waiting().intents.len(), 2);
 }
 
 /// contract 5.16: something external that names an intent ends that intent, whatever trigger brought it.

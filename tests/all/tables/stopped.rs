@@ -117,7 +117,7 @@ fn gated(control: &str, lifts: &str, refuses_hints: bool) {
             let case = format!("{name} after {control}, run open: {run}");
             let mut held = busy(run);
             held.tell(&[json!({ "fact": control })]);
-            let since = held.state().control.stopped.unwrap_or(held.state().head.seq);
+            let since = held.state().control().stopped.unwrap_or(held.state().head().seq);
             let (records, effects) = (held.records.len(), held.effects.len());
             let answer = held.say(&example(name));
             assert!(held.records.len() > records, "{case}: every fact is recorded, or that it was ignored");

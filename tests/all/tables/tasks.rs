@@ -62,11 +62,11 @@ fn said(status: TaskStatus) -> &'static str {
 
 /// The status that the state knows, and whether the task is among the active ones.
 fn known(state: &State) -> (TaskStatus, bool) {
-    let (active, ended) = (state.tasks.active.get(&"t".into()), state.tasks.ended.get(&"t".into()));
+    let (active, ended) = (state.tasks().active.get(&"t".into()), state.tasks().ended.get(&"t".into()));
     match (active, ended) {
         (Some(task), None) => (task.record.status, true),
         (None, Some((status, _))) => (*status, false),
-        _ => panic!("a task is active or ended, never both: {:?}", state.tasks),
+        _ => panic!("a task is active or ended, never both: {:?}", state.tasks()),
     }
 }
 
@@ -90,7 +90,7 @@ fn a_fact_moves_a_task_forward_only() {
                 driven.tell(&[of_task(said(latest), "t")]);
             }
             let state = driven.state();
-            let seq = state.tasks.active.get(&"t".into()).map_or_else(|| state.tasks.ended[&"t".into()].1, |task| task.seq);
+            let seq = state.tasks().active.get(&"t".into()).map_or_else(|| state.tasks().ended[&"t".into()].1, |task| task.seq);
             let answer = driven.say(&of_task(said(next), "t"));
             let expected = match (ends(latest), taken(latest, next)) {
                 // A task that has ended takes no fact any more, not even the same one.
@@ -115,13 +115,13 @@ fn a_fold_keeps_the_first_terminal_and_counts_what_it_refuses() {
     for latest in STATUSES {
         for next in STATUSES {
             let mut state = Driven::observed().state().clone();
-            let (entries, _) = entry::seal_all(state.head, NOW, vec![record(latest), record(next)]);
+            let (entries, _) = entry::seal_all(state.head(), NOW, vec![record(latest), record(next)]);
             entries.iter().for_each(|entry| state.apply(entry));
             // contract 3.3: in a fold only terminal statuses absorb; what came later in another phase is what the other runtime knows.
             let refused = ends(latest) && latest != next;
             let stays = if refused { latest } else { next };
             assert_eq!(known(&state), (stays, !ends(stays)), "{next} after {latest}");
-            assert_eq!(state.tasks.refused, u64::from(refused), "{next} after {latest}");
+            assert_eq!(state.tasks().refused, u64::from(refused), "{next} after {latest}");
         }
     }
 }
@@ -137,7 +137,7 @@ fn only_a_task_that_says_so_and_is_no_child_blocks() {
                 TaskKind::ChildAgentTask | TaskKind::SubagentTask | TaskKind::WorktreeSubagentTask => true,
                 TaskKind::CommandTask | TaskKind::SleepJob => false,
             };
-            assert_eq!(driven.state().tasks.active[&"t".into()].is_blocking(), says && !child, "{kind} {policy}");
+            assert_eq!(driven.state().tasks().active[&"t".into()].is_blocking(), says && !child, "{kind} {policy}");
         }
     }
 }
@@ -162,7 +162,7 @@ fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
             let is_news = !ends(latest) && next != latest && taken(latest, next);
             assert_eq!(recorded(&driven) - before, usize::from(is_news), "{next} after {latest}");
             assert_eq!(known(driven.state()).0, if is_news { next } else { latest }, "{next} after {latest}");
-            if let Some(task) = driven.state().tasks.active.get(&"t".into()) {
+            if let Some(task) = driven.state().tasks().active.get(&"t".into()) {
                 assert_eq!((task.record.created_at, &task.record.work_item_id), (NOW, &Some("w".into())), "{next} after {latest}");
                 assert!(task.is_blocking(), "{next} after {latest}");
             }

@@ -44,7 +44,7 @@ fn diagnostic(driven: &Driven, kind: &str) -> Value {
 fn about_an_item() -> Driven {
     let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), prompt("m")]);
     driven.run();
-    assert!(driven.state().turns.run.is_some());
+    assert!(driven.state().turns().run.is_some());
     driven
 }
 
@@ -81,7 +81,7 @@ fn a_followup_is_the_retry_of_the_message_that_it_goes_on_after() {
         }
         let more = json!({"causation_id": failed});
         driven.tell(&[message("f", "internal_followup", json!({"kind": "system", "subsystem": "host"}), "trusted_system", "go on", more)]);
-        let tries = driven.state().turns.retries.values().map(|retry| (retry.retry_of.as_str(), retry.message_id.is_some()));
+        let tries = driven.state().turns().retries.values().map(|retry| (retry.retry_of.as_str(), retry.message_id.is_some()));
         assert_eq!(Vec::from_iter(tries), [("a", failed == "a"), ("b", failed == "b")]);
     }
 }
@@ -173,7 +173,7 @@ fn a_result_tells_the_end_of_one_task() {
         message["task_id"] = json!(named);
         message["origin"] = from.map_or(json!({"kind": "system", "subsystem": "host"}), |task| json!({"kind": "task", "task_id": task}));
         let mut driven = Driven::told(&[result.clone()]);
-        let tasks: Vec<_> = driven.state().tasks.told.keys().map(|task| task.as_str()).collect();
+        let tasks: Vec<_> = driven.state().tasks().told.keys().map(|task| task.as_str()).collect();
         assert_eq!(tasks, Vec::from_iter(told), "{carried:?}, {named:?}, {from:?}");
         result["message"]["id"] = json!("again");
         let is_refused = matches!(driven.say(&result), Answer::Ignored { reason: Refusal::Duplicate, .. });
@@ -214,7 +214,7 @@ fn a_parked_agent_is_reached_by_what_keeps_coming() {
 #[test]
 fn a_timer_keeps_coming_where_it_repeats_and_has_an_interval() {
     let driven = Driven::told(&[timer("t", MINUTE)]);
-    let timer = &driven.state().waiting.timers[&"t".into()].record;
+    let timer = &driven.state().waiting().timers[&"t".into()].record;
     for (repeat, interval_ms, keeps) in [(true, Some(1), true), (true, None, false), (false, Some(1), false), (false, None, false)] {
         assert_eq!(keeps_coming(&TimerRecord { repeat, interval_ms, ..timer.clone() }), keeps, "{repeat} {interval_ms:?}");
     }
@@ -228,7 +228,7 @@ fn a_hint_that_says_nothing_keeps_what_the_one_before_it_said_and_not_what_it_le
     for (first, second, kept) in bodies {
         let second = if second.is_empty() { hint(json!({})) } else { text(second) };
         let driven = Driven::told(&[text(first), second]);
-        let pending = &driven.state().control.hint.as_ref().expect("a hint").hint;
+        let pending = &driven.state().control().hint.as_ref().expect("a hint").hint;
         assert_eq!(pending.body, kept.map(|text| MessageBody::Text { text: text.to_owned() }), "after `{first}`");
         assert_eq!(pending.content_type.is_some(), kept.is_some(), "after `{first}`");
     }
@@ -238,7 +238,7 @@ fn a_hint_that_says_nothing_keeps_what_the_one_before_it_said_and_not_what_it_le
 fn briefs_are_counted() {
     let brief = |id: &str| json!({"fact": "brief_recorded", "brief_id": id, "kind": "ack", "text": "t"});
     let driven = Driven::told(&[brief("one"), brief("two"), brief("three")]);
-    assert_eq!(driven.state().context.briefs, 3);
+    assert_eq!(driven.state().context().briefs, 3);
 }
 
 #[test]
@@ -262,7 +262,7 @@ fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_
         let ingress = json!({"kind": "external_ingress", "external_trigger_id": "ec"});
         driven.tell(&[intent("i", "agent", None, "e"), condition("c", "external", None, ingress)]);
         hints.split(' ').for_each(|named| driven.tell(&[hint(names(named))]));
-        let coalesced = serde_json::to_value(&driven.state().control.hint.as_ref().expect("a hint").coalesced).expect("JSON");
+        let coalesced = serde_json::to_value(&driven.state().control().hint.as_ref().expect("a hint").coalesced).expect("JSON");
         let kept = |name: &str| coalesced.get(name).cloned().unwrap_or_else(|| json!([]));
         assert_eq!((kept("intents"), kept("triggers")), (json!(intents), json!(triggers)), "{hints}");
         assert_eq!(coalesced.get("overflow").and_then(Value::as_u64).unwrap_or(0), overflow, "{hints}");
@@ -271,7 +271,8 @@ fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_
 
 #[test]
 fn a_hint_that_came_alone_is_kept_without_a_word_of_others() {
-    let pending = |hints: &[Value]| serde_json::to_value(Driven::told(hints).state().control.hint.as_ref().expect("a hint")).expect("JSON");
+    let pending =
+        |hints: &[Value]| serde_json::to_value(Driven::told(hints).state().control().hint.as_ref().expect("a hint")).expect("JSON");
     assert_eq!(pending(&[hint(json!({}))]).get("coalesced"), None);
     assert!(pending(&[hint(json!({"external_trigger_id": "e"})), hint(json!({}))]).get("coalesced").is_some());
 }

@@ -37,14 +37,14 @@ const KINDS: [Kind; 3] = [
     Kind {
         record: |status| Record::Timer(written(&common(status), &json!({"duration_ms": 1, "repeat": false}))),
         statuses: &["active", "completed", "cancelled"],
-        end: |state| state.waiting.ended_timers.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
+        end: |state| state.waiting().ended_timers.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
     },
     Kind {
         record: |status| {
             Record::WaitCondition(written(&common(status), &json!({"kind": "operator", "waiting_for": "it", "wake_sources": []})))
         },
         statuses: &["active", "resolved", "cancelled", "expired"],
-        end: |state| state.waiting.ended_conditions.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
+        end: |state| state.waiting().ended_conditions.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
     },
     Kind {
         record: |status| {
@@ -53,7 +53,7 @@ const KINDS: [Kind; 3] = [
             Record::WaitingIntent(written(&common(status), &more))
         },
         statuses: &["active", "cancelled"],
-        end: |state| state.waiting.ended_intents.get(&"x".into()).map(|seq| (None, *seq)),
+        end: |state| state.waiting().ended_intents.get(&"x".into()).map(|seq| (None, *seq)),
     },
 ];
 
@@ -64,12 +64,13 @@ fn the_first_end_of_a_wait_stays_and_what_contradicts_it_is_counted() {
         for first in &statuses[1..] {
             for second in statuses {
                 let mut state = Driven::observed().state().clone();
-                let (entries, _) = entry::seal_all(state.head, NOW, vec![record("active"), record(first), record(second), record(second)]);
+                let (entries, _) =
+                    entry::seal_all(state.head(), NOW, vec![record("active"), record(first), record(second), record(second)]);
                 entries[..2].iter().for_each(|entry| state.apply(entry));
                 let (ended_as, at) = end(&state).unwrap_or_else(|| panic!("{first} ends it"));
                 entries[2..].iter().for_each(|entry| state.apply(entry));
                 let is_told_again = first == second;
-                assert_eq!(state.waiting.refused, if is_told_again { 0 } else { 2 }, "{second} after {first}");
+                assert_eq!(state.waiting().refused, if is_told_again { 0 } else { 2 }, "{second} after {first}");
                 let newest = if is_told_again { at.plus(2) } else { at };
                 assert_eq!(end(&state), Some((ended_as, newest)), "{second} after {first}");
             }
@@ -85,7 +86,7 @@ fn the_mirror_of_an_intent_ends_with_its_intent_only() {
         assert!(matches!(answer, Answer::Ignored { reason: Refusal::FollowsItsIntent, .. }), "{name}: {answer:?}");
     }
     driven.tell(&[json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"})]);
-    assert!(driven.state().waiting.conditions.is_empty());
+    assert!(driven.state().waiting().conditions.is_empty());
 }
 
 /// contract 5.20: who withdraws a timer that fired for the last time takes its tick back, and nothing that a host says of the same timer.
@@ -108,7 +109,7 @@ fn what_another_runtime_fires_names_no_tick_of_an_earlier_fire() {
     let text = r#"{"id":"t","agent_id":"default","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"interval_ms":1000,"repeat":true,"tick_message_id":"before"}"#;
     let files = [("agent.json", r#"{"id":"default"}"#), ("ledger/timers.jsonl", text)];
     let mut driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
-    let tick = |driven: &Driven| driven.state().waiting.timers[&"t".into()].record.tick_message_id.clone();
+    let tick = |driven: &Driven| driven.state().waiting().timers[&"t".into()].record.tick_message_id.clone();
     assert_eq!(tick(&driven), Some("before".into()));
     driven.tell(&[json!({"fact": "timer_fired", "timer_id": "t"})]);
     assert_eq!(tick(&driven), None);

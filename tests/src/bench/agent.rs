@@ -6,7 +6,10 @@ use wakeful_core::{
     host::{Clock, Ledger, Provider, ProviderError},
     id::{MessageId, RunId},
     machine::Options,
-    record::{effect::TurnRequest, turn::AbortReason},
+    record::{
+        effect::{Effect, TurnRequest},
+        turn::AbortReason,
+    },
     time::Timestamp,
 };
 use wakeful_host::engine::{Engine, EngineError, Mode, Native};
@@ -39,24 +42,10 @@ impl Clock for Ticking {
 pub(super) struct Turns(Rc<RefCell<Option<RunId>>>);
 
 impl Provider for Turns {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        *self.0.borrow_mut() = Some(request.run_id.clone());
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        if let Effect::StartTurn(request) = effect {
+            *self.0.borrow_mut() = Some(request.run_id.clone());
+        }
         Ok(())
     }
 }

@@ -26,16 +26,16 @@ impl End {
         let Closure { outcome, waiting_reason, work_signal, runtime_posture, .. } = closure::decide(&Facts::of(&state));
         end.line("closure", format_args!("{outcome:?} {waiting_reason:?} {work_signal:?} {runtime_posture:?}"));
         end.line("status", status::of(&state));
-        end.line("focus", format_args!("{:?}", state.work.focus.as_ref().map(|focus| &focus.work_item_id)));
+        end.line("focus", format_args!("{:?}", state.work().focus.as_ref().map(|focus| &focus.work_item_id)));
         for owed in owed::all(&state) {
             end.line("owed", owed.kind);
         }
-        for wait in state.waiting.conditions.values() {
+        for wait in state.waiting().conditions.values() {
             let wait = &wait.record;
             end.line("waits", format_args!("{:?} {} {}", wait.work_item_id, wait.kind, wait.waiting_for));
         }
-        state.waiting.timers.keys().for_each(|timer| end.line("timers", timer));
-        state.tasks.active.keys().for_each(|task| end.line("tasks", task));
+        state.waiting().timers.keys().for_each(|timer| end.line("timers", timer));
+        state.tasks().active.keys().for_each(|task| end.line("tasks", task));
         end.records(ledger);
         end.0.values_mut().for_each(|lines| lines.sort());
         end

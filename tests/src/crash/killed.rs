@@ -82,7 +82,7 @@ impl Home {
             let ran = self.run(&self.file(ledger)).output().map_err(|why| format!("{}: {why}", self.program.display()))?;
             match ran.status.code() {
                 // It may have been shut down, and another process goes on.
-                Some(0) if self.ledger(ledger)?.state().control.closing.is_none() => return Ok(()),
+                Some(0) if self.ledger(ledger)?.state().control().closing.is_none() => return Ok(()),
                 Some(0 | 3) => {}
                 code => return Err(format!("wakeful run ended with {code:?}: {}", String::from_utf8_lossy(&ran.stderr))),
             }

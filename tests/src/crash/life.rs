@@ -73,7 +73,7 @@ fn live(story: &Story, ledger: WatchedLedger) -> Result<Lived, String> {
         match opened.and_then(|mut run| run.live(Until::Rest)) {
             Ok(Ending::Crashed | Ending::ShutDown) => {}
             Ok(Ending::Rested) => break,
-            Err(why) => return Err(format!("{why}, with entry {}", ledger.state().head.seq)),
+            Err(why) => return Err(format!("{why}, with entry {}", ledger.state().head().seq)),
         }
     }
     let cuts = ledger.appends();

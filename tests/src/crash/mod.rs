@@ -38,7 +38,7 @@ impl Tried {
     /// A process died and left this.
     fn died(&mut self, cut: &WatchedLedger) {
         self.deaths += 1;
-        self.interrupted += u64::from(cut.state().turns.run.is_some());
+        self.interrupted += u64::from(cut.state().turns().run.is_some());
         self.calls += cut.opened().iter().filter(|entry| matches!(entry.record, Record::Tool(_))).count() as u64;
     }
 
@@ -94,17 +94,17 @@ fn check(cut: &WatchedLedger, lived: &Lived, expected: &End, pace: Pace) -> Resu
 /// Whatever was open at the cut has come to its end, or is still open.
 fn nothing_is_lost(cut: &WatchedLedger, lived: &WatchedLedger) -> Result<(), String> {
     let (before, after) = (cut.state(), lived.state());
-    for message in before.queue.open() {
-        if after.queue.ended(message).is_none() && !after.queue.open().any(|open| open == message) {
+    for message in before.queue().open() {
+        if after.queue().ended(message).is_none() && !after.queue().open().any(|open| open == message) {
             return Err(format!("message {message} is lost"));
         }
     }
-    let open: BTreeSet<_> = after.queue.open().cloned().collect();
-    if after.control.stopped.is_none() && !open.is_empty() {
+    let open: BTreeSet<_> = after.queue().open().cloned().collect();
+    if after.control().stopped.is_none() && !open.is_empty() {
         return Err(format!("the agent rests over messages: {open:?}"));
     }
-    for task in before.tasks.active.keys() {
-        if !after.tasks.active.contains_key(task) && !after.tasks.ended.contains_key(task) {
+    for task in before.tasks().active.keys() {
+        if !after.tasks().active.contains_key(task) && !after.tasks().ended.contains_key(task) {
             return Err(format!("task {task} is lost"));
         }
     }

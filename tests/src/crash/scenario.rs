@@ -9,7 +9,10 @@ use wakeful_core::{
     id::{MessageId, RunId, TaskId, TimerId},
     ladder::owed,
     machine::Options,
-    record::{effect::TurnRequest, turn::AbortReason},
+    record::{
+        effect::{Effect, TurnRequest},
+        turn::AbortReason,
+    },
     state::{State, autonomy},
     time::Timestamp,
 };
@@ -31,7 +34,7 @@ pub fn everywhere(text: &str) -> Result<Tried, String> {
         tried.appends += cuts.len() as u64;
         for len in cuts {
             let cut = ledger.upto(len);
-            if cut.state().control.live_from.is_none() {
+            if cut.state().control().live_from.is_none() {
                 continue;
             }
             tried.died(&cut);
@@ -59,9 +62,9 @@ fn compare(cut: &WatchedLedger) -> Result<(), String> {
 /// Whether the death of this process changes the end: a run that was to be broken off is interrupted and replays after all, and one
 /// interruption too many ends a message (contract 5.24).
 fn ends_otherwise(state: &State) -> bool {
-    let Some(run) = &state.turns.run else { return false };
-    let budget = state.control.policy.replay_budget.get();
-    state.control.stopped.is_some() || state.queue.interruptions(&run.message_id) + 1 >= budget
+    let Some(run) = &state.turns().run else { return false };
+    let budget = state.control().policy.replay_budget.get();
+    state.control().stopped.is_some() || state.queue().interruptions(&run.message_id) + 1 >= budget
 }
 
 type Host = Scheduler<WatchedLedger, VirtualClock, Patient>;
@@ -72,8 +75,8 @@ fn rests(
     open: impl Fn(Options, WatchedLedger, VirtualClock, Patient) -> Result<Host, SchedulerError>,
 ) -> Result<(), String> {
     let state = ledger.state();
-    let clock = VirtualClock::at(state.at);
-    let options = Options::new(state.control.agent_id.clone());
+    let clock = VirtualClock::at(state.at());
+    let options = Options::new(state.control().agent_id.clone());
     let failed = |why: SchedulerError| why.to_string();
     let mut host = open(options, ledger.clone(), clock.clone(), Patient).map_err(failed)?;
     for _ in 0..FOR_EVER {
@@ -91,25 +94,25 @@ fn rests(
 
 /// A run completes; an agent that prepares for the end of its process gets another one.
 fn next_fact(state: &State) -> Option<String> {
-    if let Some(run) = &state.turns.run {
+    if let Some(run) = &state.turns().run {
         return Some(format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"completed"}}"#, run.run_id));
     }
-    let alive: Vec<_> = state.tasks.active.keys().map(|task| format!("{:?}", task.as_str())).collect();
+    let alive: Vec<_> = state.tasks().active.keys().map(|task| format!("{:?}", task.as_str())).collect();
     let restarted = || format!(r#"{{"fact":"runtime_restarted","alive_task_ids":[{}]}}"#, alive.join(","));
-    state.control.closing.is_some().then(restarted)
+    state.control().closing.is_some().then(restarted)
 }
 
 /// The next instant that is owed, apart from what comes again and again.
 fn next_instant(state: &State) -> Option<Timestamp> {
-    if state.control.stopped.is_some() {
+    if state.control().stopped.is_some() {
         return None;
     }
-    let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| autonomy::keeps_coming(&timer.record));
+    let repeats = |id: &str| state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| autonomy::keeps_coming(&timer.record));
     let owed = owed::all(state).into_iter().filter(|owed| match owed.kind {
         ObligationKind::Timer => !repeats(&owed.id),
         kind => kind != ObligationKind::RunnableItem,
     });
-    owed.filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at).filter(|at| *at > state.at).min()
+    owed.filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at).filter(|at| *at > state.at()).min()
 }
 
 /// A provider of which nothing dies: its tasks outlive each process.
@@ -117,27 +120,11 @@ fn next_instant(state: &State) -> Option<Timestamp> {
 struct Patient;
 
 impl Provider for Patient {
-    fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> {
-        Ok(())
-    }
-
-    fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> {
+    fn carry_out(&mut self, _: &Effect) -> Result<(), ProviderError> {
         Ok(())
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
         Ok(active)
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        Ok(())
     }
 }

@@ -15,7 +15,7 @@ use wakeful_core::{
         turn::RunStatus,
         waiting::WakeSource,
     },
-    state::{State, task::Task},
+    state::{Planes, State, task::Task},
 };
 
 /// One mistake.
@@ -53,9 +53,10 @@ impl Adversary {
     #[must_use]
     pub fn state(self, stored: &State, fact: Option<&str>) -> Option<State> {
         let mut state = stored.clone();
+        let Planes { tasks, work, waiting, .. } = state.distort();
         match self {
             Self::ReasonClass => {
-                let sources = state.waiting.conditions.values_mut().flat_map(|wait| &mut wait.record.wake_sources);
+                let sources = waiting.conditions.values_mut().flat_map(|wait| &mut wait.record.wake_sources);
                 for source in sources {
                     if let WakeSource::ExternalIngress { external_trigger_id } = source {
                         *external_trigger_id = None;
@@ -63,21 +64,21 @@ impl Adversary {
                 }
             }
             Self::Window => {
-                let is_old = |seq: u64| seq + WINDOW < stored.head.seq.0;
-                for spent in state.work.spent.values_mut() {
+                let is_old = |seq: u64| seq + WINDOW < stored.head().seq.0;
+                for spent in work.spent.values_mut() {
                     spent.continue_active.take_if(|key| is_old(key.seq.0));
                     spent.queued_available.take_if(|key| is_old(key.seq.0));
                 }
             }
             Self::LateWait if fact.is_some_and(|fact| fact.contains("wait_condition_registered")) => {
-                for (id, (_, seq)) in std::mem::take(&mut state.tasks.ended) {
+                for (id, (_, seq)) in std::mem::take(&mut tasks.ended) {
                     let record = format!(
                         r#"{{"id":"{id}","agent_id":"default","kind":"command_task","status":"running","created_at":"{0}","updated_at":"{0}"}}"#,
-                        state.at
+                        stored.at()
                     );
                     let record: TaskRecord = json::read(&record).expect("a task");
                     let wait_policy = record.wait_policy();
-                    state.tasks.active.insert(id, Task { seq, record, wait_policy, work_item_id: None });
+                    tasks.active.insert(id, Task { seq, record, wait_policy, work_item_id: None });
                 }
             }
             _ => return None,
@@ -93,7 +94,7 @@ impl Adversary {
         match self {
             Self::HiddenRule => {
                 let decision = decided(&records)?;
-                let hides = stored.work.focus.as_ref().is_some_and(|focus| {
+                let hides = stored.work().focus.as_ref().is_some_and(|focus| {
                     decision.rule.starts_with("6.")
                         && decision
                             .ignored
@@ -116,7 +117,7 @@ impl Adversary {
                     Record::Turn(turn) if turn.status == RunStatus::Terminal => turn.work_item.clone(),
                     _ => None,
                 })?;
-                let item = stored.work.items.get(&settled.work_item_id).filter(|item| item.record.blocked_by.is_some())?;
+                let item = stored.work().items.get(&settled.work_item_id).filter(|item| item.record.blocked_by.is_some())?;
                 let mut cleared = item.record.clone();
                 (cleared.blocked_by, cleared.revision) = (None, cleared.revision + 1);
                 records.push(Record::WorkItem(cleared));

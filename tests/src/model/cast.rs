@@ -95,8 +95,8 @@ pub const KINDS_OF_ANSWERS: [usize; 3] = [0, 1, 4];
 #[must_use]
 pub fn inputs(cast: Cast) -> Vec<Input> {
     let mut all: Vec<Input> =
-        answers().into_iter().map(|fact| Input { fact, can_come: Box::new(|state: &State| state.turns.run.is_some()) }).collect();
-    all.push(Input::new(&json!({"fact": "turn_terminal", "run_id": "gone", "kind": "completed"}), |state| state.turns.turn_index > 0));
+        answers().into_iter().map(|fact| Input { fact, can_come: Box::new(|state: &State| state.turns().run.is_some()) }).collect();
+    all.push(Input::new(&json!({"fact": "turn_terminal", "run_id": "gone", "kind": "completed"}), |state| state.turns().turn_index > 0));
     all.extend(control(cast));
     all.extend(messages(cast));
     (1..=cast.items).for_each(|n| all.extend(item(n)));
@@ -109,14 +109,14 @@ pub fn inputs(cast: Cast) -> Vec<Input> {
 
 fn control(cast: Cast) -> Vec<Input> {
     let mut all = vec![
-        Input::new(&json!({"fact": "stop_requested"}), |state| state.control.stopped.is_none()),
-        Input::new(&json!({"fact": "start_requested"}), |state| state.control.stopped.is_some()),
-        Input::new(&json!({"fact": "shutdown_requested"}), |state| state.control.closing.is_none()),
+        Input::new(&json!({"fact": "stop_requested"}), |state| state.control().stopped.is_none()),
+        Input::new(&json!({"fact": "start_requested"}), |state| state.control().stopped.is_some()),
+        Input::new(&json!({"fact": "shutdown_requested"}), |state| state.control().closing.is_none()),
     ];
     if cast.hints > 0 {
         // One hint, and one that is folded into it.
         all.push(Input::new(&json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci"}), |state| {
-            state.control.hint_ticked.is_none() && state.control.hint.as_ref().is_none_or(|hint| hint.coalesced == Default::default())
+            state.control().hint_ticked.is_none() && state.control().hint.as_ref().is_none_or(|hint| hint.coalesced == Default::default())
         }));
     }
     all
@@ -124,7 +124,7 @@ fn control(cast: Cast) -> Vec<Input> {
 
 fn unseen(id: String) -> impl Fn(&State) -> bool {
     let id = MessageId::from(id.as_str());
-    move |state| state.queue.seen(&id).is_none()
+    move |state| state.queue().seen(&id).is_none()
 }
 
 fn messages(cast: Cast) -> Vec<Input> {
@@ -142,7 +142,7 @@ fn messages(cast: Cast) -> Vec<Input> {
         let seen = unseen(id.clone());
         all.push(Input::new(&prompt, unseen(id)));
         // It comes again when it has long ended.
-        all.push(Input::new(&prompt, move |state| !seen(state) && state.queue.is_empty() && state.turns.run.is_none()));
+        all.push(Input::new(&prompt, move |state| !seen(state) && state.queue().is_empty() && state.turns().run.is_none()));
     }
     if cast.messages == 0 {
         return all;
@@ -172,15 +172,15 @@ fn item(n: usize) -> Vec<Input> {
     // Whether the item is there and this holds of it.
     let there = |holds: fn(&Item) -> bool| {
         let id = id.as_str().into();
-        move |state: &State| state.work.items.get(&id).is_some_and(holds)
+        move |state: &State| state.work().items.get(&id).is_some_and(holds)
     };
     let unknown = {
         let id = id.as_str().into();
-        move |state: &State| state.work.seen(&id).is_none()
+        move |state: &State| state.work().seen(&id).is_none()
     };
     let unfocused = {
         let id = id.as_str().into();
-        move |state: &State| state.work.items.contains_key(&id) && state.work.current().is_none_or(|item| item.record.id != id)
+        move |state: &State| state.work().items.contains_key(&id) && state.work().current().is_none_or(|item| item.record.id != id)
     };
     vec![
         Input::new(&fact("work_item_created", json!({"objective": "o"})), unknown),
@@ -206,19 +206,19 @@ fn task(cast: Cast, n: usize) -> Vec<Input> {
     let fact = |status: &str| json!({"fact": format!("task_{status}"), "task_id": id, "task_kind": "command_task", "work_item_id": item, "detail": {"wait_policy": policy}});
     let active = {
         let id = id.as_str().into();
-        move |state: &State| state.tasks.active.contains_key(&id)
+        move |state: &State| state.tasks().active.contains_key(&id)
     };
     let unknown = {
         let id = id.as_str().into();
         let item = item.as_deref().map(Into::into);
         move |state: &State| {
-            let has_item = item.as_ref().is_none_or(|item| state.work.items.contains_key(item));
-            has_item && !state.tasks.active.contains_key(&id) && !state.tasks.ended.contains_key(&id)
+            let has_item = item.as_ref().is_none_or(|item| state.work().items.contains_key(item));
+            has_item && !state.tasks().active.contains_key(&id) && !state.tasks().ended.contains_key(&id)
         }
     };
     let over = {
         let id = id.as_str().into();
-        move |state: &State| state.tasks.ended.contains_key(&id)
+        move |state: &State| state.tasks().ended.contains_key(&id)
     };
     vec![
         Input::new(&fact("running"), unknown),
@@ -234,11 +234,11 @@ fn timer(n: usize) -> Vec<Input> {
     let interval = (n == 2).then_some(240_000);
     let unknown = {
         let id = id.as_str().into();
-        move |state: &State| state.waiting.seen_timer(&id).is_none()
+        move |state: &State| state.waiting().seen_timer(&id).is_none()
     };
     let active = {
         let id = id.as_str().into();
-        move |state: &State| state.waiting.timers.contains_key(&id)
+        move |state: &State| state.waiting().timers.contains_key(&id)
     };
     vec![
         Input::new(&json!({"fact": "timer_created", "timer_id": id, "duration_ms": 120_000, "interval_ms": interval}), unknown),
@@ -254,11 +254,11 @@ fn trigger(n: usize) -> Vec<Input> {
     };
     let unknown = {
         let id = intent.as_str().into();
-        move |state: &State| state.waiting.seen_intent(&id).is_none()
+        move |state: &State| state.waiting().seen_intent(&id).is_none()
     };
     let active = {
         let id = intent.as_str().into();
-        move |state: &State| state.waiting.intents.contains_key(&id)
+        move |state: &State| state.waiting().intents.contains_key(&id)
     };
     vec![
         Input::new(
@@ -297,8 +297,8 @@ fn waits(cast: Cast) -> Vec<Input> {
                               "wake_sources": [source], "expires_at": expires_at});
             let id = id.as_str().into();
             Input::new(&fact, move |state| {
-                let has_owner = owner.is_none_or(|item| state.work.items.contains_key(&item.into()));
-                has_owner && state.waiting.seen_condition(&id).is_none()
+                let has_owner = owner.is_none_or(|item| state.work().items.contains_key(&item.into()));
+                has_owner && state.waiting().seen_condition(&id).is_none()
             })
         })
         .collect()
@@ -307,5 +307,5 @@ fn waits(cast: Cast) -> Vec<Input> {
 /// Whether time may go on to this instant: an interval timer fires only so often.
 #[must_use]
 pub fn may_wait_until(state: &State, at: Timestamp) -> bool {
-    at > state.at && state.waiting.timers.values().all(|timer| timer.record.fire_count < CHANGES)
+    at > state.at() && state.waiting().timers.values().all(|timer| timer.record.fire_count < CHANGES)
 }

@@ -85,7 +85,7 @@ fn rechecks_are_seen(_: &State, batch: &[Entry], _: &State, _: &[Effect]) -> Opt
 
 /// The ranking of an item.
 fn left(state: &State, item: &Item) -> u64 {
-    let offers = state.control.policy.offer_backoff_ms.count().saturating_sub(item.progress.offer);
+    let offers = state.control().policy.offer_backoff_ms.count().saturating_sub(item.progress.offer);
     match item.progress.parked {
         Some(_) => 0,
         None => 2 * offers + 1 + u64::from(item.progress.rest.is_none()),
@@ -94,8 +94,8 @@ fn left(state: &State, item: &Item) -> u64 {
 
 /// contract 9.4: the ranking of an item.
 fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -> Option<String> {
-    before.work.items.iter().find_map(|(id, item)| {
-        let next = after.work.items.get(id)?;
+    before.work().items.iter().find_map(|(id, item)| {
+        let next = after.work().items.get(id)?;
         let is_offered = next.epoch() != item.epoch() && next.progress.offer > 0;
         if next.epoch() != item.epoch() && !is_offered {
             return None;
@@ -104,7 +104,7 @@ fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -
             let is_about = turn.work_item.as_ref().is_some_and(|about| about.work_item_id == *id && about.epoch == item.epoch());
             let lineage = turn.retry_of.as_ref().unwrap_or(&turn.message_id);
             let is_over = turn.status == RunStatus::Terminal && !turn.was_aborted_by(AbortReason::AgentStopped);
-            is_about && is_over && !after.turns.retries.contains_key(lineage)
+            is_about && is_over && !after.turns().retries.contains_key(lineage)
         };
         let was_vain = batch.iter().any(|entry| matches!(&entry.record, Record::Turn(turn) if is_vain(turn)));
         let must_fall = is_offered || was_vain && item.progress.rest.is_none() && item.progress.parked.is_none();
@@ -120,10 +120,10 @@ fn the_agent_runs_out(before: &State, batch: &[Entry], after: &State, _: &[Effec
         Record::Turn(turn) if turn.status == RunStatus::Started => Some(&turn.message_id),
         _ => None,
     })?;
-    let replays = |id: &MessageId| before.turns.interrupted.iter().any(|run| run.message_id == *id);
-    let message = before.queue.message(started)?;
-    let limit = before.control.policy.autonomous_turns.get();
-    let (was, is) = (before.turns.autonomous, after.turns.autonomous);
+    let replays = |id: &MessageId| before.turns().interrupted.iter().any(|run| run.message_id == *id);
+    let message = before.queue().message(started)?;
+    let limit = before.control().policy.autonomous_turns.get();
+    let (was, is) = (before.turns().autonomous, after.turns().autonomous);
     let holds = autonomy::is_from_outside(before, &message.record) || replays(started) && is == was || is == was + 1 && is <= limit;
     (!holds).then(|| {
         format!("message {started} starts a turn, and of {limit} turns that the agent may start by itself {was}, then {is} are used")

@@ -167,7 +167,7 @@ impl Model for Space {
         let stored = self.stored(standing);
         let state = &*stored.state;
         moves.push(Move::Step(process::boundary(state)));
-        if state.turns.run.is_some() && state.queue.interjection().is_some() {
+        if state.turns().run.is_some() && state.queue().interjection().is_some() {
             moves.push(Move::Step(Boundary::AfterToolResults));
         }
         moves.extend(self.inputs.iter().enumerate().filter(|(_, input)| (input.can_come)(state)).map(|(at, _)| Move::Say(at)));

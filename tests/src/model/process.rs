@@ -114,13 +114,13 @@ fn reopened(state: &State) -> Machine {
 
 /// The fact with the run that is open.
 fn of_run(fact: &str, state: &State) -> String {
-    let run = state.turns.run.as_ref().map_or("none", |run| run.run_id.as_str());
+    let run = state.turns().run.as_ref().map_or("none", |run| run.run_id.as_str());
     fact.replace("$run", run)
 }
 
 /// Proposes a move; none where there is nothing to say.
 fn proposed(machine: &mut Machine, what: Move, inputs: &[Input]) -> Result<Option<Proposal>, ProposeError> {
-    let now = machine.state().at;
+    let now = machine.state().at();
     match what {
         Move::Say(at) => {
             let fact = of_run(&inputs[at].fact, machine.state());
@@ -138,7 +138,7 @@ fn proposed(machine: &mut Machine, what: Move, inputs: &[Input]) -> Result<Optio
 /// The instant after now at which the machine wants to be woken in this state.
 #[must_use]
 pub fn wake(state: &State) -> Option<Timestamp> {
-    owed::next_wake(state, state.at).filter(|at| *at > state.at)
+    owed::next_wake(state, state.at()).filter(|at| *at > state.at())
 }
 
 /// The boundary of the loop's next step.
@@ -172,13 +172,13 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
         }
     }
     let bytes = first.as_ref().map_or(&[][..], |proposal| &proposal.batch);
-    let entries = read(before.head, bytes);
+    let entries = read(before.head(), bytes);
     let released = machine.committed();
     let records = adversary.and_then(|adversary| adversary.records(before, &entries));
     let (batch, after) = match records {
         Some(records) => {
-            let at = entries.last().map_or(before.at, |entry| entry.at);
-            let (batch, _) = entry::seal_all(before.head, at, records);
+            let at = entries.last().map_or(before.at(), |entry| entry.at);
+            let (batch, _) = entry::seal_all(before.head(), at, records);
             let after = folded(before, &batch);
             (batch, after)
         }

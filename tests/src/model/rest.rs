@@ -106,7 +106,7 @@ impl Walk<'_> {
             Some(next) => vec![next],
             None => match owed(state).or_else(|| vain(state)) {
                 Some(says) => return Err(wrong(says, way)),
-                None if state.turns.run.is_some() && self.until == Until::Rest => {
+                None if state.turns().run.is_some() && self.until == Until::Rest => {
                     cast::KINDS_OF_ANSWERS.into_iter().map(Move::Say).filter_map(after).collect()
                 }
                 None => Vec::new(),
@@ -136,22 +136,22 @@ impl Walk<'_> {
 
 /// What is owed now at rest, and should not be.
 fn owed(state: &State) -> Option<String> {
-    let is_free = state.control.stopped.is_none() && state.control.closing.is_none() && state.turns.run.is_none();
-    let is_enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= state.at);
+    let is_free = state.control().stopped.is_none() && state.control().closing.is_none() && state.turns().run.is_none();
+    let is_enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= state.at());
     let owed = owed::all(state).into_iter().find(|owed| is_free && is_enabled(owed))?;
     Some(format!("the agent rests, and owes {owed:?}"))
 }
 
 /// contract 5.17: a wait for a task that has ended, and whose end no open message tells.
 fn vain(state: &State) -> Option<String> {
-    if state.turns.run.is_some() || state.queue.open().next().is_some() {
+    if state.turns().run.is_some() || state.queue().open().next().is_some() {
         return None;
     }
     let tasks = |source: &WakeSource| match source {
-        WakeSource::TaskResult { task_id } => state.tasks.ended.contains_key(task_id),
+        WakeSource::TaskResult { task_id } => state.tasks().ended.contains_key(task_id),
         _ => false,
     };
-    let waits = state.waiting.conditions.values().filter(|wait| wait.record.kind == WaitConditionKind::Task);
+    let waits = state.waiting().conditions.values().filter(|wait| wait.record.kind == WaitConditionKind::Task);
     let vain = waits.map(|wait| &wait.record).find(|wait| wait.expires_at.is_none() && wait.wake_sources.iter().all(tasks))?;
     Some(format!("condition {} waits for a task that has ended", vain.id))
 }

@@ -63,7 +63,7 @@ fn text(space: &Space, opening: usize, mut stored: Stored, moves: &[Move], broke
             Move::Say(at) => writeln!(commands, "say {}", space.inputs[*at].fact),
             Move::Step(boundary) => writeln!(commands, "step {boundary}"),
             Move::Wake => {
-                let at = process::wake(state).unwrap_or(state.at);
+                let at = process::wake(state).unwrap_or(state.at());
                 writeln!(commands, "clock {at}\nstep {}", process::boundary(state))
             }
             Move::Restart => writeln!(commands, "restart"),

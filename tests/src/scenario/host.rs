@@ -5,7 +5,12 @@ use std::{cell::RefCell, rc::Rc};
 use wakeful_core::{
     host::{Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq},
-    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
+    record::{
+        chain::Head,
+        effect::{Effect, TurnRequest},
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
 };
 
 use crate::watched::WatchedLedger;
@@ -76,32 +81,17 @@ impl Ledger for Kept {
 #[derive(Clone, Default)]
 pub(super) struct Told(pub(super) Trouble);
 
-impl Told {
-    fn asked(&self, what: String) -> Result<(), ProviderError> {
+impl Provider for Told {
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        let what = match effect {
+            Effect::StartTurn(request) => format!("start {} on {}", request.run_id, request.message.id),
+            Effect::Interject { run_id, message_id } => format!("interject {message_id} into {run_id}"),
+            Effect::YieldTurn { run_id } => format!("yield {run_id}"),
+            Effect::AbortTurn { run_id, reason } => format!("abort {run_id} {reason}"),
+            Effect::Release => "release".to_owned(),
+        };
         let mut inner = self.0.0.borrow_mut();
         inner.asked.push(what);
         if std::mem::take(&mut inner.provider) { Err(ProviderError { message: "no connection".to_owned() }) } else { Ok(()) }
-    }
-}
-
-impl Provider for Told {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        self.asked(format!("start {} on {}", request.run_id, request.message.id))
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        self.asked(format!("interject {message} into {run}"))
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        self.asked(format!("yield {run}"))
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        self.asked(format!("abort {run} {reason}"))
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        self.asked("release".to_owned())
     }
 }

@@ -20,7 +20,7 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
             vec![format!("{}{reason}", found.outcome)]
         }
         "context" => {
-            let context = &state.context;
+            let context = state.context();
             let checkpoint =
                 context.valid_checkpoint().map_or_else(|| "none that is valid".to_owned(), |seq| format!("the one of entry {seq}"));
             vec![
@@ -29,22 +29,22 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
                 format!("{} tool calls", context.tool_executions),
             ]
         }
-        "deferred" => state.queue.deferred.iter().map(|message| format!("deferred {}", message.id)).collect(),
+        "deferred" => state.queue().deferred.iter().map(|message| format!("deferred {}", message.id)).collect(),
         "diagnostics" => {
             let mut all: Vec<_> = diagnose::all(state).iter().map(|found| format!("{}", found.kind)).collect();
             all.sort();
             all
         }
-        "focus" => state.work.focus.iter().map(|focus| format!("focus on {}", focus.work_item_id)).collect(),
+        "focus" => state.work().focus.iter().map(|focus| format!("focus on {}", focus.work_item_id)).collect(),
         "items" => WorkQueue::of(state).candidates.iter().map(|of| format!("{} {}", of.id(), of.state)).collect(),
         "owed" => owed::all(state).iter().map(owed).collect(),
         "posture" => {
             let posture = posture::of(state);
             vec![format!("{}: {}", posture.posture, posture.reason)]
         }
-        "queue" => state.queue.waiting().map(|held| format!("{} waits in lane {}", held.record.id, held.record.priority)).collect(),
+        "queue" => state.queue().waiting().map(|held| format!("{} waits in lane {}", held.record.id, held.record.priority)).collect(),
         "waits" => {
-            let waiting = &state.waiting;
+            let waiting = state.waiting();
             let intents = waiting.intents.keys().map(|id| format!("intent {id}"));
             let own = waiting.conditions.values().filter(|wait| !wait.record.is_mirror());
             let conditions = own.map(|wait| format!("condition {} for {}", wait.record.id, wait.record.kind));
@@ -63,7 +63,7 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
 
 /// What a message that is not settled says, and where it comes from.
 fn message(state: &State, id: &str) -> Option<String> {
-    let record = &state.queue.message(&id.into())?.record;
+    let record = &state.queue().message(&id.into())?.record;
     let refs: String = record.source_refs.iter().map(|(name, id)| format!(" {name}={id}")).collect();
     let note = record.metadata.as_ref().map_or_else(String::new, |note| format!("\n{}", note.as_str()));
     let thread = |name: &str, id: &Option<String>| id.as_ref().map_or_else(String::new, |id| format!(" {name}={id}"));

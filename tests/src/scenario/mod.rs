@@ -206,7 +206,7 @@ impl Played {
     }
 
     fn run_id(&self) -> String {
-        self.scheduler.state().turns.run.as_ref().map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
+        self.scheduler.state().turns().run.as_ref().map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
     }
 
     fn say(&mut self, fact: &str) -> String {

@@ -186,7 +186,7 @@ impl Family {
         for request in started {
             self.start_turn(member, &request);
         }
-        if self.members[member].look(|state| state.control.closing.is_some() && state.turns.run.is_none()) {
+        if self.members[member].look(|state| state.control().closing.is_some() && state.turns().run.is_none()) {
             self.members[member].kill();
         }
         if self.members[member].scheduler.is_none() {
@@ -259,8 +259,8 @@ impl Family {
         let now = self.members[member].now();
         let name = format!("{run}.{round}");
         let (items, tasks): (Vec<_>, Vec<_>) = self.members[member].look(|state| {
-            let items = state.work.items.keys().map(ToString::to_string);
-            (items.collect(), state.tasks.active.keys().map(ToString::to_string).collect())
+            let items = state.work().items.keys().map(ToString::to_string);
+            (items.collect(), state.tasks().active.keys().map(ToString::to_string).collect())
         });
         let any = |fate: &Fate, of: &[String]| (!of.is_empty()).then(|| of[fate.below(of.len() as u64) as usize].clone());
         let item = any(&self.fate, &items);
@@ -365,10 +365,11 @@ impl Family {
     fn is_done(&mut self, member: usize) {
         let Some((parent, task)) = self.members[member].parent.clone() else { return };
         let is_done = self.members[member].look(|state| {
-            let idle = state.turns.run.is_none() && state.queue.is_empty() && state.tasks.active.is_empty() && state.turns.turn_index > 0;
-            idle && state.work.items.is_empty() && state.waiting.conditions.is_empty() && state.waiting.timers.is_empty()
+            let idle =
+                state.turns().run.is_none() && state.queue().is_empty() && state.tasks().active.is_empty() && state.turns().turn_index > 0;
+            idle && state.work().items.is_empty() && state.waiting().conditions.is_empty() && state.waiting().timers.is_empty()
         });
-        if is_done && self.members[parent].look(|state| state.tasks.active.contains_key(&task)) {
+        if is_done && self.members[parent].look(|state| state.tasks().active.contains_key(&task)) {
             let end = json!({ "fact": "task_completed", "task_id": task, "summary": "the child is done" });
             self.at(1, parent, What::Again(end.to_string()));
         }
@@ -452,17 +453,17 @@ impl Family {
         for member in &self.members {
             let state = member.store.watched.state();
             let mut left = Vec::new();
-            left.extend(state.turns.run.iter().map(|run| format!("run {} is open", run.run_id)));
-            left.extend(state.queue.waiting().map(|held| format!("message {} waits", held.record.id)));
-            left.extend(state.tasks.active.keys().map(|task| format!("task {task} is active")));
-            left.extend(state.work.items.keys().map(|item| format!("item {item} is open")));
-            let lost = member.messages.iter().filter(|id| state.queue.ended(&id.as_str().into()).is_none());
+            left.extend(state.turns().run.iter().map(|run| format!("run {} is open", run.run_id)));
+            left.extend(state.queue().waiting().map(|held| format!("message {} waits", held.record.id)));
+            left.extend(state.tasks().active.keys().map(|task| format!("task {task} is active")));
+            left.extend(state.work().items.keys().map(|item| format!("item {item} is open")));
+            let lost = member.messages.iter().filter(|id| state.queue().ended(&id.as_str().into()).is_none());
             left.extend(lost.map(|id| format!("message {id} never reached its end")));
             let untold = state
-                .tasks
+                .tasks()
                 .ended
                 .iter()
-                .filter(|(task, (status, _))| status.to_string() != "interrupted" && !state.tasks.told.contains_key(*task));
+                .filter(|(task, (status, _))| status.to_string() != "interrupted" && !state.tasks().told.contains_key(*task));
             left.extend(untold.map(|(task, _)| format!("the result of {task} was never told")));
             self.wrong.extend(left.into_iter().map(|what| format!("{}: {what}", member.id)));
             self.wrong.extend(member.store.watched.breaches().iter().map(|breach| format!("{}: {breach:?}", member.id)));
@@ -478,12 +479,12 @@ impl Family {
             Report { agents: self.members.len() as u64, befell: self.fate.befell(), wrong: self.wrong.clone(), ..Report::default() };
         for member in &self.members {
             let state = member.store.watched.state();
-            report.entries += state.head.seq.0;
+            report.entries += state.head().seq.0;
             report.checked += member.store.watched.batches() as u64;
             report.turns += member.turns;
             report.messages += member.messages.len() as u64;
             report.agent_days += self.days;
-            report.extend_digest(&state.head);
+            report.extend_digest(&state.head());
         }
         report
     }
@@ -491,10 +492,10 @@ impl Family {
 
 /// What a turn does that brings everything to its end: tasks are stopped, waits withdrawn, timers cancelled, items completed.
 fn finishing(state: &State) -> Vec<Value> {
-    let tasks = state.tasks.active.values().filter(|task| !task.record.kind.is_child());
+    let tasks = state.tasks().active.values().filter(|task| !task.record.kind.is_child());
     let tasks = tasks.map(|task| json!({ "fact": "task_cancelled", "task_id": task.record.id }));
-    let timers = state.waiting.timers.keys().map(|timer| json!({ "fact": "timer_cancelled", "timer_id": timer }));
-    let waits = state.waiting.conditions.keys().map(|wait| json!({ "fact": "wait_condition_cancelled", "wait_condition_id": wait }));
-    let items = state.work.items.keys().map(|item| json!({ "fact": "work_item_completed", "work_item_id": item }));
+    let timers = state.waiting().timers.keys().map(|timer| json!({ "fact": "timer_cancelled", "timer_id": timer }));
+    let waits = state.waiting().conditions.keys().map(|wait| json!({ "fact": "wait_condition_cancelled", "wait_condition_id": wait }));
+    let items = state.work().items.keys().map(|item| json!({ "fact": "work_item_completed", "work_item_id": item }));
     tasks.chain(timers).chain(waits).chain(items).collect()
 }

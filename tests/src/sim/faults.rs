@@ -113,7 +113,7 @@ impl Store {
 
     /// Somebody else appends an entry that changes nothing.
     fn intrude(&mut self) {
-        let (head, at) = self.watched.look(|state| (state.head, state.at));
+        let (head, at) = self.watched.look(|state| (state.head(), state.at()));
         let note = EventRecord::of(EventKind::FactIgnored, at, &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }));
         let (_, bytes) = Entry::seal(&head, at, Record::Event(note));
         // It is at the end of the ledger, so it is taken.
@@ -194,31 +194,15 @@ impl Asked {
         self.effects.borrow_mut().clear();
         *self.alive.borrow_mut() = alive;
     }
-
-    fn note(&self, effect: Effect) -> Result<(), ProviderError> {
-        if self.fate.befalls("calls that the provider did not take", 60) {
-            return Err(ProviderError { message: "the provider does not answer".to_owned() });
-        }
-        self.effects.borrow_mut().push_back(effect);
-        Ok(())
-    }
 }
 
 impl Provider for Asked {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        self.note(Effect::StartTurn(request.clone()))
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        self.note(Effect::Interject { run_id: run.clone(), message_id: message.clone() })
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        self.note(Effect::YieldTurn { run_id: run.clone() })
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        self.note(Effect::AbortTurn { run_id: run.clone(), reason })
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        if self.fate.befalls("calls that the provider did not take", 60) {
+            return Err(ProviderError { message: "the provider does not answer".to_owned() });
+        }
+        self.effects.borrow_mut().push_back(effect.clone());
+        Ok(())
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
@@ -227,9 +211,5 @@ impl Provider for Asked {
         }
         let alive = self.alive.borrow();
         Ok(active.into_iter().filter(|task| alive.contains(task)).collect())
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        self.note(Effect::Release)
     }
 }

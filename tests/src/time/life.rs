@@ -246,7 +246,7 @@ impl<'a> Life<'a> {
         self.counts[LOOKS] += 1;
         for n in 0.. {
             assert!(n < RESTLESS, "at {} the agent comes to no rest", self.model.now());
-            let before = self.scheduler.state().head;
+            let before = self.scheduler.state().head();
             if self.message.is_some() && !self.is_long {
                 self.act()?;
                 if !self.restarts()? {
@@ -255,11 +255,11 @@ impl<'a> Life<'a> {
                     self.model.completes();
                 }
             } else {
-                let boundary = if self.scheduler.state().queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop };
+                let boundary = if self.scheduler.state().queue().is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop };
                 let report = self.scheduler.step(boundary)?;
                 self.carry_out(report.effects)?;
             }
-            if self.scheduler.state().head == before {
+            if self.scheduler.state().head() == before {
                 break;
             }
             self.restarts()?;
@@ -267,7 +267,7 @@ impl<'a> Life<'a> {
         assert_eq!(self.scheduler.next_wake(), self.model.next_wake(), "at {}", self.model.now());
         if self.message.is_none() && !self.is_stopped {
             assert_eq!(self.model.waiting(), [""; 0], "at {} all that fired has started a turn", self.model.now());
-            assert!(self.scheduler.state().queue.is_empty());
+            assert!(self.scheduler.state().queue().is_empty());
         }
         Ok(())
     }
@@ -422,7 +422,7 @@ impl<'a> Life<'a> {
     }
 
     fn propose(&mut self, fact: &Value) -> Result<Answer, SchedulerError> {
-        let run = self.scheduler.state().turns.run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+        let run = self.scheduler.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
         let receipt = self.scheduler.propose(&fact.to_string().replace("$run", &run))?;
         self.carry_out(receipt.effects)?;
         Ok(receipt.answer)

@@ -34,7 +34,7 @@ impl Guest for Component {
             Mode::Observe => Agent::observe(options, HostLedger, HostClock, HostProvider),
         };
         let agent = opened.map_err(error)?;
-        let head = json::write(&agent.state().head);
+        let head = json::write(&agent.state().head());
         AGENT.set(Some(agent));
         Ok(head)
     }
@@ -73,7 +73,7 @@ impl Guest for Component {
 
     fn explain_at(boundary: String, seq: u64) -> Result<String, Error> {
         let boundary = name(&boundary)?;
-        at(seq, |then| json::write(&then.explain(boundary, then.state().at)))
+        at(seq, |then| json::write(&then.explain(boundary, then.state().at())))
     }
 
     fn why_not(boundary: String, decision: String) -> Result<String, Error> {
@@ -83,7 +83,7 @@ impl Guest for Component {
 
     fn why_not_at(boundary: String, decision: String, seq: u64) -> Result<String, Error> {
         let (boundary, asked) = (name(&boundary)?, name(&decision)?);
-        at(seq, |then| json::write(&then.why_not(boundary, asked, then.state().at)))
+        at(seq, |then| json::write(&then.why_not(boundary, asked, then.state().at())))
     }
 
     fn summary() -> Result<String, Error> {

@@ -2,9 +2,9 @@
 
 use wakeful_core::{
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{Seq, TaskId},
     json,
-    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
+    record::{chain::Head, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
 
@@ -57,20 +57,15 @@ impl Clock for HostClock {
 pub(crate) struct HostProvider;
 
 impl Provider for HostProvider {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        done(provider::start_turn(&json::write(request)))
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        done(provider::interject(run.as_str(), message.as_str()))
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        done(provider::yield_turn(run.as_str()))
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        done(provider::abort_turn(run.as_str(), &reason.to_string()))
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        let done = match effect {
+            Effect::StartTurn(request) => provider::start_turn(&json::write(request)),
+            Effect::Interject { run_id, message_id } => provider::interject(run_id.as_str(), message_id.as_str()),
+            Effect::YieldTurn { run_id } => provider::yield_turn(run_id.as_str()),
+            Effect::AbortTurn { run_id, reason } => provider::abort_turn(run_id.as_str(), &reason.to_string()),
+            Effect::Release => provider::release(),
+        };
+        done.map_err(failed)
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
@@ -78,14 +73,6 @@ impl Provider for HostProvider {
         let alive = provider::alive(&active).map_err(failed)?;
         Ok(alive.into_iter().map(TaskId::from).collect())
     }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        done(provider::release())
-    }
-}
-
-fn done(answer: Result<(), String>) -> Result<(), ProviderError> {
-    answer.map_err(failed)
 }
 
 fn failed(message: String) -> ProviderError {

@@ -5,9 +5,9 @@ use std::{cell::Cell, rc::Rc};
 use wakeful_core::{
     fact,
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{RunId, Seq, TaskId},
     json,
-    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
+    record::{chain::Head, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -211,20 +211,16 @@ impl Clock for CallClock {
 }
 
 impl Provider for JsProvider {
-    fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-        done("provider.startTurn", object(request).and_then(|request| self.start(&request)))
-    }
-
-    fn interject(&mut self, run: &RunId, message: &MessageId) -> Result<(), ProviderError> {
-        done("provider.interject", self.insert(run.as_str(), message.as_str()))
-    }
-
-    fn yield_turn(&mut self, run: &RunId) -> Result<(), ProviderError> {
-        done("provider.yieldTurn", self.end_after_round(run.as_str()))
-    }
-
-    fn abort_turn(&mut self, run: &RunId, reason: AbortReason) -> Result<(), ProviderError> {
-        done("provider.abortTurn", object(&reason).and_then(|reason| self.abort(run.as_str(), &reason)))
+    fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+        match effect {
+            Effect::StartTurn(request) => done("provider.startTurn", object(request).and_then(|request| self.start(&request))),
+            Effect::Interject { run_id, message_id } => done("provider.interject", self.insert(run_id.as_str(), message_id.as_str())),
+            Effect::YieldTurn { run_id } => done("provider.yieldTurn", self.end_after_round(run_id.as_str())),
+            Effect::AbortTurn { run_id, reason } => {
+                done("provider.abortTurn", object(reason).and_then(|reason| self.abort(run_id.as_str(), &reason)))
+            }
+            Effect::Release => done("provider.release", self.let_go()),
+        }
     }
 
     fn alive(&mut self, active: Vec<TaskId>) -> Result<Vec<TaskId>, ProviderError> {
@@ -236,10 +232,6 @@ impl Provider for JsProvider {
         text(&alive)
             .and_then(|alive| json::read(&alive).map_err(|why| why.to_string()))
             .map_err(|why| ProviderError { message: format!("`provider.alive` must return an array of task ids: {why}") })
-    }
-
-    fn release(&mut self) -> Result<(), ProviderError> {
-        done("provider.release", self.let_go())
     }
 }
 

@@ -134,7 +134,7 @@ impl Machine {
     #[wasm_bindgen(js_name = activeTasks)]
     #[must_use]
     pub fn active_tasks(&self) -> Vec<String> {
-        self.inner.state().tasks.active.keys().map(ToString::to_string).collect()
+        self.inner.state().active_tasks().map(|task| task.id.to_string()).collect()
     }
 
     /// The boundary at which a loop takes its next step.

@@ -228,7 +228,7 @@ impl Scheduler {
     ) -> Result<String, JsValue> {
         let boundary: Boundary = read("boundary", &boundary)?;
         let then = self.at(seq)?;
-        Ok(json::write(&then.explain(boundary, then.state().at)))
+        Ok(json::write(&then.explain(boundary, then.state().at())))
     }
 
     /// What would have to change for a decision of this kind. Appends nothing.
@@ -285,7 +285,7 @@ impl Scheduler {
     ) -> Result<String, JsValue> {
         let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
         let then = self.at(seq)?;
-        Ok(json::write(&then.why_not(boundary, asked, then.state().at)))
+        Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
     }
 
     /// The agent's summary, assembled now.
@@ -383,6 +383,6 @@ impl Scheduler {
     /// As `head`.
     #[wasm_bindgen(js_name = headText)]
     pub fn head_text(&self) -> Result<String, JsValue> {
-        Ok(json::write(&self.call()?.state().head))
+        Ok(json::write(&self.call()?.state().head()))
     }
 }

@@ -84,7 +84,7 @@ impl Scheduler {
         let supposed = read_by("options", &options, Supposition::read)?;
         let then = self.at(seq)?.supposing(&supposed);
         let boundary = asked.boundary.unwrap_or_else(|| then.boundary());
-        object(&AgentView { boundary, explanation: then.explain(boundary, then.state().at), summary: then.summary() })
+        object(&AgentView { boundary, explanation: then.explain(boundary, then.state().at()), summary: then.summary() })
     }
 
     /// What would be decided after each of the entries `from` to `to`, at its instant and where a loop would take its next step: the entries

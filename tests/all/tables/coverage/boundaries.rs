@@ -98,7 +98,7 @@ fn terminal_blocking_task_result_resumes_the_expected_wait() {
         driven.run();
         let ended = !matches!(status, TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling);
         assert_eq!(driven.started() == ["m"], ended, "{status}");
-        assert_eq!(driven.state().waiting.conditions.is_empty(), ended, "{status}: the wait ends with the admission of its turn");
+        assert_eq!(driven.state().waiting().conditions.is_empty(), ended, "{status}: the wait ends with the admission of its turn");
     }
 }
 
@@ -112,12 +112,12 @@ fn paused_runtime_persists_task_terminal_state_but_does_not_start_a_provider_tur
         driven.tell(&[of_task(name, "t")]);
         driven.run();
         let status = name.strip_prefix("task_").expect("a fact about a task");
-        let recorded = driven.state().tasks.ended.get(&"t".into()).map(|(status, _)| status.to_string());
+        let recorded = driven.state().tasks().ended.get(&"t".into()).map(|(status, _)| status.to_string());
         assert_eq!(recorded.as_deref(), Some(status), "the first terminal is kept");
         assert_eq!((driven.started().len(), driven.tick_keys().len()), (0, 0), "{name}");
         driven.tell(&[fact("start_requested")]);
         driven.run();
-        let result = driven.state().turns.run.as_ref().and_then(|run| driven.state().queue.message(&run.message_id));
+        let result = driven.state().turns().run.as_ref().and_then(|run| driven.state().queue().message(&run.message_id));
         let kind = result.map(|held| held.record.kind);
         assert_eq!(kind, Some(MessageKind::TaskResult), "{name}: and its result starts a turn once the agent may run");
     }

@@ -54,15 +54,15 @@ fn paused_runtime_does_not_start_model_turns() {
 fn current_run_id_exists_only_while_a_run_is_active() {
     let started = || {
         let mut driven = Driven::told(&[prompt("m")]);
-        assert!(driven.state().turns.run.is_none());
+        assert!(driven.state().turns().run.is_none());
         driven.run();
-        assert!(driven.state().turns.run.is_some());
+        assert!(driven.state().turns().run.is_some());
         driven
     };
     for kind in TurnTerminalKind::ALL {
         let mut driven = started();
         driven.tell(&[end(&kind.to_string())]);
-        assert!(driven.state().turns.run.is_none(), "{kind}");
+        assert!(driven.state().turns().run.is_none(), "{kind}");
         // contract 5.8: a fact of a run that is not open is stale.
         assert!(matches!(
             driven.say(&json!({"fact": "turn_terminal", "run_id": "default:run-6", "kind": "completed"})),
@@ -72,21 +72,21 @@ fn current_run_id_exists_only_while_a_run_is_active() {
     for reason in AbortReason::ALL {
         let mut driven = started();
         driven.tell(&[abort(&reason.to_string())]);
-        assert!(driven.state().turns.run.is_none(), "{reason}");
+        assert!(driven.state().turns().run.is_none(), "{reason}");
     }
     let mut driven = started();
     driven.restart();
-    assert!(driven.state().turns.run.is_none(), "a restart ends it");
+    assert!(driven.state().turns().run.is_none(), "a restart ends it");
 }
 
 #[test]
 fn terminal_tasks_are_absent_from_active_task_ids() {
     for name in ["task_completed", "task_failed", "task_cancelled", "task_interrupted"] {
         let mut driven = Driven::told(&[task("t", None, true), task("u", None, true), of_task(name, "t")]);
-        let active: Vec<_> = driven.state().tasks.active.keys().map(|id| id.as_str()).collect();
+        let active: Vec<_> = driven.state().tasks().active.keys().map(|id| id.as_str()).collect();
         assert_eq!(active, ["u"], "{name}");
         driven.restart();
-        assert!(!driven.state().tasks.active.contains_key(&"t".into()), "{name}");
+        assert!(!driven.state().tasks().active.contains_key(&"t".into()), "{name}");
     }
 }
 
@@ -95,10 +95,10 @@ fn stale_non_terminal_task_updates_do_not_reopen_terminal_tasks() {
     for status in ["queued", "running", "cancelling"] {
         for kind in ["task_status", "task_result"] {
             let mut driven = Driven::told(&[task("t", None, true), of_task("task_completed", "t")]);
-            let ended = driven.state().tasks.ended.clone();
+            let ended = driven.state().tasks().ended.clone();
             driven.say(&task_message("m", kind, "t", status));
             driven.run_to_rest();
-            assert_eq!((driven.state().tasks.active.len(), &driven.state().tasks.ended), (0, &ended), "{kind} {status}");
+            assert_eq!((driven.state().tasks().active.len(), &driven.state().tasks().ended), (0, &ended), "{kind} {status}");
         }
     }
 }
@@ -120,12 +120,12 @@ fn queued_work_items_do_not_become_current_without_an_explicit_pick() {
     let mut driven = Driven::told(&[item("v"), item("w")]);
     driven.run_to_rest();
     assert_eq!(driven.tick_keys().len(), 2, "both were offered");
-    assert_eq!(driven.state().work.focus, None);
+    assert_eq!(driven.state().work().focus, None);
     driven.tell(&[of_item("work_item_picked", "w")]);
-    assert_eq!(driven.state().work.current().map(|item| item.record.id.as_str()), Some("w"));
+    assert_eq!(driven.state().work().current().map(|item| item.record.id.as_str()), Some("w"));
     driven.tell(&[of_item("work_item_completed", "w")]);
     driven.run_to_rest();
-    assert_eq!(driven.state().work.focus, None, "completion hands the focus to nobody (I7)");
+    assert_eq!(driven.state().work().focus, None, "completion hands the focus to nobody (I7)");
 }
 
 #[test]
@@ -144,7 +144,7 @@ fn needs_input_work_items_wait_for_operator_input() {
 fn duplicate_work_queue_ticks_are_suppressed_with_durable_evidence() {
     let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w")]);
     let rest = driven.run_to_rest().pop().expect("a rest");
-    let spent_by = driven.state().turns.settled.expect("a settlement");
+    let spent_by = driven.state().turns().settled.expect("a settlement");
     let [ignored] = &rest.ignored[..] else { panic!("{:?}", rest.ignored) };
     assert_eq!((ignored.what.as_str(), ignored.reason), ("work_queue:continue_active:w:1~1", IgnoredReason::KeySpent));
     assert_eq!(ignored.seqs, [spent_by], "the entry that spent the key");
@@ -196,11 +196,11 @@ fn mismatched_continuation_triggers_do_not_satisfy_unrelated_waiting_reasons() {
     ] {
         let mut driven = Driven::told(&[task("t", None, false), wait]);
         driven.run();
-        let waiting = driven.state().waiting.clone();
+        let waiting = driven.state().waiting().clone();
         driven.tell(&[trigger]);
         let reduced = driven.run().into_iter().find(|decision| decision.message_id == Some("m".into())).expect("a decision about it");
         assert_eq!(reduced.kind, DecisionKind::ReduceMessageOnly, "{what}");
-        assert_eq!(driven.state().waiting, waiting, "{what} satisfies nothing");
+        assert_eq!(driven.state().waiting(), &waiting, "{what} satisfies nothing");
         // contract 5.18: it is listed where it met a wait that it did not match.
         let names_it = reduced.ignored.iter().any(|ignored| ignored.what == "m" && ignored.reason == IgnoredReason::MismatchedTrigger);
         assert_eq!(names_it, !matches!(what, "an empty webhook" | "progress"), "{what}");
@@ -213,10 +213,10 @@ fn turn_end_work_item_commits_run_only_for_real_turn_terminals() {
     for kind in TurnTerminalKind::ALL {
         let mut driven = Driven::told(&facts);
         driven.run();
-        let before = driven.state().work.items[&"w".into()].record.clone();
+        let before = driven.state().work().items[&"w".into()].record.clone();
         driven.tell(&[end(&kind.to_string())]);
         assert_eq!(driven.events(EventKind::WorkItemTurnEndCommitted), 1, "{kind}");
-        assert_eq!(driven.state().work.items[&"w".into()].record, before, "D8: the commit never writes the item");
+        assert_eq!(driven.state().work().items[&"w".into()].record, before, "D8: the commit never writes the item");
     }
     let mut reduced = Driven::told(&facts);
     reduced.run_to_rest();
@@ -239,11 +239,11 @@ fn compaction_does_not_rewrite_scheduler_truth() {
     for (at, facts) in busy().into_iter().enumerate() {
         let mut driven = Driven::told(&facts);
         driven.run_to_rest();
-        let (work, tasks, waiting) = (driven.state().work.clone(), driven.state().tasks.clone(), driven.state().waiting.clone());
+        let (work, tasks, waiting) = (driven.state().work().clone(), driven.state().tasks().clone(), driven.state().waiting().clone());
         let before = driven.decided();
         driven.tell(&[json!({"fact": "context_compacted", "compacted_message_count": 40, "context_summary": "so far so good"})]);
         assert_eq!(driven.decided(), before, "state {at}");
-        assert_eq!((&driven.state().work, &driven.state().tasks, &driven.state().waiting), (&work, &tasks, &waiting), "state {at}");
+        assert_eq!((driven.state().work(), driven.state().tasks(), driven.state().waiting()), (&work, &tasks, &waiting), "state {at}");
     }
 }
 
@@ -281,7 +281,7 @@ fn ledger_replay_can_explain_the_final_scheduler_projection() {
             assert_eq!(replayed.explain(*boundary, NOW), driven.machine().explain(*boundary, NOW), "{boundary}");
         }
         let explained = replayed.explain(Boundary::RunLoopIdle, NOW);
-        let last = driven.state().head.seq;
+        let last = driven.state().head().seq;
         let named = explained.decision.because.iter().flat_map(|because| &because.seqs);
         assert!(named.clone().all(|seq| *seq >= wakeful_core::id::Seq(1) && *seq <= last), "I22: evidence is in the ledger");
         assert_ne!(explained.status, AgentStatus::Booting);

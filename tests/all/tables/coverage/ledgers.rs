@@ -31,8 +31,8 @@ fn fixture(name: &str) -> Driven {
 #[test]
 fn terminal_task_persisted_before_task_result_enqueue() {
     let mut driven = fixture("terminal_task_before_result");
-    let (status, _) = driven.state().tasks.ended.values().next().copied().expect("the task ended there");
-    assert!(status.is_terminal() && driven.state().tasks.active.is_empty());
+    let (status, _) = driven.state().tasks().ended.values().next().copied().expect("the task ended there");
+    assert!(status.is_terminal() && driven.state().tasks().active.is_empty());
     let decided = driven.decided();
     assert_eq!((decided.kind, decided.reason.as_str()), (DecisionKind::StartModelTurn, "TaskResult"));
     driven.restart();
@@ -60,12 +60,12 @@ fn dequeued_message_replay_after_restart() {
 #[test]
 fn pending_wake_hint_recovery() {
     let mut driven = fixture("wake_hint_survives");
-    assert!(driven.state().control.hint.is_some());
+    assert!(driven.state().control().hint.is_some());
     driven.restart();
     let decided = driven.step().expect("a tick");
     assert_eq!((decided.kind, decided.rule.as_str()), (DecisionKind::EmitSystemTick, "4.wake_hint"));
     assert_eq!(driven.tick_keys(), ["wake_hint:fixture:3"]);
-    assert!(driven.state().control.hint.is_none(), "the batch that emits the tick clears the hint");
+    assert!(driven.state().control().hint.is_none(), "the batch that emits the tick clears the hint");
 }
 
 #[test]
@@ -74,7 +74,7 @@ fn current_work_item_with_queued_follow_up() {
     driven.restart();
     driven.run();
     assert_eq!(driven.started(), ["followup"]);
-    let run = driven.state().turns.run.as_ref().expect("a run");
+    let run = driven.state().turns().run.as_ref().expect("a run");
     let about = run.work_item.as_ref().map(|binding| binding.work_item_id.as_str());
     assert_eq!(about, Some("migrate"), "the turn is about the current item");
     assert_eq!(driven.tick_keys(), [""; 0], "the follow-up goes before a tick");
@@ -93,7 +93,7 @@ fn blocked_work_item_with_active_waiting_intent() {
 #[test]
 fn turn_local_baseline_over_budget_terminal_record() {
     let mut driven = fixture("baseline_over_budget_terminal");
-    assert_eq!(driven.state().turns.terminal_of_newest(), Some(TurnTerminalKind::BaselineOverBudget));
+    assert_eq!(driven.state().turns().terminal_of_newest(), Some(TurnTerminalKind::BaselineOverBudget));
     assert_eq!(closure::decide(&Facts::of(driven.state())).outcome, ClosureOutcome::Failed);
     driven.restart();
     driven.run_to_rest();
