@@ -8,13 +8,16 @@ use std::{
 
 use wakeful_core::{
     SCHEMA_VERSION,
-    effect::TurnRequest,
-    entry::{EntryBytes, Head},
     host::{ErrorCode, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
-    ladder::{Boundary, DecisionKind},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{
+        chain::Head,
+        decision::{Boundary, DecisionKind},
+        effect::TurnRequest,
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
     time::Timestamp,
 };
 use wakeful_host::{

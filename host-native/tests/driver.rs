@@ -3,12 +3,16 @@
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
 
 use wakeful_core::{
-    entry::{Entry, EntryBytes, Head, Record},
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     host::{ErrorCode, Ledger, LedgerError},
     id::Seq,
     machine::Options,
-    plane::control::ControlRecord,
+    record::{
+        Record,
+        chain::Head,
+        control::ControlRecord,
+        entry::{Entry, EntryBytes},
+    },
     state::State,
     time::Timestamp,
 };

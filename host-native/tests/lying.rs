@@ -5,12 +5,10 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{EntryBytes, Head},
     host::{Clock, ErrorCode, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     time::Timestamp,
 };
 use wakeful_host::{

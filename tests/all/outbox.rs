@@ -1,13 +1,11 @@
 //! The outbox machine: nothing changes before the batch is durable (contract 1.1, 3.2, I21).
 
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, Head},
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Ledger, Scheduler},
     id::{MAX_STEM_BYTES, Seq},
-    ladder::Boundary,
     machine::{Machine, OpenError, Options, ProposeError},
+    record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
 use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};

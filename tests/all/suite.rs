@@ -4,9 +4,9 @@
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, suite},
     id::{AgentId, Seq},
+    record::{chain::Head, entry::EntryBytes},
 };
 use wakeful_host::ledger::MemoryLedger;
 

@@ -1,11 +1,13 @@
 //! A driver beside another writer: what comes first is read, and nothing is lost (contract 3.2).
 
 use wakeful_core::{
-    effect::TurnRequest,
     host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId},
     machine::Options,
-    plane::turn::{AbortReason, TurnTerminalKind},
+    record::{
+        effect::TurnRequest,
+        turn::{AbortReason, TurnTerminalKind},
+    },
     time::Timestamp,
 };
 use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};

@@ -5,13 +5,16 @@
 use std::sync::LazyLock;
 
 use wakeful_core::{
-    entry::{Class, EntryBytes, Record, seal_all},
     foreign::{Folder, Import},
     host::{Scheduler, SchedulerError},
     id::Seq,
     json,
-    ladder::{Boundary, DecisionKind},
     machine::{Machine, Options, ProposeError},
+    record::{
+        Class, Record,
+        decision::{Boundary, DecisionKind},
+        entry::{EntryBytes, seal_all},
+    },
     time::Timestamp,
 };
 use wakeful_host::{

@@ -6,8 +6,8 @@ use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
 use wakeful_core::{
     host::{Clock, Scheduler, SchedulerError},
-    ladder::{Boundary, Edition},
     machine::Options,
+    record::{decision::Boundary, edition::Edition},
     time::Timestamp,
 };
 use wakeful_host::{clock::VirtualClock, provider::Elsewhere};

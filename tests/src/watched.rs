@@ -4,9 +4,12 @@ use std::{cell::RefCell, num::NonZeroUsize, rc::Rc};
 
 use wakeful_core::{
     check::{self, Breach},
-    entry::{Entry, EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::Seq,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
     state::State,
 };
 use wakeful_host::ledger::MemoryLedger;

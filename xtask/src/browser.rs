@@ -7,6 +7,7 @@ use std::{
 
 use crate::{
     call::{Call, Failure},
+    debian,
     paths::{self, Paths},
 };
 
@@ -40,7 +41,7 @@ pub(crate) fn find(paths: &Paths) -> Result<Browser, Failure> {
     let browser = match look()? {
         Some(browser) => browser,
         None => {
-            install(paths)?;
+            debian::install(paths, "browser", &["chromium", "chromium-driver"], &format!("no browser and driver on PATH; {HOW}"))?;
             look()?.ok_or_else(|| Failure::new(format!("apt-get installed no browser that is on PATH; {HOW}")))?
         }
     };
@@ -71,18 +72,6 @@ fn given_or_found(variable: &str, given: Option<PathBuf>, names: &[&str]) -> Res
         Some(path) => Err(Failure::new(format!("{variable} is `{}`, and no such file is there; correct or unset it", path.display()))),
         None => Ok(names.iter().find_map(|name| paths::on_path(name))),
     }
-}
-
-fn install(paths: &Paths) -> Result<(), Failure> {
-    let may = env::var_os("WAKEFUL_NO_INSTALL").is_none_or(|value| value.is_empty() || value == "0");
-    let is_root = || Call::new(paths, "browser", "id").arg("-u").answer().is_ok_and(|user| user.trim() == "0");
-    if !may || paths::on_path("apt-get").is_none() || !is_root() {
-        return Err(Failure::new(format!("no browser and driver on PATH; {HOW}")));
-    }
-    anstream::eprintln!("browser: installing chromium and chromium-driver with apt-get (WAKEFUL_NO_INSTALL=1 forbids it)");
-    let apt = |log: &str| Call::new(paths, log, "apt-get").env("DEBIAN_FRONTEND", "noninteractive");
-    apt("apt-update").arg("update").build()?;
-    apt("apt-install").args(["install", "-y", "--no-install-recommends", "chromium", "chromium-driver"]).build()
 }
 
 /// A driver drives the browser of its own major version; another one fails later, and says less.

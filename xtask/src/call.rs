@@ -15,18 +15,21 @@ use crate::{paths::Paths, stage};
 
 /// Why a stage failed: one line, and what the failing program printed if that was not shown already.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    pub(crate) what: String,
-    pub(crate) printed: String,
+pub struct Failure {
+    /// What went wrong, in a line.
+    pub what: String,
+    /// All that the program printed; empty if it was seen already, or no program ran.
+    pub printed: String,
 }
 
 impl Failure {
-    pub(crate) fn new(what: impl Into<String>) -> Self {
+    /// A failure of which nothing was printed.
+    pub fn new(what: impl Into<String>) -> Self {
         Self { what: what.into(), printed: String::new() }
     }
 
     /// Prints what the program printed, then the line.
-    pub(crate) fn show(&self) {
+    pub fn show(&self) {
         if !self.printed.is_empty() {
             anstream::eprintln!("{}", self.printed.trim_end());
         }
@@ -35,7 +38,7 @@ impl Failure {
 }
 
 /// A program with its arguments, to be started in the root of the tree unless another folder is given.
-pub(crate) struct Call {
+pub struct Call {
     command: Command,
     /// The program and its arguments as a developer would type them.
     line: String,
@@ -44,7 +47,7 @@ pub(crate) struct Call {
 
 impl Call {
     /// `log` is the name of the file in target/xtask that keeps what the program printed.
-    pub(crate) fn new(paths: &Paths, log: &str, program: impl AsRef<OsStr>) -> Self {
+    pub fn new(paths: &Paths, log: &str, program: impl AsRef<OsStr>) -> Self {
         let program = program.as_ref();
         let mut command = Command::new(program);
         command.current_dir(paths.root());
@@ -60,7 +63,7 @@ impl Call {
     }
 
     /// Cargo with a subcommand; builds go to `target` whatever the environment says, because other programs look there.
-    pub(crate) fn cargo(paths: &Paths, log: &str, subcommand: &str) -> Self {
+    pub fn cargo(paths: &Paths, log: &str, subcommand: &str) -> Self {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut call = Self::new(paths, log, cargo).arg(subcommand);
         if subcommand != "fmt" {
@@ -69,29 +72,33 @@ impl Call {
         call
     }
 
-    pub(crate) fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
+    /// Adds an argument.
+    pub fn arg(mut self, arg: impl AsRef<OsStr>) -> Self {
         self.line.push(' ');
         self.line.push_str(&arg.as_ref().to_string_lossy());
         self.command.arg(arg);
         self
     }
 
-    pub(crate) fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
+    /// Adds arguments.
+    pub fn args<A: AsRef<OsStr>>(self, args: impl IntoIterator<Item = A>) -> Self {
         args.into_iter().fold(self, Self::arg)
     }
 
-    pub(crate) fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
+    /// Starts it in another folder.
+    pub fn folder(mut self, folder: impl Into<PathBuf>) -> Self {
         self.command.current_dir(folder.into());
         self
     }
 
-    pub(crate) fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
+    /// Sets a variable of its environment.
+    pub fn env(mut self, name: &str, value: impl Into<OsString>) -> Self {
         self.command.env(name, value.into());
         self
     }
 
     /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown when it fails.
-    pub(crate) fn build(mut self) -> Result<(), Failure> {
+    pub fn build(mut self) -> Result<(), Failure> {
         if !io::stderr().is_terminal() {
             return self.recorded().map(drop);
         }
@@ -100,14 +107,14 @@ impl Call {
     }
 
     /// Runs it with this program's own input and output, and says how it ended.
-    pub(crate) fn pass_through(mut self) -> Result<ExitStatus, Failure> {
+    pub fn pass_through(mut self) -> Result<ExitStatus, Failure> {
         self.through()
     }
 
     /// Runs it and gives all that it printed; a terminal sees it at once.
     ///
     /// The output goes through a file and not a pipe: a browser that a test left behind would hold a pipe open for ever.
-    pub(crate) fn recorded(self) -> Result<String, Failure> {
+    pub fn recorded(self) -> Result<String, Failure> {
         let line = self.line.clone();
         let (status, printed) = self.told()?;
         if status.success() {
@@ -118,7 +125,7 @@ impl Call {
     }
 
     /// Runs it like [`Call::recorded`], and says how it ended and all that it printed.
-    pub(crate) fn told(mut self) -> Result<(ExitStatus, String), Failure> {
+    pub fn told(mut self) -> Result<(ExitStatus, String), Failure> {
         let (to, again) = self.open_log().map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
         self.command.stdin(Stdio::null()).stdout(to).stderr(again);
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
@@ -127,7 +134,7 @@ impl Call {
     }
 
     /// Runs a short program, and gives what it printed to its standard output.
-    pub(crate) fn answer(mut self) -> Result<String, Failure> {
+    pub fn answer(mut self) -> Result<String, Failure> {
         let output = self.command.stdin(Stdio::null()).output().map_err(|why| self.not_started(&why))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
@@ -137,7 +144,7 @@ impl Call {
     }
 
     /// Runs a program whose standard output is for this program; a terminal sees the rest, its progress, at once.
-    pub(crate) fn answer_with_progress(mut self) -> Result<String, Failure> {
+    pub fn answer_with_progress(mut self) -> Result<String, Failure> {
         if !io::stderr().is_terminal() {
             return self.answer();
         }
@@ -151,7 +158,7 @@ impl Call {
 
     /// Becomes the other program, so that whoever ends this one ends that one.
     #[cfg(unix)]
-    pub(crate) fn become_it(mut self) -> Result<ExitCode, Failure> {
+    pub fn become_it(mut self) -> Result<ExitCode, Failure> {
         // It comes back only when it failed.
         let why = std::os::unix::process::CommandExt::exec(&mut self.command);
         Err(self.not_started(&why))
@@ -159,12 +166,12 @@ impl Call {
 
     /// Runs the other program to its end.
     #[cfg(not(unix))]
-    pub(crate) fn become_it(self) -> Result<ExitCode, Failure> {
+    pub fn become_it(self) -> Result<ExitCode, Failure> {
         self.pass_through().map(exit_code)
     }
 
     /// What a recorded call printed before it failed; for counts of a test runner that found failures.
-    pub(crate) fn log(&self) -> PathBuf {
+    pub fn log(&self) -> PathBuf {
         self.log.clone()
     }
 
@@ -187,7 +194,7 @@ impl Call {
 }
 
 /// The exit code of a program as this program's own; without one a signal ended it, which is a failure.
-pub(crate) fn exit_code(status: ExitStatus) -> ExitCode {
+pub fn exit_code(status: ExitStatus) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 

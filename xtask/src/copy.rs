@@ -20,12 +20,12 @@ use crate::{
 type Sources = BTreeMap<String, PathBuf>;
 
 /// Brings the copy in this folder of target up to date, and gives its root.
-pub(crate) fn update(paths: &Paths, folder: &str) -> Result<PathBuf, Failure> {
+pub fn update(paths: &Paths, folder: &str) -> Result<PathBuf, Failure> {
     brought(paths, folder, sources)
 }
 
 /// The same, but the room of this name, a folder of the tree, is the one that stands in another folder.
-pub(crate) fn update_but(paths: &Paths, folder: &str, room: &str, of: &Path) -> Result<PathBuf, Failure> {
+pub fn update_but(paths: &Paths, folder: &str, room: &str, of: &Path) -> Result<PathBuf, Failure> {
     let room = format!("{room}/");
     brought(paths, folder, |root| {
         let mut all = sources(root)?;
@@ -44,7 +44,7 @@ fn brought(paths: &Paths, folder: &str, sources: impl FnOnce(&Path) -> io::Resul
 
 /// Takes over what is compiled in these folders, so that in the copy only what differs is compiled again; dependencies know no place.
 /// What is there already stays.
-pub(crate) fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
+pub fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
     for folder in folders {
         let (from, to) = (paths.at(folder), copy.join(folder));
         if to.exists() || !from.exists() {

@@ -11,7 +11,7 @@ use crate::{
 };
 
 /// The target that the guests are compiled for: no WASI, so their imports are ours alone.
-pub(crate) const TARGET: &str = "wasm32-unknown-unknown";
+pub const TARGET: &str = "wasm32-unknown-unknown";
 
 /// The faults that a component can be compiled with, to prove that crosscheck and the tests see a wrong engine.
 const SEEDED: [&str; 2] = ["reason", "entry_byte"];
@@ -19,7 +19,7 @@ const SEEDED: [&str; 2] = ["reason", "entry_byte"];
 /// Builds the component, the oracle and the web module, and makes of them what hosts load.
 ///
 /// A call of cargo for each: in one call the features of the packages would be unified.
-pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
+pub fn build(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "component", "wakeful-component", &paths.target()).build()?;
     componentize(paths, &paths.target(), "wakeful_component", "wakeful")?;
@@ -34,7 +34,7 @@ fn build_web(paths: &Paths) -> Result<(), Failure> {
 }
 
 /// Builds the web modules of the npm package: the quick one, and the small one, whose functions are put in an order that compresses well.
-pub(crate) fn build_package(paths: &Paths) -> Result<(), Failure> {
+pub fn build_package(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "npm-fast", "guest", &[])?;
     bind(paths, "npm", "web", &[])?;
     Call::new(paths, "npm-order", paths.tools()).arg("order").arg(paths.guest().join("npm/wakeful_web_bg.wasm")).build()
@@ -55,7 +55,7 @@ fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result
 
 /// Builds the components that are wrong on purpose: a hostile one, and one per seeded fault, each of these in its own target folder since the
 /// flags differ.
-pub(crate) fn build_seeded(paths: &Paths) -> Result<(), Failure> {
+pub fn build_seeded(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "hostile", "wakeful-hostile", &paths.target()).build()?;
     componentize(paths, &paths.target(), "wakeful_hostile", "hostile")?;

@@ -7,7 +7,7 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
 /// wasmtime is compiled again.
-pub(crate) const SELECTION: [&str; 14] = [
+pub const SELECTION: [&str; 16] = [
     "-p",
     "wakeful",
     "-p",
@@ -17,7 +17,9 @@ pub(crate) const SELECTION: [&str; 14] = [
     "-p",
     "wakeful-core",
     "-p",
-    "wakeful-core-derive",
+    "wakeful-json",
+    "-p",
+    "wakeful-json-derive",
     "-p",
     "wakeful-tests",
     "-p",
@@ -25,17 +27,17 @@ pub(crate) const SELECTION: [&str; 14] = [
 ];
 
 /// Builds the command line and all tests.
-pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
+pub fn build(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, "native", "build").args(SELECTION).arg("--all-targets").build()
 }
 
 /// Builds only these programs, and what they need; of the same selection, so that nothing is compiled twice.
-pub(crate) fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failure> {
+pub fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failure> {
     let named = names.iter().flat_map(|name| ["--bin", name]);
     Call::cargo(paths, "native-programs", "build").args(SELECTION).args(named).build()
 }
 
 /// Builds one program as it is released.
-pub(crate) fn build_released(paths: &Paths, name: &str) -> Result<(), Failure> {
+pub fn build_released(paths: &Paths, name: &str) -> Result<(), Failure> {
     Call::cargo(paths, "native-released", "build").arg("--release").args(SELECTION).args(["--bin", name]).build()
 }

@@ -8,7 +8,7 @@ use crate::stage::red;
 const MISSING: u8 = 3;
 
 /// Says what is missing and how to install it.
-pub(crate) fn missing(what: &str, how: &str) -> ExitCode {
+pub fn missing(what: &str, how: &str) -> ExitCode {
     anstream::eprintln!("{}: {what} is not there; install it with {how}", red("error"));
     ExitCode::from(MISSING)
 }

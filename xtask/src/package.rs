@@ -28,8 +28,9 @@ struct Crate {
 }
 
 /// The published crates; each depends on those before it.
-const CRATES: [Crate; 5] = [
-    Crate { name: "wakeful-core-derive", folder: "core/derive", holds: &["LICENSE", "README.md"] },
+const CRATES: [Crate; 6] = [
+    Crate { name: "wakeful-json-derive", folder: "core/json/derive", holds: &["LICENSE", "README.md"] },
+    Crate { name: "wakeful-json", folder: "core/json", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-core", folder: "core", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-host", folder: HOST, holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit"] },
     Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// Installs the packages of a folder unless they are newer than its lock.
-pub(crate) fn install(paths: &Paths, folder: &Path) -> Result<(), Failure> {
+pub fn install(paths: &Paths, folder: &Path) -> Result<(), Failure> {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
     let lock = time("package-lock.json")
         .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.join("package-lock.json").display())))?;
@@ -20,6 +20,6 @@ pub(crate) fn install(paths: &Paths, folder: &Path) -> Result<(), Failure> {
 }
 
 /// A call of npm in a folder.
-pub(crate) fn npm(paths: &Paths, log: &str, folder: &Path) -> Call {
+pub fn npm(paths: &Paths, log: &str, folder: &Path) -> Call {
     Call::new(paths, log, "npm").folder(folder)
 }

@@ -12,9 +12,9 @@ const OLDEST_NODE: u32 = 20;
 const TARGETS: [&str; 2] = ["wasm32-unknown-unknown", "wasm32v1-none"];
 
 /// Checks Node and adds the wasm targets that are missing.
-pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
+pub fn set_up(paths: &Paths) -> Result<(), Failure> {
     check_node(paths)?;
-    add_targets(paths)
+    add_targets(paths, &TARGETS)
 }
 
 fn check_node(paths: &Paths) -> Result<(), Failure> {
@@ -34,12 +34,13 @@ fn node_major(version: &str) -> Option<u32> {
     version.trim().strip_prefix('v')?.split('.').next()?.parse().ok()
 }
 
-fn add_targets(paths: &Paths) -> Result<(), Failure> {
+/// Adds those of these targets that are missing.
+pub(crate) fn add_targets(paths: &Paths, targets: &[&'static str]) -> Result<(), Failure> {
     let listed = Call::new(paths, "targets", "rustup").args(["target", "list", "--installed"]).answer().map_err(|failure| Failure {
-        what: format!("{}; install rustup (https://rustup.rs), which adds the wasm targets", failure.what),
+        what: format!("{}; install rustup (https://rustup.rs), which adds the targets", failure.what),
         printed: failure.printed,
     })?;
-    let missing = missing_targets(&listed);
+    let missing = missing_targets(targets, &listed);
     if missing.is_empty() {
         return Ok(());
     }
@@ -47,8 +48,8 @@ fn add_targets(paths: &Paths) -> Result<(), Failure> {
 }
 
 /// Only what is missing is asked for: `rustup target add` wants the network even when there is nothing to add.
-fn missing_targets(listed: &str) -> Vec<&'static str> {
-    TARGETS.into_iter().filter(|target| !listed.lines().any(|line| line.trim() == *target)).collect()
+fn missing_targets(targets: &[&'static str], listed: &str) -> Vec<&'static str> {
+    targets.iter().copied().filter(|target| !listed.lines().any(|line| line.trim() == *target)).collect()
 }
 
 #[cfg(test)]
@@ -64,7 +65,7 @@ mod tests {
 
     #[test]
     fn only_missing_targets_are_added() {
-        assert_eq!(missing_targets("wasm32v1-none\nx86_64-unknown-linux-gnu\n"), ["wasm32-unknown-unknown"]);
-        assert_eq!(missing_targets("wasm32-unknown-unknown\nwasm32v1-none\n"), [""; 0]);
+        assert_eq!(missing_targets(&TARGETS, "wasm32v1-none\nx86_64-unknown-linux-gnu\n"), ["wasm32-unknown-unknown"]);
+        assert_eq!(missing_targets(&TARGETS, "wasm32-unknown-unknown\nwasm32v1-none\n"), [""; 0]);
     }
 }

@@ -16,28 +16,28 @@ const GREEN: Style = AnsiColor::Green.on_default().bold();
 const BOLD: Style = Style::new().bold();
 
 /// The text in bold red where colours are shown.
-pub(crate) fn red(text: impl fmt::Display) -> impl fmt::Display {
+pub fn red(text: impl fmt::Display) -> impl fmt::Display {
     format!("{RED}{text}{RED:#}")
 }
 
 /// The text in bold green where colours are shown.
-pub(crate) fn green(text: impl fmt::Display) -> impl fmt::Display {
+pub fn green(text: impl fmt::Display) -> impl fmt::Display {
     format!("{GREEN}{text}{GREEN:#}")
 }
 
 /// The text in bold where colours are shown.
-pub(crate) fn bold(text: impl fmt::Display) -> impl fmt::Display {
+pub fn bold(text: impl fmt::Display) -> impl fmt::Display {
     format!("{BOLD}{text}{BOLD:#}")
 }
 
 /// Runs one stage of a command that stops at the first failure.
-pub(crate) fn stage<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub fn stage<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
     let (done, _) = timed(name, does, work);
     done
 }
 
 /// Runs one stage, and says how long it took.
-pub(crate) fn timed<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, Failure>) -> (Result<T, Failure>, Duration) {
+pub fn timed<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, Failure>) -> (Result<T, Failure>, Duration) {
     anstream::eprintln!("{}: {does}", bold(name));
     let start = Instant::now();
     let done = work();
@@ -50,7 +50,7 @@ pub(crate) fn timed<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, 
 }
 
 /// `12.3 s`.
-pub(crate) fn seconds(took: Duration) -> String {
+pub fn seconds(took: Duration) -> String {
     let tenths = took.as_millis() / 100;
     format!("{}.{} s", tenths / 10, tenths % 10)
 }

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The stamp of some files: their names, from this folder, and their bytes.
-pub(crate) fn of(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
+pub fn of(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
     files.sort();
     let mut hash = Fnv1a::new();
     for file in files {
@@ -15,6 +15,13 @@ pub(crate) fn of(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
         hash.add(&fs::read(&file)?);
     }
     Ok(format!("{:016x}\n", hash.0))
+}
+
+/// The stamp of a text.
+pub fn of_text(text: &str) -> String {
+    let mut hash = Fnv1a::new();
+    hash.add(text.as_bytes());
+    format!("{:016x}", hash.0)
 }
 
 /// FNV-1a, 64 bits: enough to notice an edit, and the same under every toolchain, which the standard hasher does not promise.

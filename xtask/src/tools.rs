@@ -9,7 +9,7 @@ use crate::{
 };
 
 /// Builds the tools unless they were built from these very files.
-pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
+pub fn build(paths: &Paths) -> Result<(), Failure> {
     let source = paths.at("xtask/tools");
     let stamp = paths.target().join("tools/stamp");
     let now = stamp_of(&source).map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))?;

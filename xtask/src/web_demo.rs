@@ -10,11 +10,11 @@ use crate::{
 const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/scheduler"];
 
 /// Records the traces of the native engine, which the workbench shows and compares its own with.
-pub(crate) fn bundle(paths: &Paths) -> Result<(), Failure> {
+pub fn bundle(paths: &Paths) -> Result<(), Failure> {
     Call::new(paths, "bundle", paths.wakeful()).arg("trace").args(CASES).args(["--bundle", "web-demo/public/bundle.json"]).build()
 }
 
 /// A script of web-demo/package.json.
-pub(crate) fn script(paths: &Paths, name: &str) -> Call {
+pub fn script(paths: &Paths, name: &str) -> Call {
     packages::npm(paths, &format!("web-demo-{name}"), &paths.web_demo()).args(["run", name])
 }

@@ -8,7 +8,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::entry::{Entry, Head};
+use wakeful_core::record::{chain::Head, entry::Entry};
 use wakeful_host::{driver, ledger::SqliteFile};
 
 use super::model::Asked;

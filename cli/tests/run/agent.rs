@@ -10,12 +10,12 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{
-    entry::{Entry, Head, Record},
-    plane::{
-        turn::RunStatus,
-        work::{WorkItemRecord, WorkItemState},
-    },
+use wakeful_core::record::{
+    Record,
+    chain::Head,
+    entry::Entry,
+    turn::RunStatus,
+    work::{WorkItemRecord, WorkItemState},
 };
 use wakeful_host::{driver, ledger::SqliteFile};
 

@@ -4,7 +4,10 @@ use std::{fs, path::Path};
 
 use rusqlite::Connection;
 use serde_json::Value;
-use wakeful_core::{host::Ledger, machine::Options, opening};
+use wakeful_core::{
+    host::{Ledger, opening},
+    machine::Options,
+};
 use wakeful_host::ledger::SqliteFile;
 
 use super::agent::{entries, file_with, folded, ledger, observed};

@@ -5,8 +5,8 @@ use std::path::Path;
 use rusqlite::Connection;
 use serde_json::Value;
 use wakeful_core::{
-    entry::{self, Class, Head, Record},
     host::Ledger,
+    record::{Class, Record, chain::Head, entry},
 };
 use wakeful_host::ledger::SqliteFile;
 

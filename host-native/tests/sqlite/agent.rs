@@ -3,10 +3,10 @@
 use std::path::Path;
 
 use wakeful_core::{
-    entry::EntryBytes,
     host::{Ledger, Scheduler},
     id::{AgentId, Seq},
     machine::{Machine, Options},
+    record::entry::EntryBytes,
     state::State,
     time::Timestamp,
 };

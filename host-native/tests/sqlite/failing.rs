@@ -4,13 +4,11 @@
 use std::{cell::Cell, collections::BTreeSet, path::Path, rc::Rc};
 
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
     id::Seq,
-    ladder::Boundary,
     machine::Options,
-    snapshot::SnapshotIgnored,
+    record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
+    state::snapshot::SnapshotIgnored,
 };
 use wakeful_host::{
     clock::VirtualClock,

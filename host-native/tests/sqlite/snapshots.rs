@@ -4,12 +4,14 @@ use std::path::Path;
 
 use rusqlite::Connection;
 use wakeful_core::{
+    host::opening::Opening,
     host::{FIRST_SNAPSHOT, Scheduler},
     id::Seq,
     machine::Options,
-    opening::Opening,
-    snapshot::{CORE_VERSION, SnapshotIgnored},
-    state::State,
+    state::{
+        State,
+        snapshot::{CORE_VERSION, SnapshotIgnored},
+    },
 };
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 

@@ -1,9 +1,9 @@
 //! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head that is not the newest is refused.
 
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, SchedulerError, suite},
     id::{AgentId, Seq},
+    record::{chain::Head, entry::EntryBytes},
 };
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 

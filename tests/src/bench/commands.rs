@@ -8,9 +8,9 @@ use std::{
 
 use tempfile::TempDir;
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
+    record::{chain::Head, entry::EntryBytes},
 };
 use wakeful_host::ledger::{SqliteFile, SqliteLedger};
 

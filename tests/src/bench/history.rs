@@ -1,6 +1,6 @@
 //! A long history: what a step and a decision cost after it, and what it costs to open it.
 
-use wakeful_core::ladder::Boundary;
+use wakeful_core::record::decision::Boundary;
 use wakeful_host::{engine::Engine, ledger::MemoryLedger};
 
 use super::{

@@ -2,8 +2,8 @@
 
 use serde_json::Value;
 use wakeful_core::{
-    entry::EntryBytes,
     machine::{Machine, Options},
+    record::entry::EntryBytes,
 };
 use wakeful_host::ledger::MemoryLedger;
 

@@ -11,11 +11,10 @@ use std::{fmt::Write as _, mem};
 use wakeful::scenario::{self, Command, START};
 use wakeful_core::{
     derive::status,
-    entry::{EntryBytes, Head},
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Scheduler, SchedulerError},
-    ladder::{Boundary, Edition},
     machine::{Machine, Options},
+    record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},
 };
 use wakeful_host::clock::VirtualClock;
 

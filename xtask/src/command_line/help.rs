@@ -52,7 +52,8 @@ exit code: 0 the server ended, 1 a build failed or the port is in use, 2 the com
 const TEST: &str = "\
 usage: cargo xtask test [--bless]
 
-Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, native tests, guests in Node and in headless Chromium,
+Runs every check and every test: tidy, format, clippy, the core on wasm32v1-none, the published
+crates on Windows, native tests, guests in Node and in headless Chromium,
 and the workbench. A stage that fails does not stop the others, except those that need what it makes. The last line is
 `N passed, N failed, N skipped`, summed from what the test runners counted; a stage without tests counts as one check.
 What each stage printed is kept in target/xtask.
@@ -62,7 +63,7 @@ What each stage printed is kept in target/xtask.
 environment:
   CI=true               a skipped test is a failure
   CHROME, CHROMEDRIVER  the browser and its driver; without them they are looked for on PATH
-  WAKEFUL_NO_INSTALL=1  never install a browser (otherwise apt-get does, for root, when none is there)
+  WAKEFUL_NO_INSTALL=1  never install a browser or MinGW (otherwise apt-get does, for root, when one is missing)
 
 exit code: 0 nothing failed, 1 something failed, 2 the command line was not understood";
 
@@ -149,12 +150,9 @@ wrong, and a digest: equal digests mean equal histories. A family is determined 
   --hours N         the same in hours
   --histories DIR   write what each agent wrote to DIR/SEED/AGENT.jsonl too
   --editions        say where each family first decides otherwise in the other edition, instead
-  --against REV     let the same families live with the core of this commit too, and say of each the first entry at which the two part: agent,
-                    entry, what the one and the other wrote. The other core is built in a copy of this tree, target/versions, with the host
-                    and the tests of this tree. `cargo xtask sim --against HEAD~5 --families 4`
+  --against REV     let the same families live with the core of this commit too; `cargo xtask sim --against REV --help`
 
-exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood;
-with --against: 0 all families are the same, 1 some part, or the other core does not compile or they did not live to their end";
+exit code: 0 nothing was wrong, 1 something was or a build failed, 2 the command line was not understood";
 
 const MODEL: &str = "\
 usage: cargo xtask model [--shapes N] [--depth N] [--small NAME] [--write FOLDER] [--adversary NAME] [--json]
@@ -193,20 +191,6 @@ same machine differs by a tenth between runs. docs/performance.md says what the 
 
 exit code: 0 every goal is met, 1 one is missed or a build failed, 2 the command line was not understood";
 
-const FUZZ: &str = "\
-usage: cargo xtask fuzz [--seconds N] [--keep] [TARGET...]
-
-Builds the guests and the targets, and lets libFuzzer try inputs on each of them: facts (the fact decoder, planes and ladder, under the
-invariants), foreign (the reader of fixtures and data folders), ledger (the reader of entries, also of such as only a broken writer could have
-sealed) and exports (what the guest offers, in wasmtime). A panic, a trap, a broken invariant, a limit that is reached or an input that takes
-half a minute is a finding; its input is then in fuzz/artifacts. Needs cargo-fuzz and a nightly compiler.
-Every test run replays what is in fuzz/corpus.
-
-  --seconds N   try each target so long; 600 without it
-  --keep        take into fuzz/corpus what reaches more than what is there
-
-exit code: 0 no finding, 1 a finding or a failed build, 2 the command line was not understood, 3 cargo-fuzz is not installed";
-
 const WORLD: &str = "\
 usage: cargo xtask world
 
@@ -214,104 +198,6 @@ Writes docs/world.md from wasm/wit/0.1.0: what the component imports and exports
 page is not what the WIT says.
 
 exit code: 0 it is written, 1 the WIT cannot be read, 2 the command line was not understood";
-
-const COVERAGE: &str = "\
-usage: cargo xtask coverage
-
-Builds the core, the host and the tests with rustc's counters, runs the unit tests of wakeful-core and those tests of wakeful-tests that
-need the source tree alone (no built guest, no recordings beside the tree), and prints, for core/src/ladder, core/src/derive and
-core/src/plane: lines, regions and functions of each file and how many of them were executed; the lines that were not; each rule of the
-ladder with how often it decided and the test that names it; each row of closure and continuation with how often it was reached.
-
-It fails where the lines executed of ladder or derive are below the floors in xtask/src/coverage/mod.rs, where a rule never decided, where
-a row was never reached, and where no test names a rule (a scenario by `rule=<id>`, a fixture by its expected rule, a Rust test in its body).
-
-It needs llvm-profdata and llvm-cov of the LLVM that rustc has. They are looked for in rustup's component llvm-tools, then on PATH as
-`llvm-cov-22`, then on PATH as `llvm-cov` where that says the right number. What it writes is in target/coverage.
-
-exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not understood, 3 llvm-profdata and llvm-cov
-are not installed";
-
-const MUTANTS: &str = "\
-usage: cargo xtask mutants [--in ROOM,...] [--shard K/N] [--resume | --retry] [--most N] [--list]
-
-Changes core/src/ladder and core/src/derive in small ways, one at a time (cargo-mutants makes the changes), and asks whether some test
-notices. Judges are the unit tests of the core and the tests of wakeful-tests that need no guest, until one fails (cargo-nextest runs them);
-a guest that was built before would notice everything. It works in a copy of the source tree, target/mutants/tree, and builds in
-target/mutants/target: the first run builds the dependencies there, then a mutant takes a quarter of a minute, one after the other, and no
-other build has to wait. What became of each is kept in target/mutants/results.txt, and of files whose mutants were all tried in
-xtask/src/mutants/settled.txt, which belongs into a commit: such a file is tried again when its text is another one.
-
-  --in ROOM,...   rooms of core/src: ladder, derive, plane, machine; without it ladder and derive
-  --shard K/N     only the K-th of N equal parts, K from 1; every N-th mutant
-  --resume        keep the results of earlier runs, also of one that was interrupted, and try what was not tried; of a file that has
-                  changed since, all
-  --retry         keep them, and try again what survived or did not end; for new tests
-  --most N        try no more than N of them
-  --list          print the names of the mutants that would be tried, and try none
-
-It ends with survivors, counts (caught: a test failed; timeout: the tests did not end; missed: it survived; unviable: it does not compile)
-and the share of those that compile and were noticed, by a test that failed or did not end. Survivors that may survive stand in
-xtask/src/mutants/survivors.txt, each with its reason; they count as missed. A line there that does not survive any more is reported.
-
-exit code: 0 at least 95 % were noticed, 1 fewer were or the tests fail without a mutant, 2 the command line was not understood,
-3 cargo-mutants or cargo-nextest is not installed";
-
-const MIRI: &str = "\
-usage: cargo xtask miri
-
-Runs the unit tests of wakeful-core in Miri, an interpreter that finds undefined behaviour and leaks, on this machine, on one whose words have 32
-bits, and on one whose bytes stand the other way round. The core itself has no unsafe code; what it stands on has some. Needs a nightly compiler
-with Miri.
-
-exit code: 0 nothing was found, 1 something was, 2 the command line was not understood, 3 Miri is not installed";
-
-const DENY: &str = "\
-usage: cargo xtask deny
-
-Checks licences, bans and sources of every dependency of the three workspaces against deny.toml, with cargo-deny. It asks no server.
-
-exit code: 0 all are as deny.toml has them, 1 one is not, 2 the command line was not understood, 3 cargo-deny is not installed";
-
-const SEMVER: &str = "\
-usage: cargo xtask semver [--against REV]
-
-Compares the public interfaces of wakeful-core and wakeful with those of the last release, with cargo-semver-checks: what changed must be
-allowed by the versions. Without a release there is nothing to compare with, and it says so.
-
-  --against REV   compare with this commit instead
-
-exit code: 0 the versions allow it, 1 they do not, 2 the command line was not understood, 3 cargo-semver-checks is not installed";
-
-const SEEDED: &str = "\
-usage: cargo xtask seeded [METHOD...]
-
-A method that never failed is not trusted. Makes the mistakes that xtask/src/seeded/mistakes.rs lists, one at a time, in a copy of the tree, and
-asks the methods beside each: they must fail, and say why. The tree itself is never touched. A name of two words has a hyphen here: `unit-tests`.
-The first run compiles a good part of the native side in the copy; a mistake takes some minutes. A run of all that found all is kept in
-docs/proof/runs.json, and docs/proof.md is written again.
-
-exit code: 0 every mistake was found, 1 one was not or cannot be made any more, 2 the command line was not understood";
-
-const NIGHT: &str = "\
-usage: cargo xtask night [--minutes N] [METHOD...]
-
-Runs every method by itself, one after the other: those that go on for as long as they are given share N minutes, the others take what they take.
-What each printed is kept in docs/proof/runs.json, with command, commit and time, and docs/proof.md is written again. One that fails does not stop
-the others. What each printed as a whole is in target/xtask.
-
-  --minutes N   the time that is shared; 480 without it
-  METHOD        only these
-
-exit code: 0 all held, 1 one failed or its tools are not installed, 2 the command line was not understood";
-
-const PROOF: &str = "\
-usage: cargo xtask proof
-
-Writes docs/proof.md from the tree, docs/proof/runs.json and docs/proof/found.md. `cargo xtask tidy` says when the page is not what they say, when
-no method checks a statement, and when a test that it names is gone.
-
-exit code: 0 it is written, 1 something cannot be read, 2 the command line was not understood";
 
 /// What a command says of itself.
 pub(super) fn of(name: &str) -> Option<&'static str> {
@@ -327,16 +213,7 @@ pub(super) fn of(name: &str) -> Option<&'static str> {
         "sim" => Some(SIM),
         "model" => Some(MODEL),
         "bench" => Some(BENCH),
-        "fuzz" => Some(FUZZ),
         "world" => Some(WORLD),
-        "coverage" => Some(COVERAGE),
-        "mutants" => Some(MUTANTS),
-        "miri" => Some(MIRI),
-        "deny" => Some(DENY),
-        "semver" => Some(SEMVER),
-        "seeded" => Some(SEEDED),
-        "night" => Some(NIGHT),
-        "proof" => Some(PROOF),
         _ => None,
     }
 }

@@ -1,19 +1,14 @@
 //! What a developer can type, and the help for it.
 
 mod help;
+pub mod options;
 
 use std::num::NonZeroU16;
 
 pub(crate) use help::USAGE;
 
-use crate::{
-    crosscheck::Random,
-    fuzz,
-    mutants::{ROOMS, Request, Shard, Which},
-    night,
-    proof::methods::METHODS,
-    tidy::Listing,
-};
+use crate::{crosscheck::Random, proof, tidy::Listing};
+use options::{numbers, unnamed};
 
 /// One understood command line.
 #[derive(Debug, PartialEq, Eq)]
@@ -37,34 +32,16 @@ pub(crate) enum Command {
     Crash(Vec<String>),
     /// Let families of agents live, with the options of the program that does it.
     Sim(Vec<String>),
-    /// Let them live with the core of a commit too, and say where they part.
-    SimAgainst { revision: String, options: Vec<String> },
     /// Search the states that the machine can come to, with the options of the program that does it.
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
     /// Measure what things cost; the options of the other program.
     Bench(Vec<String>),
-    /// Let a fuzzer look for bytes that break something.
-    Fuzz(fuzz::Request),
     /// Write the page about the component's interface.
     World,
-    /// Measure what the tests of the core execute.
-    Coverage,
-    /// Change the core in small ways, and ask whether the tests notice.
-    Mutants(Request),
-    /// Interpret the tests of the core.
-    Miri,
-    /// Check licences, bans and sources of dependencies.
-    Deny,
-    /// Compare the public interfaces with the last release, or with a commit.
-    Semver { against: Option<String> },
-    /// Make mistakes on purpose, and ask these methods, or all, whether they find them.
-    Seeded { methods: Vec<&'static str> },
-    /// Run each method for a share of the time.
-    Night(night::Request),
-    /// Write the page about how it is known.
-    Proof,
+    /// A command of the program `wakeful-proof`, with its options.
+    Proof(Vec<String>),
     /// Print this text.
     Help(&'static str),
 }
@@ -82,8 +59,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     if matches!(name, "help" | "--help" | "-h") {
         return match options {
             [] => Ok(Command::Help(USAGE)),
+            [of, ..] if is_of_proof(of, &[]) => Ok(Command::Proof(vec![of.clone(), "--help".to_owned()])),
             [of, ..] => help::of(of).map(Command::Help).ok_or_else(|| format!("there is no command `{of}`")),
         };
+    }
+    if is_of_proof(name, options) {
+        return Ok(Command::Proof(words));
     }
     let help = help::of(name).ok_or_else(|| format!("there is no command `{name}`"))?;
     if options.iter().any(|option| option == "--help" || option == "-h") {
@@ -97,23 +78,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("npm", []) => Ok(Command::Npm),
         ("package", []) => Ok(Command::Package { installs: true }),
         ("package", ["--no-install"]) => Ok(Command::Package { installs: false }),
-        ("mutants", options) => mutants(options),
         ("crosscheck", options) => crosscheck(options),
         ("crash", options) => crash(options),
         ("sim", options) => sim(options),
         ("model", options) => model(options),
         ("bench", options) => bench(options),
-        ("fuzz", options) => fuzz(options),
         ("world", []) => Ok(Command::World),
-        ("coverage", []) => Ok(Command::Coverage),
-        ("miri", []) => Ok(Command::Miri),
-        ("deny", []) => Ok(Command::Deny),
-        ("proof", []) => Ok(Command::Proof),
-        ("semver", []) => Ok(Command::Semver { against: None }),
-        ("semver", ["--against", revision]) => Ok(Command::Semver { against: Some((*revision).to_owned()) }),
-        ("semver", ["--against"]) => Err("`--against` needs a commit".to_owned()),
-        ("seeded", names) => seeded(names),
-        ("night", options) => night(options),
         ("tidy", []) => Ok(Command::Tidy { list: Listing::None }),
         ("tidy", ["--uncited"]) => Ok(Command::Tidy { list: Listing::Uncited }),
         ("tidy", ["--statements"]) => Ok(Command::Tidy { list: Listing::Statements }),
@@ -124,6 +94,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         (_, [first, ..]) => Err(format!("`{name}` does not take `{first}` here")),
         (_, []) => Err(format!("there is no command `{name}`")),
     }
+}
+
+/// Whether the program `wakeful-proof` does this.
+fn is_of_proof(name: &str, options: &[String]) -> bool {
+    let compares_versions = |option: &String| option.split('=').next() == Some("--against");
+    proof::COMMANDS.contains(&name) || (name == "sim" && options.iter().any(compares_versions))
 }
 
 fn port_of(text: &str) -> Result<Command, String> {
@@ -137,21 +113,12 @@ fn crash(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program: numbers, one that is a word and one that names a folder. Where the core of a commit is asked for, only numbers
-/// that say which families live.
+/// The options of the other program: numbers, one that is a word and one that names a folder.
 fn sim(options: &[&str]) -> Result<Command, String> {
-    let all = |options: &[&str]| options.iter().map(|option| (*option).to_owned()).collect();
-    let of_families = ["--seed", "--families", "--days"];
-    let without_revision = unnamed(&["--against"], options)?;
-    if let Some(at) = options.iter().position(|option| option.split('=').next() == Some("--against")) {
-        let revision = options[at].split_once('=').map_or_else(|| options[at + 1], |(_, revision)| revision).to_owned();
-        numbers("sim --against", &of_families, &without_revision)?;
-        return Ok(Command::SimAgainst { revision, options: all(&without_revision) });
-    }
     let without_names = unnamed(&["--histories"], options)?;
     let counted: Vec<_> = without_names.into_iter().filter(|option| *option != "--editions").collect();
-    numbers("sim", &[of_families.as_slice(), &["--minutes", "--hours"]].concat(), &counted)?;
-    Ok(Command::Sim(all(options)))
+    numbers("sim", &["--seed", "--families", "--days", "--minutes", "--hours"], &counted)?;
+    Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
 /// The options of the other program: one that is a word, one that names a file, and names of groups, which it knows itself.
@@ -179,114 +146,6 @@ fn crosscheck(options: &[&str]) -> Result<Command, String> {
     Ok(Command::Crosscheck(random))
 }
 
-fn fuzz(options: &[&str]) -> Result<Command, String> {
-    let mut request = fuzz::Request { targets: Vec::new(), seconds: fuzz::SECONDS, keeps: false };
-    let mut words = options.iter().flat_map(|option| option.split('='));
-    while let Some(word) = words.next() {
-        if word == "--seconds" {
-            let number = words.next().unwrap_or_default();
-            request.seconds = number.parse().map_err(|_| format!("`--seconds` needs a number, not `{number}`"))?;
-        } else if word == "--keep" {
-            request.keeps = true;
-        } else {
-            let known = fuzz::TARGETS.into_iter().find(|target| *target == word);
-            request.targets.push(known.ok_or_else(|| format!("`fuzz` knows {}, not `{word}`", fuzz::TARGETS.join(", ")))?);
-        }
-    }
-    if request.targets.is_empty() {
-        request.targets = fuzz::TARGETS.to_vec();
-    }
-    Ok(Command::Fuzz(request))
-}
-
-fn seeded(names: &[&str]) -> Result<Command, String> {
-    let known = || METHODS.iter().map(|method| method.name);
-    // A name has blanks where the table of methods has them; on a command line it has hyphens.
-    let of = |name: &&str| known().find(|known| *known == name.replace('-', " "));
-    let all = || known().map(|name| name.replace(' ', "-")).collect::<Vec<_>>().join(", ");
-    let methods = names.iter().map(|name| of(name).ok_or_else(|| format!("`seeded` knows {}, not `{name}`", all())));
-    Ok(Command::Seeded { methods: methods.collect::<Result<_, _>>()? })
-}
-
-fn night(options: &[&str]) -> Result<Command, String> {
-    let mut request = night::Request { minutes: night::MINUTES, methods: Vec::new() };
-    let mut words = options.iter().flat_map(|option| option.split('='));
-    while let Some(word) = words.next() {
-        if word == "--minutes" {
-            let number = words.next().unwrap_or_default();
-            request.minutes = number.parse().map_err(|_| format!("`--minutes` needs a number, not `{number}`"))?;
-        } else {
-            let known = night::names().find(|name| *name == word);
-            let all = || night::names().collect::<Vec<_>>().join(", ");
-            request.methods.push(known.ok_or_else(|| format!("`night` knows {}, not `{word}`", all()))?);
-        }
-    }
-    Ok(Command::Night(request))
-}
-
-/// The options that are left without these, which name something.
-fn unnamed<'a>(named: &[&str], options: &[&'a str]) -> Result<Vec<&'a str>, String> {
-    let mut left = Vec::new();
-    let mut words = options.iter();
-    while let Some(word) = words.next() {
-        let (option, name) = word.split_once('=').map_or((*word, None), |(option, name)| (option, Some(name)));
-        if !named.contains(&option) {
-            left.push(*word);
-        } else if name.or_else(|| words.next().copied()).is_none_or(|name| name.is_empty() || name.starts_with('-')) {
-            return Err(format!("`{option}` needs a name"));
-        }
-    }
-    Ok(left)
-}
-
-/// Options that are numbers, of a command that takes these.
-fn numbers<'a>(command: &str, known: &[&str], options: &[&'a str]) -> Result<Vec<(&'a str, u64)>, String> {
-    let mut words = options.iter().flat_map(|option| option.split('='));
-    let mut found = Vec::new();
-    while let Some(word) = words.next() {
-        if !known.contains(&word) {
-            return Err(format!("`{command}` does not take `{word}` here"));
-        }
-        let number = words.next().unwrap_or_default();
-        found.push((word, number.parse().map_err(|_| format!("`{word}` needs a number, not `{number}`"))?));
-    }
-    Ok(found)
-}
-
-fn mutants(options: &[&str]) -> Result<Command, String> {
-    let mut request = Request { rooms: ROOMS[..2].to_vec(), shard: Shard::WHOLE, which: Which::All, most: None, only_list: false };
-    let mut words = options.iter().flat_map(|option| match option.split_once('=') {
-        Some((name, value)) if option.starts_with("--") => vec![name, value],
-        _ => vec![*option],
-    });
-    while let Some(word) = words.next() {
-        match word {
-            "--in" => request.rooms = rooms(words.next().unwrap_or_default())?,
-            "--shard" => {
-                let text = words.next().unwrap_or_default();
-                request.shard = Shard::of(text).ok_or_else(|| format!("`--shard` needs K/N with K from 1 to N, not `{text}`"))?;
-            }
-            "--resume" | "--retry" if request.which != Which::All => {
-                return Err("`--resume` and `--retry` are two ways to go on; take one, once".to_owned());
-            }
-            "--resume" => request.which = Which::Untried,
-            "--retry" => request.which = Which::Survivors,
-            "--most" => {
-                let text = words.next().unwrap_or_default();
-                request.most = Some(text.parse().map_err(|_| format!("`--most` needs a number, not `{text}`"))?);
-            }
-            "--list" => request.only_list = true,
-            other => return Err(format!("`mutants` does not take `{other}` here")),
-        }
-    }
-    Ok(Command::Mutants(request))
-}
-
-fn rooms(text: &str) -> Result<Vec<&'static str>, String> {
-    let known = |name: &str| ROOMS.into_iter().find(|room| *room == name);
-    text.split(',').map(|name| known(name).ok_or_else(|| format!("`--in` needs some of {}, not `{name}`", ROOMS.join(",")))).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -304,47 +163,31 @@ mod tests {
         assert_eq!(of("package"), Ok(Command::Package { installs: true }));
         assert_eq!(of("package --no-install"), Ok(Command::Package { installs: false }));
         assert_eq!(of("world"), Ok(Command::World));
-        assert_eq!(of("coverage"), Ok(Command::Coverage));
         assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
         assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
         assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        assert_eq!(of("semver --against HEAD"), Ok(Command::Semver { against: Some("HEAD".to_owned()) }));
-        assert_eq!(of("seeded unit-tests sim"), Ok(Command::Seeded { methods: vec!["unit tests", "sim"] }));
         let quick = ["--quick", "--json", "figures.json", "round"].map(str::to_owned).to_vec();
         assert_eq!(of("bench --quick --json figures.json round"), Ok(Command::Bench(quick)));
         assert!(of("bench --fast").is_err_and(|why| why.contains("does not take `--fast`")));
         assert!(of("bench --json").is_err_and(|why| why.contains("`--json` needs a name")));
-        assert!(of("seeded luck").is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`")));
-        assert_eq!(of("night"), Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() })));
-        assert_eq!(of("night --minutes=9 sim miri"), Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] })));
-        assert!(of("night tables").is_err_and(|why| why.contains("test, model") && why.contains("not `tables`")));
-        let names = [
-            "run",
-            "serve",
-            "test",
-            "npm",
-            "package",
-            "tidy",
-            "crosscheck",
-            "crash",
-            "sim",
-            "model",
-            "bench",
-            "fuzz",
-            "world",
-            "coverage",
-            "mutants",
-            "miri",
-            "deny",
-            "semver",
-            "seeded",
-            "night",
-            "proof",
-        ];
+        let names = ["run", "serve", "test", "npm", "package", "tidy", "crosscheck", "crash", "sim", "model", "bench", "world"];
         for name in names {
             let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
+            assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
+        }
+    }
+
+    #[test]
+    fn what_proves_things_goes_to_its_own_program_as_it_is() {
+        let words = |line: &str| Ok(Command::Proof(line.split_whitespace().map(str::to_owned).collect()));
+        for line in ["mutants --in plane --list", "night --help", "sim --days 2 --against HEAD~5", "sim --against=HEAD~5 --help"] {
+            assert_eq!(of(line), words(line));
+        }
+        assert_eq!(of("help fuzz"), words("fuzz --help"));
+        for name in proof::COMMANDS {
+            assert_eq!(of(name), words(name));
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
         }
     }
@@ -358,33 +201,11 @@ mod tests {
     }
 
     #[test]
-    fn the_targets_of_the_fuzzer_are_known_by_name() {
-        let request =
-            |targets: &[&'static str], seconds, keeps| Ok(Command::Fuzz(fuzz::Request { targets: targets.to_vec(), seconds, keeps }));
-        assert_eq!(of("fuzz"), request(&fuzz::TARGETS, 600, false));
-        assert_eq!(of("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
-        assert!(of("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
-        assert!(of("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
-    }
-
-    #[test]
     fn the_options_of_sim_are_numbers_and_a_word() {
         let options = ["--families=4", "--editions", "--days", "2"].map(str::to_owned).to_vec();
         assert_eq!(of("sim --families=4 --editions --days 2"), Ok(Command::Sim(options)));
         assert!(of("sim --days x").is_err_and(|why| why.contains("not `x`")));
         assert!(of("sim --hours 8 --histories=told").is_ok());
-    }
-
-    #[test]
-    fn the_core_of_a_commit_is_compared_over_families_that_are_counted() {
-        let against = |options: &[&str]| {
-            let options = options.iter().map(|option| (*option).to_owned()).collect();
-            Ok(Command::SimAgainst { revision: "HEAD~5".to_owned(), options })
-        };
-        assert_eq!(of("sim --against HEAD~5"), against(&[]));
-        assert_eq!(of("sim --days 2 --against=HEAD~5 --families=4"), against(&["--days", "2", "--families=4"]));
-        assert!(of("sim --against HEAD~5 --hours 8").is_err_and(|why| why.contains("does not take `--hours`")));
-        assert!(of("sim --days 2 --against").is_err_and(|why| why.contains("`--against` needs a name")));
     }
 
     #[test]
@@ -408,34 +229,6 @@ mod tests {
         assert!(of("model --adversary --json").is_err_and(|why| why.contains("`--adversary` needs a name")));
         assert!(of("model --shapes --json").is_err_and(|why| why.contains("`--shapes` needs a number")));
         assert!(of("model --large").is_err_and(|why| why.contains("does not take `--large`")));
-    }
-
-    #[test]
-    fn mutants_are_asked_for_by_room_part_and_history() {
-        let request = |line: &str| match of(line) {
-            Ok(Command::Mutants(request)) => request,
-            other => panic!("{line}: {other:?}"),
-        };
-        let plain = request("mutants");
-        assert_eq!(
-            plain,
-            Request { rooms: vec!["ladder", "derive"], shard: Shard::WHOLE, which: Which::All, most: None, only_list: false }
-        );
-        assert_eq!(request("mutants --in machine --most=12").most, Some(12));
-        assert_eq!(request("mutants --in plane,ladder --list").rooms, ["plane", "ladder"]);
-        assert_eq!(request("mutants --in=derive --resume").which, Which::Untried);
-        assert_eq!(request("mutants --retry --shard=2/5").which, Which::Survivors);
-        assert_eq!(Some(request("mutants --shard 2/5").shard), Shard::of("2/5"));
-        for (line, named) in [
-            ("mutants --in", "`--in` needs some of ladder,derive,plane,machine"),
-            ("mutants --in ladder,effects", "not `effects`"),
-            ("mutants --most all", "`--most` needs a number, not `all`"),
-            ("mutants --shard 6/5", "not `6/5`"),
-            ("mutants --resume --retry", "take one"),
-            ("mutants --all", "`--all`"),
-        ] {
-            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
-        }
     }
 
     #[test]

@@ -4,16 +4,19 @@ use std::{fmt, iter::Sum};
 
 /// The counts of one stage, or of all.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
-pub(crate) struct Counts {
-    pub(crate) passed: u64,
-    pub(crate) failed: u64,
-    pub(crate) skipped: u64,
+pub struct Counts {
+    /// Tests that ran and passed.
+    pub passed: u64,
+    /// Tests that ran and failed.
+    pub failed: u64,
+    /// Tests that were found and not run.
+    pub skipped: u64,
 }
 
 impl Counts {
     /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3 passed; ...`), of Node's (`# pass 3` or
     /// `ℹ pass 3`) and of Python's (`Ran 3 tests in 0.1s`, then `FAILED (failures=1, skipped=1)`).
-    pub(crate) fn of(printed: &str) -> Self {
+    pub fn of(printed: &str) -> Self {
         let mut counts = Self::default();
         for line in printed.lines() {
             let line = without_colours(line);
@@ -43,20 +46,23 @@ impl Counts {
         counts
     }
 
-    pub(crate) fn one_passed() -> Self {
+    /// A check that passed.
+    pub fn one_passed() -> Self {
         Self { passed: 1, ..Self::default() }
     }
 
-    pub(crate) fn one_failed() -> Self {
+    /// A check that failed.
+    pub fn one_failed() -> Self {
         Self { failed: 1, ..Self::default() }
     }
 
     /// A stage that failed has a failure, also when its runner counted none: it did not compile, or it crashed.
-    pub(crate) fn with_a_failure(self) -> Self {
+    pub fn with_a_failure(self) -> Self {
         Self { failed: self.failed.max(1), ..self }
     }
 
-    pub(crate) fn is_empty(&self) -> bool {
+    /// Whether no test was counted.
+    pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 

@@ -1,6 +1,6 @@
 //! `cargo xtask test`: every stage, timed and counted, and one line at the end that says it all.
 
-pub(crate) mod counts;
+pub mod counts;
 mod stages;
 mod table;
 

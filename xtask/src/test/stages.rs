@@ -5,7 +5,7 @@ use crate::{
     call::{Call, Failure},
     crash, crosscheck, guests, js_tests, native, npm, package, packages,
     paths::Paths,
-    python, set_up, tidy, tools, web_demo,
+    python, set_up, tidy, tools, web_demo, windows,
 };
 
 /// What stages share.
@@ -37,8 +37,11 @@ pub(super) enum Work {
 
 const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 
+/// This program, and the one that proves things.
+const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
+
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 30] = [
+pub(super) const STAGES: [Stage; 31] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -53,9 +56,9 @@ pub(super) const STAGES: [Stage; 30] = [
     },
     Stage {
         name: "clippy, xtask",
-        does: "this program",
+        does: "this program, and the one that proves things",
         needs: &[],
-        work: Work::Check(|ground| clippy(ground, "xtask", &["-p", "xtask"])),
+        work: Work::Check(|ground| clippy(ground, "xtask", &TOOLS)),
     },
     Stage {
         name: "clippy, native",
@@ -76,32 +79,25 @@ pub(super) const STAGES: [Stage; 30] = [
         }),
     },
     Stage {
+        name: "windows",
+        does: "the published crates, checked for Windows",
+        needs: &[],
+        work: Work::Check(|ground| windows::check(ground.paths)),
+    },
+    Stage {
         name: "documentation",
         does: "cargo doc of the published crates, without a warning",
         needs: &[],
         work: Work::Check(|ground| {
             let call = Call::cargo(ground.paths, "documentation", "doc").env("RUSTDOCFLAGS", "-D warnings");
-            call.args([
-                "--no-deps",
-                "-p",
-                "wakeful-core-derive",
-                "-p",
-                "wakeful-core",
-                "-p",
-                "wakeful-host",
-                "-p",
-                "wakeful-agent",
-                "-p",
-                "wakeful",
-            ])
-            .build()
+            call.arg("--no-deps").args(windows::PUBLISHED.iter().flat_map(|name| ["-p", name])).build()
         }),
     },
     Stage {
         name: "xtask tests",
-        does: "this program's own tests",
+        does: "of both programs; docs/proof.md is what the tree says",
         needs: &[],
-        work: Work::Tests(|ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(["-p", "xtask"]))),
+        work: Work::Tests(|ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS))),
     },
     Stage { name: "tools", does: "wasm-bindgen and wit-component", needs: &[], work: Work::Check(|ground| tools::build(ground.paths)) },
     Stage {

@@ -10,13 +10,15 @@ const CITING: [&str; 7] = ["core/", "host-native/", "agent/", "cli/", "wasm/", "
 
 /// One number in one comment.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Citation<'a> {
-    pub(crate) number: String,
-    pub(crate) path: &'a str,
+pub struct Citation<'a> {
+    /// As it is written: `5.3`, `I16`, `D4`.
+    pub number: String,
+    /// The file, from the root.
+    pub path: &'a str,
     /// From 1.
-    pub(crate) line: usize,
+    pub line: usize,
     /// Whether a test says it; otherwise code does.
-    pub(crate) is_test: bool,
+    pub is_test: bool,
 }
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
@@ -31,7 +33,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 /// Every citation, in the order of files and lines.
-pub(crate) fn all(tree: &Tree) -> Vec<Citation<'_>> {
+pub fn all(tree: &Tree) -> Vec<Citation<'_>> {
     let mut citations = Vec::new();
     for file in tree.files.iter().filter(|file| cites(file)) {
         let tests = test_parts::of(file);

@@ -1,20 +1,20 @@
 //! `cargo xtask tidy`: what no compiler checks. Each check reads the whole tree and gives findings.
 
-pub(crate) mod citations;
+pub mod citations;
 mod dependencies;
 mod fixtures;
 mod gaps;
 mod hosts;
 mod ignored;
+mod layers;
 mod length;
 mod machine;
 mod names;
 mod opening;
-mod proof;
 mod released;
-pub(crate) mod statements;
-pub(crate) mod test_parts;
-pub(crate) mod tree;
+pub mod statements;
+pub mod test_parts;
+pub mod tree;
 mod unfinished;
 mod versions;
 mod world;
@@ -30,16 +30,18 @@ use tree::Tree;
 
 /// One thing to put right.
 #[derive(Debug, PartialEq, Eq, PartialOrd, Ord)]
-struct Finding {
-    path: String,
+pub struct Finding {
+    /// The file, from the root.
+    pub path: String,
     /// From 1; 0 when it is about the file as a whole.
-    line: usize,
+    pub line: usize,
     /// What is wrong, and what to do.
-    text: String,
+    pub text: String,
 }
 
 impl Finding {
-    fn new(path: &str, line: usize, text: impl Into<String>) -> Self {
+    /// About a line of a file; 0 for the file as a whole.
+    pub fn new(path: &str, line: usize, text: impl Into<String>) -> Self {
         Self { path: path.to_owned(), line, text: text.into() }
     }
 }
@@ -52,6 +54,7 @@ impl fmt::Display for Finding {
 
 const CHECKS: [fn(&Tree) -> Vec<Finding>; 14] = [
     opening::check,
+    layers::check,
     length::check,
     names::check,
     machine::check,
@@ -62,7 +65,6 @@ const CHECKS: [fn(&Tree) -> Vec<Finding>; 14] = [
     gaps::check,
     fixtures::check,
     world::check,
-    proof::check,
     released::check,
     versions::check,
 ];
@@ -109,7 +111,11 @@ pub(crate) fn check(paths: &Paths) -> Result<(), Failure> {
     Err(Failure { what: format!("{} findings of tidy", findings.len()), printed: printed.join("\n") })
 }
 
-pub(crate) fn read(paths: &Paths) -> Result<Tree, Failure> {
+/// Reads the tree.
+///
+/// # Errors
+/// If a file cannot be read.
+pub fn read(paths: &Paths) -> Result<Tree, Failure> {
     Tree::read(paths.root()).map_err(|why| Failure::new(format!("cannot read the tree: {why}")))
 }
 

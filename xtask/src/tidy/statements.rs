@@ -13,15 +13,15 @@ const CHAPTERS_OF_LISTS: [&str; 2] = ["13", "14"];
 
 /// One number of the contract.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Statement {
+pub struct Statement {
     /// As comments cite it: `5.3`, `10`, `D4`, `I16`.
-    pub(crate) number: &'static str,
+    pub number: &'static str,
     /// Whether the contract marks it, as a whole, as live.
-    pub(crate) is_live: bool,
+    pub is_live: bool,
     /// What it is about, in a few words.
-    pub(crate) about: &'static str,
+    pub about: &'static str,
     /// Its line in contract.txt, from 1.
-    pub(crate) line: usize,
+    pub line: usize,
 }
 
 /// Everything that can be cited, in the contract's order.
@@ -34,7 +34,7 @@ pub(super) fn all() -> impl Iterator<Item = Statement> {
 }
 
 /// The statements that code and tests are asked for. A chapter is one only where it has no statements of its own.
-pub(crate) fn counted() -> impl Iterator<Item = Statement> {
+pub fn counted() -> impl Iterator<Item = Statement> {
     let has_parts = |chapter: &str| all().any(|other| other.number.strip_prefix(chapter).is_some_and(|rest| rest.starts_with('.')));
     all().filter(move |statement| !has_parts(statement.number) && !CHAPTERS_OF_LISTS.contains(&statement.number))
 }

@@ -6,10 +6,11 @@ use super::tree::File;
 
 /// The lines of a file that are tests, from 1.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct TestParts(Vec<RangeInclusive<usize>>);
+pub struct TestParts(Vec<RangeInclusive<usize>>);
 
 impl TestParts {
-    pub(crate) fn contains(&self, line: usize) -> bool {
+    /// Whether a line, counted from 1, is a part of a test.
+    pub fn contains(&self, line: usize) -> bool {
         self.0.iter().any(|part| part.contains(&line))
     }
 }
@@ -30,7 +31,7 @@ fn is_test_file(path: &str) -> bool {
 
 /// The items of a Rust text that `#[cfg(test)]` stands over. The text is formatted, so an item ends at the first line that closes it in
 /// the column in which it began.
-pub(crate) fn in_rust(text: &str) -> TestParts {
+pub fn in_rust(text: &str) -> TestParts {
     let lines: Vec<&str> = text.lines().collect();
     let mut parts: Vec<RangeInclusive<usize>> = Vec::new();
     for (index, line) in lines.iter().enumerate() {

@@ -6,15 +6,18 @@ use super::ignored::Ignored;
 
 /// One file: its path from the root with `/` between folders, and its text, empty for a file that is no text.
 #[derive(Debug)]
-pub(crate) struct File {
-    pub(crate) path: String,
-    pub(crate) text: String,
+pub struct File {
+    /// From the root, with `/` between folders.
+    pub path: String,
+    /// Empty for a file that is not text.
+    pub text: String,
 }
 
 /// All files, in the order of their paths.
 #[derive(Debug)]
-pub(crate) struct Tree {
-    pub(crate) files: Vec<File>,
+pub struct Tree {
+    /// Sorted by path.
+    pub files: Vec<File>,
 }
 
 impl Tree {
@@ -27,18 +30,18 @@ impl Tree {
     }
 
     /// A tree of these files.
-    #[cfg(test)]
-    pub(crate) fn of(files: &[(&str, &str)]) -> Self {
+    pub fn of(files: &[(&str, &str)]) -> Self {
         Self { files: files.iter().map(|(path, text)| File { path: (*path).to_owned(), text: (*text).to_owned() }).collect() }
     }
 
-    pub(crate) fn file(&self, path: &str) -> Option<&File> {
+    /// The file at a path.
+    pub fn file(&self, path: &str) -> Option<&File> {
         self.files.iter().find(|file| file.path == path)
     }
 }
 
 /// The paths of all source files, from the root, sorted.
-pub(crate) fn source_paths(root: &Path) -> io::Result<Vec<String>> {
+pub fn source_paths(root: &Path) -> io::Result<Vec<String>> {
     let mut paths = Vec::new();
     paths_below(root, "", Ignored::default(), &mut paths)?;
     paths.sort();

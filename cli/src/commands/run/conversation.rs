@@ -13,12 +13,14 @@ use anstream::ColorChoice;
 use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
 use wakeful_agent::{Audience, Ended, Handle};
 use wakeful_core::{
-    entry::{Entry, EntryBytes, EventKind, Record},
     id::AgentId,
-    ladder::{Decision, DecisionKind},
-    plane::{
+    record::{
+        Record,
         control::ControlRecord,
-        queue::{MessageKind, QueueStatus},
+        decision::{Decision, DecisionKind},
+        entry::{Entry, EntryBytes},
+        event::EventKind,
+        queue::envelope::{MessageKind, QueueStatus},
         turn::{RunStatus, TurnTerminalKind},
     },
     story::Request,

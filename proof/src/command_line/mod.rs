@@ -1,0 +1,261 @@
+//! What a developer can type of the commands that prove things.
+
+mod help;
+
+use xtask::command_line::options::{numbers, unnamed};
+
+use crate::{
+    fuzz,
+    mutants::{Request, Which},
+    night,
+    page::methods::METHODS,
+};
+
+/// One understood command line.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Command {
+    /// Let families of agents live with this core and with that of a commit, and say where they part.
+    SimAgainst { revision: String, options: Vec<String> },
+    /// Let a fuzzer look for bytes that break something.
+    Fuzz(fuzz::Request),
+    /// Measure what the tests of the core execute.
+    Coverage,
+    /// Change the core in small ways, and ask whether the tests notice.
+    Mutants(Request),
+    /// Interpret the tests of the core.
+    Miri,
+    /// Check licences, bans and sources of dependencies.
+    Deny,
+    /// Compare the public interfaces with the last release, or with a commit.
+    Semver { against: Option<String> },
+    /// Make mistakes on purpose, and ask these methods, or all, whether they find them.
+    Seeded { methods: Vec<&'static str> },
+    /// Run each method for a share of the time.
+    Night(night::Request),
+    /// Write the page about how it is known.
+    Proof,
+    /// Print what the page lacks.
+    ProofCheck,
+    /// Print this text.
+    Help(&'static str),
+}
+
+/// Reads the words after `cargo xtask`.
+///
+/// # Errors
+/// One sentence that says which word was not understood.
+pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, String> {
+    let words: Vec<String> = words.collect();
+    let words: Vec<&str> = words.iter().map(String::as_str).collect();
+    let Some((name, options)) = words.split_first() else { return Err("a command is missing".to_owned()) };
+    if *name == "sim" {
+        return sim(options);
+    }
+    let help = help::of(name).ok_or_else(|| format!("there is no command `{name}`"))?;
+    if options.iter().any(|option| matches!(*option, "--help" | "-h")) {
+        return Ok(Command::Help(help));
+    }
+    match (*name, options) {
+        ("mutants", options) => mutants(options),
+        ("fuzz", options) => fuzz(options),
+        ("coverage", []) => Ok(Command::Coverage),
+        ("miri", []) => Ok(Command::Miri),
+        ("deny", []) => Ok(Command::Deny),
+        ("proof", []) => Ok(Command::Proof),
+        ("proof", ["--check"]) => Ok(Command::ProofCheck),
+        ("semver", []) => Ok(Command::Semver { against: None }),
+        ("semver", ["--against", revision]) => Ok(Command::Semver { against: Some((*revision).to_owned()) }),
+        ("semver", ["--against"]) => Err("`--against` needs a commit".to_owned()),
+        ("seeded", names) => seeded(names),
+        ("night", options) => night(options),
+        (_, [first, ..]) => Err(format!("`{name}` does not take `{first}` here")),
+        (_, []) => Err(format!("there is no command `{name}`")),
+    }
+}
+
+/// The core of a commit is compared: beside it stand only numbers that say which families live.
+fn sim(options: &[&str]) -> Result<Command, String> {
+    if options.iter().any(|option| matches!(*option, "--help" | "-h")) {
+        return Ok(Command::Help(help::SIM_AGAINST));
+    }
+    let without_revision = unnamed(&["--against"], options)?;
+    let at = options.iter().position(|option| option.split('=').next() == Some("--against"));
+    let at = at.ok_or("`sim` needs `--against` here; without it `cargo xtask sim` does it")?;
+    let revision = options[at].split_once('=').map_or_else(|| options[at + 1], |(_, revision)| revision).to_owned();
+    numbers("sim --against", &["--seed", "--families", "--days"], &without_revision)?;
+    Ok(Command::SimAgainst { revision, options: without_revision.into_iter().map(str::to_owned).collect() })
+}
+
+fn fuzz(options: &[&str]) -> Result<Command, String> {
+    let mut request = fuzz::Request { targets: Vec::new(), seconds: fuzz::SECONDS, keeps: false };
+    let mut words = options.iter().flat_map(|option| option.split('='));
+    while let Some(word) = words.next() {
+        if word == "--seconds" {
+            let number = words.next().unwrap_or_default();
+            request.seconds = number.parse().map_err(|_| format!("`--seconds` needs a number, not `{number}`"))?;
+        } else if word == "--keep" {
+            request.keeps = true;
+        } else {
+            let known = fuzz::TARGETS.into_iter().find(|target| *target == word);
+            request.targets.push(known.ok_or_else(|| format!("`fuzz` knows {}, not `{word}`", fuzz::TARGETS.join(", ")))?);
+        }
+    }
+    if request.targets.is_empty() {
+        request.targets = fuzz::TARGETS.to_vec();
+    }
+    Ok(Command::Fuzz(request))
+}
+
+fn seeded(names: &[&str]) -> Result<Command, String> {
+    let known = || METHODS.iter().map(|method| method.name);
+    // A name has blanks where the table of methods has them; on a command line it has hyphens.
+    let of = |name: &&str| known().find(|known| *known == name.replace('-', " "));
+    let all = || known().map(|name| name.replace(' ', "-")).collect::<Vec<_>>().join(", ");
+    let methods = names.iter().map(|name| of(name).ok_or_else(|| format!("`seeded` knows {}, not `{name}`", all())));
+    Ok(Command::Seeded { methods: methods.collect::<Result<_, _>>()? })
+}
+
+fn night(options: &[&str]) -> Result<Command, String> {
+    let mut request = night::Request { minutes: night::MINUTES, methods: Vec::new() };
+    let mut words = options.iter().flat_map(|option| option.split('='));
+    while let Some(word) = words.next() {
+        if word == "--minutes" {
+            let number = words.next().unwrap_or_default();
+            request.minutes = number.parse().map_err(|_| format!("`--minutes` needs a number, not `{number}`"))?;
+        } else {
+            let known = night::names().find(|name| *name == word);
+            let all = || night::names().collect::<Vec<_>>().join(", ");
+            request.methods.push(known.ok_or_else(|| format!("`night` knows {}, not `{word}`", all()))?);
+        }
+    }
+    Ok(Command::Night(request))
+}
+
+fn mutants(options: &[&str]) -> Result<Command, String> {
+    let mut request = Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() };
+    let (own, passed) = match options.iter().position(|option| *option == "--") {
+        Some(at) => (&options[..at], &options[at + 1..]),
+        None => (options, &[][..]),
+    };
+    request.options = passed.iter().map(|option| (*option).to_owned()).collect();
+    let mut words = own.iter().flat_map(|option| match option.split_once('=') {
+        Some((name, value)) if option.starts_with("--") => vec![name, value],
+        _ => vec![*option],
+    });
+    while let Some(word) = words.next() {
+        match word {
+            "--in" => {
+                let named = words.next().unwrap_or_default();
+                request.rooms = named.split(',').map(str::to_owned).collect();
+                if request.rooms.iter().any(String::is_empty) {
+                    return Err("`--in` needs names of folders or files of core/src, with commas between them".to_owned());
+                }
+            }
+            "--again" | "--retry" | "--list" if request.which != Which::Untried => {
+                return Err("`--again`, `--retry` and `--list` are three ways to choose; take one, once".to_owned());
+            }
+            "--again" => request.which = Which::All,
+            "--retry" => request.which = Which::Survivors,
+            "--list" => request.which = Which::List,
+            "--minutes" => {
+                let text = words.next().unwrap_or_default();
+                request.minutes = Some(text.parse().map_err(|_| format!("`--minutes` needs a number, not `{text}`"))?);
+            }
+            other => return Err(format!("`mutants` does not take `{other}` here; what stands behind `--` is for cargo-mutants")),
+        }
+    }
+    Ok(Command::Mutants(request))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(line: &str) -> Result<Command, String> {
+        read(line.split_whitespace().map(str::to_owned))
+    }
+
+    #[test]
+    fn every_command_is_understood_and_has_a_help() {
+        assert_eq!(of("coverage"), Ok(Command::Coverage));
+        assert_eq!(of("proof --check"), Ok(Command::ProofCheck));
+        assert_eq!(of("semver --against HEAD"), Ok(Command::Semver { against: Some("HEAD".to_owned()) }));
+        assert_eq!(of("seeded unit-tests sim"), Ok(Command::Seeded { methods: vec!["unit tests", "sim"] }));
+        assert!(of("seeded luck").is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`")));
+        assert_eq!(of("night"), Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() })));
+        assert_eq!(of("night --minutes=9 sim miri"), Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] })));
+        assert!(of("night tables").is_err_and(|why| why.contains("test, model") && why.contains("not `tables`")));
+        for name in xtask::proof::COMMANDS {
+            let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
+            assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
+        }
+        assert!(matches!(of("sim --against x --help"), Ok(Command::Help(text)) if text.starts_with("usage: cargo xtask sim --against")));
+    }
+
+    #[test]
+    fn the_targets_of_the_fuzzer_are_known_by_name() {
+        let request =
+            |targets: &[&'static str], seconds, keeps| Ok(Command::Fuzz(fuzz::Request { targets: targets.to_vec(), seconds, keeps }));
+        assert_eq!(of("fuzz"), request(&fuzz::TARGETS, 600, false));
+        assert_eq!(of("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
+        assert!(of("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
+        assert!(of("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
+    }
+
+    #[test]
+    fn the_core_of_a_commit_is_compared_over_families_that_are_counted() {
+        let against = |options: &[&str]| {
+            let options = options.iter().map(|option| (*option).to_owned()).collect();
+            Ok(Command::SimAgainst { revision: "HEAD~5".to_owned(), options })
+        };
+        assert_eq!(of("sim --against HEAD~5"), against(&[]));
+        assert_eq!(of("sim --days 2 --against=HEAD~5 --families=4"), against(&["--days", "2", "--families=4"]));
+        assert!(of("sim --against HEAD~5 --hours 8").is_err_and(|why| why.contains("does not take `--hours`")));
+        assert!(of("sim --days 2 --against").is_err_and(|why| why.contains("`--against` needs a name")));
+    }
+
+    #[test]
+    fn mutants_are_asked_for_by_room_history_and_time() {
+        let request = |line: &str| match of(line) {
+            Ok(Command::Mutants(request)) => request,
+            other => panic!("{line}: {other:?}"),
+        };
+        assert_eq!(request("mutants"), Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() });
+        assert_eq!(request("mutants --in machine --minutes=12").minutes, Some(12));
+        assert_eq!(request("mutants --in plane,ladder --list").rooms, ["plane", "ladder"]);
+        assert_eq!(request("mutants --in plane,ladder --list").which, Which::List);
+        assert_eq!(request("mutants --in=derive --again").which, Which::All);
+        assert_eq!(request("mutants --retry").which, Which::Survivors);
+        assert_eq!(request("mutants -- --shard 1/8 --in-diff a.diff").options, ["--shard", "1/8", "--in-diff", "a.diff"]);
+        for (line, named) in [
+            ("mutants --in", "`--in` needs names"),
+            ("mutants --minutes all", "`--minutes` needs a number, not `all`"),
+            ("mutants --again --retry", "take one"),
+            ("mutants --shard 1/8", "`--shard` here; what stands behind `--`"),
+        ] {
+            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
+        }
+    }
+
+    #[test]
+    fn a_wrong_word_is_named() {
+        for (line, named) in [("", "missing"), ("fly", "`fly`"), ("miri --fast", "`--fast`"), ("sim --days 2", "`--against`")] {
+            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
+        }
+    }
+
+    /// What the pages tell people to type of these commands; xtask's tests read the others.
+    #[test]
+    fn what_the_pages_name_is_understood() {
+        for page in ["README.md", "CONTRIBUTING.md", "docs/performance.md", "docs/embedding.md"] {
+            let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).expect("a page");
+            for line in text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask ")) {
+                // Behind a `#` stands a remark.
+                let words: Vec<String> = line.split('#').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+                if words.first().is_some_and(|name| xtask::proof::COMMANDS.contains(&name.as_str())) {
+                    read(words.into_iter()).unwrap_or_else(|why| panic!("{page}: cargo xtask {line}: {why}"));
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,162 @@
+//! `cargo xtask coverage`: what the tests of the core execute of its decisions, its derivations and its planes.
+
+mod export;
+pub(crate) mod instrument;
+mod llvm;
+mod named;
+mod rows;
+mod rules;
+mod table;
+
+use std::{collections::BTreeMap, fs, process::ExitCode};
+
+use export::Files;
+use rows::{DERIVATIONS, Row};
+use rules::Rule;
+use table::Shares;
+use xtask::{
+    call::Failure,
+    needed::missing,
+    paths::Paths,
+    stage::{bold, green, red, stage},
+};
+
+/// What is measured. A floor is in tenths of a per cent of the lines; raise it when the tests have become better.
+const MEASURED: [(&str, Option<u64>); 3] =
+    [("core/src/ladder", Some(LADDER_FLOOR)), ("core/src/derive", Some(DERIVE_FLOOR)), ("core/src/plane", None)];
+
+/// Decisions: nearly every line is executed by some test.
+const LADDER_FLOOR: u64 = 960;
+
+/// Readings of the state.
+const DERIVE_FLOOR: u64 = 950;
+
+/// Measures, prints the tables, and fails for what is below its floor, never executed, or named by no test.
+pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
+    let rustc = llvm::Rustc::ask(paths)?;
+    let Some(llvm) = llvm::find(paths, &rustc)? else {
+        return Ok(missing(&format!("llvm-profdata with llvm-cov of LLVM {}", rustc.llvm), &rustc.how_to_install()));
+    };
+    let folder = paths.target().join("coverage");
+    fs::create_dir_all(&folder).map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
+    let binaries = stage("instrumented", "building the core and its tests with counters", || instrument::build(paths, &folder))?;
+    let ran = stage("tests", "running the tests that need the source tree alone", || instrument::run(paths, &folder, binaries))?;
+    let folders = MEASURED.map(|(folder, _)| folder);
+    let files = stage("counters", "merging and reading them", || export::read(paths, &llvm, &ran, &folder, &folders))?;
+
+    let text_of = |path: &str| fs::read_to_string(paths.at(path)).unwrap_or_default();
+    let rules = rules::all(&files, text_of);
+    let ids: Vec<&str> = rules.iter().map(|rule| rule.id.as_str()).collect();
+    let named = named::tests_by_rule(paths, &ids)?;
+    let rows = DERIVATIONS.map(|derivation| derivation.rows(&files, text_of));
+
+    anstream::println!("{}: the unit tests of wakeful-core and the tests of wakeful-tests, {}", bold("ran"), ran.counts);
+    anstream::println!(
+        "{}: {} tests that need a guest, or what lies beside the tree: {}",
+        bold("not run"),
+        ran.left_out.len(),
+        ran.left_out.join(", ")
+    );
+    anstream::print!("\n{}", table::of_files(&files, &folders));
+    anstream::print!("\n{}", table::missed(&files, &folders));
+    anstream::print!("\n{}", table::of_rules(&rules, &named));
+    for (derivation, rows) in DERIVATIONS.iter().zip(&rows) {
+        anstream::print!("\n{}", table::of_rows(derivation.name, rows));
+    }
+    let mut findings = below_floor(&files);
+    findings.extend(of_rules(&rules, &named));
+    for (derivation, rows) in DERIVATIONS.iter().zip(&rows) {
+        findings.extend(of_rows(derivation, rows));
+    }
+    anstream::println!();
+    for finding in &findings {
+        anstream::println!("{}: {finding}", red("coverage"));
+    }
+    if findings.is_empty() {
+        let share = |folder: &&str| format!("{} of {folder}", table::per_cent(Shares::below(&files, folder).lines.per_mille()));
+        let shares = folders.iter().map(share).collect::<Vec<_>>().join(", ");
+        let reached: usize = rows.iter().map(Vec::len).sum();
+        let all = format!("{} rules and {reached} rows: every one was executed, and every rule is named by a test", rules.len());
+        anstream::println!("{}: lines executed: {shares}; {}", bold("coverage"), green(all));
+        return Ok(ExitCode::SUCCESS);
+    }
+    Ok(ExitCode::FAILURE)
+}
+
+fn below_floor(files: &Files) -> Vec<String> {
+    let floors = MEASURED.iter().filter_map(|(folder, floor)| Some((*folder, (*floor)?)));
+    let covered = floors.map(|(folder, floor)| (folder, floor, Shares::below(files, folder).lines));
+    covered
+        .filter(|(_, floor, lines)| lines.per_mille() < *floor || lines.all == 0)
+        .map(|(folder, floor, lines)| {
+            let is = if lines.all == 0 { "nothing".to_owned() } else { table::per_cent(lines.per_mille()) };
+            format!(
+                "{is} of the lines of {folder} are executed, {} are demanded; test what is listed as not executed",
+                table::per_cent(floor)
+            )
+        })
+        .collect()
+}
+
+fn of_rules(rules: &[Rule], named: &BTreeMap<String, Vec<String>>) -> Vec<String> {
+    if rules.is_empty() {
+        return vec!["no rule was found in core/src/ladder; tell proof/src/coverage/rules.rs how rules are written now".to_owned()];
+    }
+    let mut findings = Vec::new();
+    for rule in rules {
+        match rule.decided {
+            Some(0) => findings.push(format!("the rule {} never decided; write a scenario in which it does", rule.id)),
+            Some(_) => {}
+            None => {
+                findings.push(format!("the rule {} has no closure of its own as `decide`, so it cannot be measured; give it one", rule.id))
+            }
+        }
+        if named.get(&rule.id).is_none_or(Vec::is_empty) {
+            findings.push(format!("no test names the rule {}; let a scenario, a fixture or a test expect it by its id", rule.id));
+        }
+    }
+    findings
+}
+
+fn of_rows(derivation: &rows::Derivation, rows: &[Row]) -> Vec<String> {
+    if rows.is_empty() {
+        return vec![format!("{} has no rows; tell proof/src/coverage/rows.rs where {} is now", derivation.place(), derivation.name)];
+    }
+    let unreached = rows.iter().filter(|row| row.reached.is_none_or(|count| count == 0));
+    unreached.map(|row| format!("a row of {} is never reached, line {}: {}; test it", derivation.name, row.line, row.id)).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{export::Measured, *};
+
+    #[test]
+    fn what_was_not_executed_or_not_named_is_found() {
+        let rule = |id: &str, decided| Rule { id: id.to_owned(), decided };
+        let rules = [rule("1.stopped", Some(2)), rule("8.timer", Some(0)), rule("8.task", None)];
+        let named = BTreeMap::from([("1.stopped".to_owned(), vec!["a".to_owned()]), ("8.timer".to_owned(), vec!["b".to_owned()])]);
+        let found = of_rules(&rules, &named);
+        assert_eq!(found.len(), 3, "{found:?}");
+        assert!(found[0].contains("8.timer never decided") && found[1].contains("8.task has no closure"), "{found:?}");
+        assert!(found[2].contains("no test names the rule 8.task"), "{found:?}");
+        assert!(of_rules(&[], &named)[0].contains("no rule was found"));
+
+        let row = |id: &str, reached| Row { id: id.to_owned(), line: 7, reached };
+        let found = of_rows(&DERIVATIONS[0], &[row("a", Some(1)), row("b", Some(0)), row("c", None)]);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].contains("closure is never reached, line 7: b"), "{}", found[0]);
+        assert!(of_rows(&DERIVATIONS[1], &[])[0].contains("`ROWS` of core/src/derive/continuation.rs has no rows"));
+    }
+
+    #[test]
+    fn a_folder_below_its_floor_is_found_and_one_without_lines_too() {
+        let file = |counts: &[u64]| Measured { lines: (1..).zip(counts.iter().copied()).collect(), ..Measured::default() };
+        let files = Files::from([("core/src/ladder/a.rs".to_owned(), file(&[1, 0]))]);
+        let found = below_floor(&files);
+        assert_eq!(found.len(), 2, "{found:?}");
+        assert!(found[0].starts_with("50.0 % of the lines of core/src/ladder"), "{}", found[0]);
+        assert!(found[1].starts_with("nothing of the lines of core/src/derive"), "{}", found[1]);
+        let full = Files::from([("core/src/ladder/a.rs".to_owned(), file(&[1])), ("core/src/derive/a.rs".to_owned(), file(&[1]))]);
+        assert_eq!(below_floor(&full), [""; 0]);
+    }
+}

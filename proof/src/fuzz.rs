@@ -1,0 +1,129 @@
+//! `cargo xtask fuzz`: libFuzzer looks for bytes over which the decoder, the readers or the guest break down.
+//!
+//! What a target does stands in `tests/src/fuzz.rs`. Inputs that reach something new are kept in target/fuzz while it runs; `--keep` takes
+//! those into fuzz/corpus that reach what no other there does, and every test run replays them.
+
+use std::{fs, num::NonZeroUsize, process::ExitCode, thread};
+
+use xtask::{
+    call::{Call, Failure},
+    guests,
+    needed::missing,
+    paths::Paths,
+    set_up,
+    stage::{green, stage},
+    tools,
+};
+
+/// What is asked for.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(crate) struct Request {
+    /// The targets.
+    pub(crate) targets: Vec<&'static str>,
+    /// How long each is tried.
+    pub(crate) seconds: u64,
+    /// Whether what was found is taken into the corpus.
+    pub(crate) keeps: bool,
+}
+
+/// All targets.
+pub(crate) const TARGETS: [&str; 4] = ["facts", "foreign", "ledger", "exports"];
+
+/// How long each is tried where nothing is said.
+pub(crate) const SECONDS: u64 = 600;
+
+/// Inputs are no longer than this, in bytes; what is larger is slow, and finds nothing that parts of it do not.
+const LONGEST: &str = "-max_len=8192";
+
+/// An input that takes longer than this, in seconds, is a finding.
+const SLOWEST: &str = "-timeout=30";
+
+/// Tries each target, as many beside each other as there are cores.
+pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
+    if cargo_fuzz(paths, "fuzz-version").arg("--version").answer().is_err() {
+        let how = "`rustup toolchain install nightly` and `cargo install --locked cargo-fuzz`";
+        return Ok(missing("cargo-fuzz with a nightly compiler", how));
+    }
+    stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
+    stage("tools", "building the tools that make guests", || tools::build(paths))?;
+    stage("guests", "building the guests", || guests::build(paths))?;
+    // No sanitizer: there is no unsafe code to watch, and without one it is several times faster.
+    stage("fuzz targets", "building them with libFuzzer's counters", || {
+        cargo_fuzz(paths, "fuzz-build").args(["build", "-s", "none"]).build()
+    })?;
+    // One is one thread.
+    let beside = thread::available_parallelism().map_or(1, NonZeroUsize::get);
+    for targets in request.targets.chunks(beside) {
+        let tried: Vec<_> = thread::scope(|scope| {
+            let trying: Vec<_> = targets.iter().map(|target| scope.spawn(|| try_one(paths, target, request.seconds))).collect();
+            trying.into_iter().map(|trying| trying.join().unwrap_or_else(|_| Err(Failure::new("a thread broke down")))).collect()
+        });
+        for (target, executed) in targets.iter().zip(tried) {
+            let executed = executed?;
+            let kept = if request.keeps { format!(", {} kept", keep(paths, target)?) } else { String::new() };
+            anstream::println!("{target}: {executed} inputs in {} s, {}{kept}", request.seconds, green("no finding"));
+        }
+    }
+    Ok(ExitCode::SUCCESS)
+}
+
+fn cargo_fuzz(paths: &Paths, log: &str) -> Call {
+    // Through rustup: a cargo that runs for this tree has a fixed compiler, which is no nightly.
+    Call::new(paths, log, "rustup").args(["run", "nightly", "cargo", "fuzz"]).folder(paths.at("fuzz"))
+}
+
+/// libFuzzer over a target; it writes into the first of the folders and reads all of them.
+fn run(paths: &Paths, log: &str, target: &str, folders: [&str; 2], options: &[&str]) -> Result<String, Failure> {
+    let folders = folders.map(|folder| paths.at(folder).join(target));
+    for folder in &folders {
+        fs::create_dir_all(folder).map_err(|why| Failure::new(format!("cannot make the folder {}: {why}", folder.display())))?;
+    }
+    cargo_fuzz(paths, log).args(["run", "-s", "none", target]).args(folders).arg("--").args(options).recorded()
+}
+
+/// How many inputs it was given.
+fn try_one(paths: &Paths, target: &str, seconds: u64) -> Result<u64, Failure> {
+    let time = format!("-max_total_time={seconds}");
+    let log = format!("fuzz-{target}");
+    let options = [time.as_str(), "-print_final_stats=1", LONGEST, SLOWEST];
+    let printed = stage(&log, &format!("{seconds} s of inputs"), || {
+        run(paths, &log, target, ["target/fuzz", "fuzz/corpus"], &options).map_err(|failure| Failure {
+            what: format!("{}; the input is in fuzz/artifacts/{target}, `cargo fuzz fmt` and the log tell more", failure.what),
+            ..failure
+        })
+    })?;
+    executed(&printed).ok_or_else(|| Failure::new(format!("libFuzzer did not say how many inputs `{target}` was given")))
+}
+
+fn executed(printed: &str) -> Option<u64> {
+    let line = printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))?;
+    line.trim().parse().ok()
+}
+
+/// Takes into the corpus what reaches more than what is there; how many inputs it then has.
+fn keep(paths: &Paths, target: &str) -> Result<usize, Failure> {
+    run(paths, &format!("fuzz-keep-{target}"), target, ["fuzz/corpus", "target/fuzz"], &["-merge=1", LONGEST])?;
+    let folder = paths.at("fuzz/corpus").join(target);
+    let count = fs::read_dir(&folder).map(Iterator::count);
+    count.map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_libfuzzer_counted_is_read() {
+        assert_eq!(executed("Done\nstat::number_of_executed_units: 512\nstat::x: 1\n"), Some(512));
+        assert_eq!(executed("Done\n"), None);
+    }
+
+    #[test]
+    fn each_target_is_one_of_the_crate() {
+        let manifest = include_str!("../../fuzz/Cargo.toml");
+        for target in TARGETS {
+            assert!(manifest.contains(&format!("name = \"{target}\"")), "{target}");
+        }
+        assert_eq!(manifest.matches("[[bin]]").count(), TARGETS.len());
+    }
+}

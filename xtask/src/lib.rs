@@ -1,0 +1,78 @@
+//! Builds, runs, tests and tidies Wakeful: the library below `cargo xtask`.
+//!
+//! The crate `wakeful-proof` uses the public modules.
+
+mod bench;
+mod browser;
+pub mod call;
+pub mod command_line;
+pub mod copy;
+mod crash;
+mod crosscheck;
+mod debian;
+pub mod guests;
+mod js_tests;
+mod model;
+pub mod native;
+pub mod needed;
+mod npm;
+mod package;
+pub mod packages;
+pub mod paths;
+pub mod proof;
+mod python;
+mod run;
+mod serve;
+pub mod set_up;
+mod sim;
+pub mod stage;
+pub mod stamp;
+pub mod test;
+pub mod tidy;
+pub mod tools;
+pub mod web_demo;
+pub mod windows;
+mod world;
+
+use std::process::ExitCode;
+
+use command_line::Command;
+use paths::Paths;
+
+/// Reads the command line of this process, and does what it says.
+///
+/// The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not understood, 3 when a program that
+/// measures is not installed.
+pub fn main() -> ExitCode {
+    let command = match command_line::read(std::env::args().skip(1)) {
+        Ok(command) => command,
+        Err(why) => {
+            anstream::eprintln!("{}: {why}\n\n{}", stage::red("error"), command_line::USAGE);
+            return ExitCode::from(2);
+        }
+    };
+    if let Command::Help(text) = command {
+        anstream::println!("{text}");
+        return ExitCode::SUCCESS;
+    }
+    let done = Paths::find().and_then(|paths| match command {
+        Command::Run => run::run(&paths),
+        Command::Serve { port } => serve::serve(&paths, port),
+        Command::Test { bless } => test::test(&paths, bless),
+        Command::Npm => npm::npm(&paths),
+        Command::Package { installs } => package::package(&paths, installs),
+        Command::Tidy { list } => tidy::tidy(&paths, list),
+        Command::Crosscheck(random) => crosscheck::crosscheck(&paths, random),
+        Command::Crash(options) => crash::crash(&paths, &options),
+        Command::Sim(options) => sim::sim(&paths, &options),
+        Command::Model(options) => model::model(&paths, &options),
+        Command::Bench(options) => bench::bench(&paths, &options),
+        Command::World => world::world(&paths),
+        Command::Proof(words) => proof::forward(&paths, &words),
+        Command::Help(_) => Ok(ExitCode::SUCCESS),
+    });
+    done.unwrap_or_else(|failure| {
+        failure.show();
+        ExitCode::FAILURE
+    })
+}

@@ -1,0 +1,126 @@
+//! Which module and which file a path leads to, with re-exports followed.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use super::uses::{Import, Path, Uses};
+
+/// Chains of re-exports are shorter; a longer one leads in a circle.
+const MOST_STEPS: usize = 16;
+
+/// What all files of a crate say about names.
+#[derive(Debug, Default)]
+pub(super) struct Modules {
+    /// Each module, and the path of the file that it stands in.
+    files: BTreeMap<Path, String>,
+    /// Each imported name of a module, and the path that it was imported by.
+    imports: BTreeMap<(Path, String), Path>,
+    /// The modules that a module imports all names of.
+    globs: BTreeMap<Path, Vec<Path>>,
+    items: BTreeSet<(Path, String)>,
+}
+
+impl Modules {
+    /// Adds the file that is the module `scope`.
+    pub(super) fn add(&mut self, path: &str, scope: &[String], uses: &Uses) {
+        self.files.insert(scope.to_vec(), path.to_owned());
+        for module in &uses.modules {
+            // A module with a file of its own is added with that file, which may come before or after this one.
+            self.files.entry(module.clone()).or_insert_with(|| path.to_owned());
+        }
+        for Import { scope, path, name, .. } in &uses.imports {
+            if name == "*" {
+                self.globs.entry(scope.clone()).or_default().push(path.clone());
+            } else {
+                self.imports.insert((scope.clone(), name.clone()), path.clone());
+            }
+        }
+        self.items.extend(uses.items.iter().cloned());
+    }
+
+    /// The path from the root of the crate, with the names that the module gave to what it imports read as what they stand for;
+    /// `None` if it leads to another crate.
+    pub(super) fn absolute(&self, path: &[String], scope: &[String]) -> Option<Path> {
+        self.absolute_in(path, scope, 0)
+    }
+
+    fn absolute_in(&self, path: &[String], scope: &[String], steps: usize) -> Option<Path> {
+        let (first, rest) = path.split_first()?;
+        match first.as_str() {
+            // The core calls itself by its name for the sake of its derives.
+            "crate" | "wakeful_core" => return Some(rest.to_vec()),
+            "self" => return Some([scope, rest].concat()),
+            "super" => {
+                let ups = path.iter().take_while(|part| *part == "super").count();
+                let above = scope.len().checked_sub(ups)?;
+                return Some([&scope[..above], &path[ups..]].concat());
+            }
+            _ => {}
+        }
+        if self.files.contains_key(&[scope, std::slice::from_ref(first)].concat()) {
+            return Some([scope, path].concat());
+        }
+        let import = self.imports.get(&(scope.to_vec(), first.clone()))?;
+        // `use name;` of a macro of this very module.
+        if steps == MOST_STEPS || import.as_slice() == [first.clone()] {
+            return None;
+        }
+        Some([self.absolute_in(import, scope, steps + 1)?.as_slice(), rest].concat())
+    }
+
+    /// The module that defines what a path from the root leads to, and whether that is the module itself and not something in it.
+    pub(super) fn definition(&self, path: &[String]) -> (Path, bool) {
+        self.definition_in(path, 0)
+    }
+
+    fn definition_in(&self, path: &[String], steps: usize) -> (Path, bool) {
+        let mut module = Path::new();
+        for (index, name) in path.iter().enumerate() {
+            module.push(name.clone());
+            if self.files.contains_key(&module) {
+                continue;
+            }
+            module.pop();
+            let rest = &path[index + 1..];
+            if steps < MOST_STEPS
+                && let Some(step) = self.imported(&module, name)
+            {
+                return self.definition_in(&[step.as_slice(), rest].concat(), steps + 1);
+            }
+            return (module, false);
+        }
+        (module, true)
+    }
+
+    /// Where a module has a name from, if it imports it.
+    fn imported(&self, module: &[String], name: &String) -> Option<Path> {
+        if let Some(path) = self.imports.get(&(module.to_vec(), name.clone())) {
+            return self.absolute(path, module).filter(|path| path.as_slice() != [module, std::slice::from_ref(name)].concat());
+        }
+        if self.items.contains(&(module.to_vec(), name.clone())) {
+            return None;
+        }
+        let globs = self.globs.get(module)?;
+        globs
+            .iter()
+            .filter_map(|glob| self.absolute(glob, module))
+            .find(|of| self.has(of, name))
+            .map(|of| [of, vec![name.clone()]].concat())
+    }
+
+    fn has(&self, module: &[String], name: &String) -> bool {
+        let named = (module.to_vec(), name.clone());
+        self.items.contains(&named)
+            || self.imports.contains_key(&named)
+            || self.files.contains_key(&[module, std::slice::from_ref(name)].concat())
+    }
+
+    /// The file that a module stands in.
+    pub(super) fn file(&self, module: &[String]) -> Option<&str> {
+        self.files.get(module).map(String::as_str)
+    }
+
+    /// Whether the root of the crate re-exports this name.
+    pub(super) fn is_export_of_root(&self, name: &str) -> bool {
+        self.imports.contains_key(&(Path::new(), name.to_owned()))
+    }
+}
