@@ -3,32 +3,38 @@
 use alloc::{format, string::ToString, vec::Vec};
 
 use serde::Serialize;
+use wakeful_json::RawJson;
 
 use crate::{
     derive::{
-        arrival, autonomy,
-        continuation::{self, Met, Resolution},
-        diagnostic, head,
+        continuation::{self, Met},
+        head,
     },
-    effect::{Effect, TurnRequest},
-    entry::{EventKind, EventRecord, Record},
+    fact::work,
     id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
-    json::RawJson,
     ladder::{
-        Decision, DecisionKind, Ruling, Tick,
-        key::{Epoch, Key},
         rule,
+        ruling::{Ruling, Tick},
     },
-    plane::{
-        control::{ControlRecord, Marker, PendingHint, WakeHint},
+    record::{
+        Record,
+        continuation::Resolution,
+        control::{ControlRecord, Marker, ParkCause, WakeHint},
+        decision::{Decision, DecisionKind},
+        diagnostic,
+        effect::{Effect, TurnRequest},
+        event::{EventKind, EventRecord},
+        key::{Epoch, Key, TickReason},
         queue::{
-            self, Held, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, RecheckNote,
-            SystemWaitNote, TickReason, WorkQueueNote,
+            admission,
+            entry::QueueEntryRecord,
+            envelope::{MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus},
+            message::MessageRecord,
+            note::{self, NoteKey, RecheckNote, SystemWaitNote, WorkQueueNote},
         },
         turn::{TurnBinding, TurnRecord},
-        work::{Item, ParkCause, progress},
     },
-    state::State,
+    state::{State, autonomy, control::PendingHint, queue::lanes::Held, work::Item},
     time::Timestamp,
 };
 
@@ -72,8 +78,8 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
         records.extend(met.satisfied.records(state, continuation::ended_by(message), at));
     }
     // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
-    let recheck = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok());
-    if let Some(note) = recheck.filter(|_| head::is_core_made(held)) {
+    let recheck = message.note::<RecheckNote>();
+    if let Some(note) = recheck.filter(|_| held.is_core_made()) {
         records.push(Record::Event(EventRecord::of(EventKind::WorkItemRecheckConsumed, at, &note)));
     }
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
@@ -133,7 +139,7 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
         let diagnostic = diagnostic::replay_budget(message, state.queue.interruptions(&message.id));
         records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
         let item = TurnBinding::of(state, message, &[]).map(|binding| binding.work_item_id);
-        records.extend(item.into_iter().flat_map(|item| progress::park(item, ParkCause::ReplayBudget, at)));
+        records.extend(item.into_iter().flat_map(|item| work::park(item, ParkCause::ReplayBudget, at)));
         return None;
     }
     records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
@@ -152,7 +158,7 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
 fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
     let message = |subsystem: &str, priority, text| MessageRecord {
         origin: MessageOrigin::System { subsystem: subsystem.to_string() },
-        ..arrival::core_message(state, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     };
     match tick {
         Tick::WakeHint => {
@@ -162,7 +168,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
             let text = format!("wake hint: {}", pending.hint.reason);
             let tick = hint_tick(state, pending, message("wake_hint", Priority::Next, text));
             let cleared = Record::Control(ControlRecord::WakeHintCleared(Marker {}));
-            queue::admission(tick, at).into_iter().chain([cleared]).collect()
+            admission::records(tick, at).into_iter().chain([cleared]).collect()
         }
         Tick::WorkItem(id, reason, offer) => {
             let Some(item) = state.work.items.get(id) else {
@@ -178,7 +184,7 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
                 metadata: Some(work_note(*reason, item, *offer)),
                 ..message("work_queue", Priority::Normal, text)
             };
-            queue::admission(tick, at).into()
+            admission::records(tick, at).into()
         }
         Tick::SystemWait(id) => {
             let Some(wait) = state.waiting.conditions.get(id) else {
@@ -190,14 +196,14 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
                 metadata: Some(system_wait_note(id)),
                 ..message("system_wait", Priority::Next, text)
             };
-            queue::admission(tick, at).into()
+            admission::records(tick, at).into()
         }
     }
 }
 
 fn system_wait_note(id: &WaitConditionId) -> RawJson {
     let note = SystemWaitNote { idempotency_key: Key::system_wait(id).to_string(), wait_condition_id: id.clone() };
-    RawJson::noting("system_wait", &note)
+    note::metadata(NoteKey::SystemWait, &note)
 }
 
 fn work_note(reason: TickReason, item: &Item, offer: Option<u64>) -> RawJson {
@@ -211,7 +217,7 @@ fn work_note(reason: TickReason, item: &Item, offer: Option<u64>) -> RawJson {
         work_item_revision: item.record.revision,
         objective: item.record.objective.clone(),
     };
-    RawJson::noting("work_queue", &note)
+    note::metadata(NoteKey::WorkQueue, &note)
 }
 
 fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> MessageRecord {
@@ -227,7 +233,7 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
     }
     let hint = &pending.hint;
     let note = Note {
-        idempotency_key: Key::hint(pending),
+        idempotency_key: Key::hint(&pending.hint, pending.generation()),
         hint,
         waiting_intent_ids: &pending.coalesced.intents,
         external_trigger_ids: &pending.coalesced.triggers,
@@ -237,7 +243,7 @@ fn hint_tick(state: &State, pending: &PendingHint, tick: MessageRecord) -> Messa
         work_item_id: intent.and_then(|intent| intent.record.work_item_id.clone()),
         correlation_id: hint.correlation_id.clone(),
         causation_id: hint.causation_id.clone(),
-        metadata: Some(RawJson::noting("wake_hint", &note)),
+        metadata: Some(note::metadata(NoteKey::WakeHint, &note)),
         ..tick
     }
 }

@@ -12,7 +12,7 @@ use core::fmt;
 
 use serde::Serialize;
 
-use crate::json::{Readable, Value, through_readable};
+use wakeful_json::{Readable, Value, through_readable};
 
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;

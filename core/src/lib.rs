@@ -15,41 +15,41 @@ extern crate alloc;
 // What is derived names this crate, here and elsewhere.
 extern crate self as wakeful_core;
 
-mod sorted;
+pub use wakeful_json as json;
+
 mod tagged;
 
 pub mod id;
-pub mod json;
-pub mod map;
 pub mod time;
 
-pub mod fact;
-mod index;
-pub mod plane;
+pub mod record;
 
-pub mod entry;
-pub mod shape;
-pub mod snapshot;
 pub mod state;
 
 pub mod derive;
+
+pub mod fact;
+
 pub mod ladder;
 
-pub mod check;
+pub mod shape;
+
 mod consequence;
-pub mod effect;
+
 pub mod explain;
-pub mod foreign;
+
+pub mod check;
+
 pub mod machine;
 
-pub mod host;
-pub mod opening;
-pub mod past;
+pub mod foreign;
 
-/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
-pub const SCHEMA_VERSION: &str = "0.1.0";
+pub mod host;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;
 #[cfg(feature = "story")]
 pub mod story;
+
+/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
+pub const SCHEMA_VERSION: &str = "0.1.0";

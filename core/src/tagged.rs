@@ -32,7 +32,7 @@ macro_rules! vocabulary {
                     }
                 }
 
-                $crate::json::RawJson::tagged($tag, self.name(), &Payload(self)).serialize(serializer)
+                wakeful_json::RawJson::tagged($tag, self.name(), &Payload(self)).serialize(serializer)
             }
         }
 
@@ -50,15 +50,15 @@ macro_rules! vocabulary {
             ///
             /// # Errors
             /// Text that is not JSON, an unknown name, a missing or ill-typed field: with field, line and column (contract 2.3).
-            pub fn decode(text: &str) -> Result<Self, $crate::json::JsonError> {
-                $crate::json::read(text)
+            pub fn decode(text: &str) -> Result<Self, wakeful_json::JsonError> {
+                wakeful_json::read(text)
             }
         }
 
-        impl $crate::json::Readable for $Name {
-            fn read(value: &$crate::json::Value<'_>) -> Self {
-                static TAG: $crate::json::Shape = $crate::json::Shape { names: $tag, count: 1, also: &[], closed: false };
-                const WAYS: &[fn(&$crate::json::Value<'_>) -> $Name] = &[$(|value| $Name::$Variant($crate::json::Readable::read(value))),*];
+        impl wakeful_json::Readable for $Name {
+            fn read(value: &wakeful_json::Value<'_>) -> Self {
+                static TAG: wakeful_json::Shape = wakeful_json::Shape { names: $tag, count: 1, also: &[], closed: false };
+                const WAYS: &[fn(&wakeful_json::Value<'_>) -> $Name] = &[$(|value| $Name::$Variant(wakeful_json::Readable::read(value))),*];
                 let (place, rest) = value.tagged(&TAG, Self::NAMES);
                 WAYS[place](&rest)
             }
@@ -69,16 +69,16 @@ macro_rules! vocabulary {
 /// Reads an enum by reading a flat struct of all its fields first: no buffering, so places stay true. What cannot be read is blank.
 macro_rules! read_through {
     ($Enum:ty, $Fields:ty, $blank:expr) => {
-        impl $crate::json::Readable for $Enum {
-            fn read(value: &$crate::json::Value<'_>) -> Self {
-                <$Fields as $crate::json::Readable>::read(value).try_into().unwrap_or_else(|why: alloc::string::String| {
+        impl wakeful_json::Readable for $Enum {
+            fn read(value: &wakeful_json::Value<'_>) -> Self {
+                <$Fields as wakeful_json::Readable>::read(value).try_into().unwrap_or_else(|why: alloc::string::String| {
                     value.is_wrong(&why);
                     $blank
                 })
             }
         }
 
-        $crate::json::through_readable!($Enum);
+        wakeful_json::through_readable!($Enum);
     };
 }
 
@@ -120,14 +120,14 @@ macro_rules! names {
             }
         }
 
-        impl $crate::json::Readable for $Name {
-            fn read(value: &$crate::json::Value<'_>) -> Self {
+        impl wakeful_json::Readable for $Name {
+            fn read(value: &wakeful_json::Value<'_>) -> Self {
                 const ALSO: &[(&str, usize)] = &[$($(($also, $Name::$Variant as usize),)*)*];
                 Self::ALL[value.name(Self::NAMES, ALSO)]
             }
         }
 
-        $crate::json::through_readable!($Name);
+        wakeful_json::through_readable!($Name);
     )*};
 }
 

@@ -7,7 +7,7 @@ use core::fmt;
 
 use serde::{Serialize, Serializer};
 
-use crate::json::{Readable, Value, through_readable};
+use wakeful_json::{Readable, Value, through_readable};
 
 /// An instant that the host gave: nanoseconds since 1970-01-01T00:00:00Z.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -193,7 +193,7 @@ impl fmt::Display for Timestamp {
 
 impl Serialize for Timestamp {
     fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        serializer.serialize_newtype_struct("Timestamp", &crate::json::Printed(self))
+        serializer.serialize_newtype_struct("Timestamp", &wakeful_json::Printed(self))
     }
 }
 

@@ -8,11 +8,11 @@ use std::path::Path;
 
 use serde::Serialize;
 use wakeful_core::{
-    entry::Head,
+    host::opening,
     host::{Ledger, LedgerError, SchedulerError},
     id::{AgentId, Seq},
     machine::Options,
-    opening,
+    record::chain::Head,
 };
 
 use crate::{

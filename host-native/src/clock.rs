@@ -8,10 +8,9 @@ use std::{
 };
 
 use wakeful_core::{
-    derive::diagnostic,
-    entry::{Entry, Record},
     host::Clock,
     id::Seq,
+    record::{Record, diagnostic, entry::Entry},
     time::Timestamp,
 };
 
@@ -96,10 +95,13 @@ impl Clock for VirtualClock {
 #[cfg(test)]
 mod tests {
     use wakeful_core::{
-        entry::{self, EntryBytes, Head},
-        ladder::Boundary,
         machine::{Machine, Options},
-        plane::control::{ControlRecord, Marker},
+        record::{
+            chain::Head,
+            control::{ControlRecord, Marker},
+            decision::Boundary,
+            entry::{self, EntryBytes},
+        },
     };
 
     use super::*;

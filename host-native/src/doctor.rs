@@ -5,16 +5,23 @@ use std::path::PathBuf;
 use serde::Serialize;
 use wakeful_core::{
     check,
-    derive::{
-        diagnostic::{self, Diagnostic},
-        obligation::{self, Obligation},
-    },
-    entry::{Entry, EntryBytes, EntryError, EventKind, Head, Record},
+    derive::obligation::Obligation,
+    explain::diagnose,
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
+    ladder::owed,
     machine::{Machine, OpenError, Options},
-    snapshot::{Snapshot, SnapshotIgnored},
-    state::State,
+    record::{
+        Record,
+        chain::Head,
+        diagnostic::Diagnostic,
+        entry::{Entry, EntryBytes, EntryError},
+        event::EventKind,
+    },
+    state::{
+        State,
+        snapshot::{Snapshot, SnapshotIgnored},
+    },
     time::Timestamp,
 };
 
@@ -227,8 +234,8 @@ pub fn examine(
         },
         archive,
         damage,
-        obligations: obligation::all(state),
-        diagnostics: diagnostic::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
+        obligations: owed::all(state),
+        diagnostics: diagnose::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
         breaches: fold.breaches,
         recorded: fold.recorded,
     })

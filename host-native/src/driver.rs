@@ -4,14 +4,19 @@
 //! the same ledger: where one of them was first, what it said is read, and the same is said again (contract 3.2).
 
 use wakeful_core::{
-    entry::{Entry, EntryBytes, EntryError, Head, Record},
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     host::{Clock, ErrorCode, ErrorReport, Ledger, LedgerError, Provider},
     id::Seq,
     json::{self, JsonError, Readable},
-    ladder::Boundary,
     machine::Options,
-    plane::{control::ControlRecord, queue::MessageRecord},
+    record::{
+        Record,
+        chain::Head,
+        control::ControlRecord,
+        decision::Boundary,
+        entry::{Entry, EntryBytes, EntryError},
+        queue::message::MessageRecord,
+    },
     state::State,
     time::Timestamp,
 };

@@ -4,15 +4,13 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use wakeful_core::{
     SCHEMA_VERSION,
     derive::summary::{AgentListEntry, AgentSummary},
-    effect::Effect,
-    entry::Record,
     explain::{Explanation, WhyNot},
     fact::Fact,
     foreign::expected::Expected,
     host::{ErrorReport, Receipt, Replay, StepReport},
-    ladder::Boundary,
     machine::Options,
-    snapshot::Snapshot,
+    record::{Record, decision::Boundary, effect::Effect},
+    state::snapshot::Snapshot,
 };
 
 /// Everything that crosses a boundary, so that one document defines it all.

@@ -15,13 +15,16 @@ use wakeful::{
 };
 use wakeful_core::{
     SCHEMA_VERSION,
-    effect::TurnRequest,
-    entry::{EntryBytes, Head},
     host::{ErrorCode, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
-    ladder::{Boundary, DecisionKind},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{
+        chain::Head,
+        decision::{Boundary, DecisionKind},
+        effect::TurnRequest,
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
     time::Timestamp,
 };
 

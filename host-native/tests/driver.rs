@@ -11,12 +11,16 @@ use wakeful::{
     sandbox::{GuestError, Limits},
 };
 use wakeful_core::{
-    entry::{Entry, EntryBytes, Head, Record},
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     host::{ErrorCode, Ledger, LedgerError},
     id::Seq,
     machine::Options,
-    plane::control::ControlRecord,
+    record::{
+        Record,
+        chain::Head,
+        control::ControlRecord,
+        entry::{Entry, EntryBytes},
+    },
     state::State,
     time::Timestamp,
 };

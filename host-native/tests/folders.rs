@@ -10,9 +10,9 @@ use wakeful::{
     trace::Tracer,
 };
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, Scheduler},
     machine::Options,
+    record::{chain::Head, entry::EntryBytes},
     time::Timestamp,
 };
 

@@ -9,7 +9,7 @@ use wakeful::{
     provider::Elsewhere,
     sandbox::{Limits, Sandbox},
 };
-use wakeful_core::{ladder::Boundary, machine::Options, time::Timestamp};
+use wakeful_core::{machine::Options, record::decision::Boundary, time::Timestamp};
 
 use crate::program::{product, source};
 

@@ -152,7 +152,7 @@ fn lives(agent: &mut Agent<VirtualClock>, number: usize) -> Result<String, Engin
     agent.open(&Options::new(format!("agent-{number}").into()), Mode::Drive)?;
     agent.propose(&prompt(number))?;
     agent.run_until_rest()?;
-    agent.explain(wakeful_core::ladder::Boundary::RunLoopIdle)
+    agent.explain(wakeful_core::record::decision::Boundary::RunLoopIdle)
 }
 
 fn prompt(number: usize) -> String {

@@ -11,12 +11,10 @@ use wakeful::{
     sandbox::{Guest, GuestError, Limit, Limits, Plugin},
 };
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{EntryBytes, Head},
     host::{Clock, ErrorCode, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     time::Timestamp,
 };
 

@@ -2,10 +2,10 @@
 
 use serde_json::{Map, Value, json};
 use wakeful_core::{
-    entry::Head,
     fact::Fact,
     json::JsonError,
     machine::{Machine, Options, ProposeError},
+    record::chain::Head,
     time::Timestamp,
 };
 

@@ -174,7 +174,7 @@ const BEYOND_THE_REFERENCE: [&str; 4] = ["1.closing", "2.interjection", "3.stale
 #[test]
 fn without_any_one_rule_the_vectors_fail() {
     for set in ["decide", "ledger_clean"] {
-        let rules = wakeful_core::ladder::Edition::default().rules().iter().map(|rule| rule.id);
+        let rules = wakeful_core::record::edition::Edition::default().rules().iter().map(|rule| rule.id);
         each_is_missed(set, rules.filter(|rule| !BEYOND_THE_REFERENCE.contains(rule)));
     }
 }

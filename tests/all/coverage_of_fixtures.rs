@@ -6,25 +6,21 @@ use std::{collections::BTreeSet, fmt::Debug, fs};
 
 use wakeful::case::{self, CaseKind};
 use wakeful_core::{
-    derive::{
-        closure::{ClosureOutcome, WaitingReason},
-        continuation::{self, Class},
-        head,
-        posture::Posture,
-        readiness::SchedulingState,
-        work_queue::WorkQueue,
-    },
+    derive::{continuation, head, posture::Posture, work_queue::WorkQueue},
     explain::Explanation,
     foreign::{self, Folder, Import},
     json,
-    ladder::{self, Boundary, DecisionKind, Edition, View},
+    ladder::{self, View},
     machine::{Machine, Options},
-    plane::{
+    record::{
+        continuation::{Class, ClosureOutcome, WaitingReason},
         control::AgentStatus,
-        queue::{MessageKind, TriggerKind},
+        decision::{Boundary, DecisionKind},
+        edition::Edition,
+        queue::{envelope::MessageKind, message::TriggerKind},
         turn::TurnTerminalKind,
     },
-    state::State,
+    state::{State, readiness::SchedulingState},
     time::Timestamp,
 };
 use wakeful_tests::paths;

@@ -9,15 +9,17 @@ use std::{
 
 use wakeful::clock::VirtualClock;
 use wakeful_core::{
-    derive::obligation,
-    effect::TurnRequest,
-    entry::{EntryBytes, Head, Record},
     host::{ErrorCode, Ledger, LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId, Seq},
-    ladder::Boundary,
+    ladder::owed,
     machine::Options,
-    plane::{
-        queue::QueueStatus,
+    record::{
+        Record,
+        chain::Head,
+        decision::Boundary,
+        effect::TurnRequest,
+        entry::EntryBytes,
+        queue::envelope::QueueStatus,
         turn::{AbortReason, RunStatus},
     },
     time::Timestamp,
@@ -381,7 +383,7 @@ impl<F: Fault> Fault for Shared<F> {
 /// Every message has its terminal status, every run that was started has one end, no run is started twice, and nothing is owed.
 fn comes_to_an_end(came: &Came, what: &str) {
     let state = came.ledger.state();
-    assert_eq!(obligation::all(&state), [], "{what}");
+    assert_eq!(owed::all(&state), [], "{what}");
     assert!(state.turns.run.is_none(), "{what}");
     let mut started = came.asked.iter().filter(|asked| asked.starts_with("start_turn")).collect::<Vec<_>>();
     started.sort();

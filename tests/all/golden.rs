@@ -11,12 +11,11 @@ use std::{
 use serde_json::{Value, json};
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere, scenario, trace::Tracer};
 use wakeful_core::{
-    entry::EntryBytes,
+    host::past::DecisionFrom,
     host::{Ledger, Scheduler},
     id::Seq,
-    ladder::Edition,
     machine::{Machine, Options},
-    past::DecisionFrom,
+    record::{edition::Edition, entry::EntryBytes},
     time::Timestamp,
 };
 use wakeful_tests::paths;

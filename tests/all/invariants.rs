@@ -4,9 +4,15 @@ use serde::de::DeserializeOwned;
 use serde_json::{Value, json};
 use wakeful_core::{
     check,
-    entry::{self, Chain, Entry, EventKind, EventRecord, Record},
-    ladder::{self, Boundary, Decision, DecisionKind, View},
+    ladder::{self, View},
     machine::{Machine, Options},
+    record::{
+        Record,
+        chain::Chain,
+        decision::{Boundary, Decision, DecisionKind},
+        entry::{self, Entry},
+        event::{EventKind, EventRecord},
+    },
     state::State,
     time::Timestamp,
 };
@@ -88,7 +94,7 @@ fn event(kind: EventKind, data: Value) -> Record {
 }
 
 fn control(record: Value) -> Record {
-    Record::Control(wakeful_core::plane::control::ControlRecord::decode(&record.to_string()).expect("a control record"))
+    Record::Control(wakeful_core::record::control::ControlRecord::decode(&record.to_string()).expect("a control record"))
 }
 
 /// A tick that offers the item `w`, and its queue entry.
@@ -132,7 +138,7 @@ fn seeds() -> Vec<(&'static str, Step)> {
         ("I4", {
             let mut state = state(&[json!({"fact": "task_created", "task_id": "t", "task_kind": "command_task"})]);
             let task = state.tasks.active[&"t".into()].seq;
-            state.tasks.ended.insert("t".into(), (wakeful_core::plane::task::TaskStatus::Completed, task));
+            state.tasks.ended.insert("t".into(), (wakeful_core::record::task::TaskStatus::Completed, task));
             Step::standing(state)
         }),
         ("I5", {

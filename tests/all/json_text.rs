@@ -5,8 +5,8 @@ use serde_json::{Value, value::RawValue};
 use wakeful_core::{
     id::AgentId,
     json::{self, RawJson},
-    ladder::Boundary,
     machine::{Machine, Options},
+    record::decision::Boundary,
     time::Timestamp,
 };
 

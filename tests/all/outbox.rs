@@ -2,13 +2,11 @@
 
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, Head},
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Ledger, Scheduler},
     id::{MAX_STEM_BYTES, Seq},
-    ladder::Boundary,
     machine::{Machine, OpenError, Options, ProposeError},
+    record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
 

@@ -4,14 +4,13 @@ use std::{cell::Cell, ops::RangeInclusive, rc::Rc};
 
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     explain::Supposition,
+    host::past::DecisionFrom,
     host::{ErrorCode, Ledger, LedgerError, Scheduler},
     id::Seq,
     json,
-    ladder::{Boundary, Edition},
     machine::{Machine, Options},
-    past::DecisionFrom,
+    record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},
     time::Timestamp,
 };
 

@@ -10,9 +10,13 @@ use proptest::{
 };
 use wakeful_core::{
     fact::Fact,
-    ladder::{self, Boundary, Edition, View},
+    ladder::{self, View},
     machine::{Machine, Options},
-    plane::waiting::WaitConditionKind,
+    record::{
+        decision::{self, Boundary},
+        edition::Edition,
+        waiting::WaitConditionKind,
+    },
     state::State,
 };
 use wakeful_tests::sequence::{Command, Host, sequences};
@@ -42,7 +46,7 @@ fn played(edition: Edition, commands: &[Command]) -> Host {
 /// The state from the stored entries alone: from the first on, or from a snapshot at `from` and the rest.
 fn folded(host: &Host, from: usize) -> State {
     let lines = host.ledger.entries().lines_from(0);
-    let stored = |line: &String| wakeful_core::entry::EntryBytes::from_stored(line.clone());
+    let stored = |line: &String| wakeful_core::record::entry::EntryBytes::from_stored(line.clone());
     let mut machine = Machine::new(Options::new("default".into()));
     for line in &lines[..from] {
         machine.load(&stored(line)).expect("the ledger verifies");
@@ -118,7 +122,7 @@ proptest! {
                 let pages = ladder::decide(Edition::default(), &view).decision;
                 // Which wait a rest is named after may differ; that it is a rest may not.
                 let both_rest = pages.kind.rests_as().is_some() && rfc.kind.rests_as().is_some();
-                let said = |decision: &ladder::Decision| (decision.kind, decision.message_id.clone(), decision.work_item_id.clone());
+                let said = |decision: &decision::Decision| (decision.kind, decision.message_id.clone(), decision.work_item_id.clone());
                 prop_assert!(both_rest || said(&pages) == said(&rfc), "{pages:?} against {rfc:?}");
             }
         }

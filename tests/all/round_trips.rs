@@ -11,14 +11,12 @@ use wakeful::{
     trace::Tracer,
 };
 use wakeful_core::{
-    entry::EntryBytes,
     explain::Explanation,
-    foreign::{self, Folder, Import, expected::Expected},
+    foreign::{Folder, Import, expected::Expected},
     host::{ErrorCode, Ledger, Scheduler},
     id::Seq,
-    ladder::{Boundary, Edition},
     machine::{Machine, Options},
-    plane::control::Policy,
+    record::{decision::Boundary, edition::Edition, entry::EntryBytes, policy::Policy},
     time::Timestamp,
 };
 use wakeful_tests::paths;
@@ -37,7 +35,7 @@ fn imported(folder: &Folder) -> (Vec<EntryBytes>, Explanation) {
 }
 
 fn exported(entries: &[EntryBytes]) -> Folder {
-    foreign::folder_of(entries).expect("the ledger is whole")
+    wakeful_core::host::folder_of(entries).expect("the ledger is whole")
 }
 
 fn folder_of(case: &Case) -> &Folder {

@@ -4,10 +4,7 @@ use std::{fs, process::Command};
 
 use serde::Deserialize;
 use serde_json::value::RawValue;
-use wakeful_core::{
-    entry::{EntryBytes, Head},
-    ladder::Edition,
-};
+use wakeful_core::record::{chain::Head, edition::Edition, entry::EntryBytes};
 use wakeful_tests::sim::{self, Plan};
 
 #[test]

@@ -6,12 +6,11 @@ use wakeful::{
     provider::ScriptedProvider,
 };
 use wakeful_core::{
-    entry::{EventKind, Head, Record},
-    fact::Refusal,
+    fact::outcome::Refusal,
     host::Ledger,
     id::{MessageId, Seq},
     machine::Options,
-    plane::{turn::RunStatus, work::WorkItemState},
+    record::{Record, chain::Head, event::EventKind, turn::RunStatus, work::WorkItemState},
     state::State,
     story::{Adversary, Command, Story},
 };

@@ -5,9 +5,9 @@ use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
 use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, suite},
     id::{AgentId, Seq},
+    record::{chain::Head, entry::EntryBytes},
 };
 
 /// What a ledger does otherwise.

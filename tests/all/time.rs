@@ -1,7 +1,7 @@
 //! Thirty days with a thousand timers, rechecks, deadlines and timed rests, a clock that jumps both ways, a hundred restarts: each fires
 //! exactly as the contract says (contract 1.3, 5.17, 5.20, 5.23, 7.2, 9.3).
 
-use wakeful_core::plane::waiting::WaitConditionStatus;
+use wakeful_core::record::waiting::WaitConditionStatus;
 use wakeful_tests::time::{Found, Kind, Life, Plan};
 
 fn live(seed: u64) {

@@ -2,11 +2,13 @@
 
 use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
-    effect::TurnRequest,
     host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId},
     machine::Options,
-    plane::turn::{AbortReason, TurnTerminalKind},
+    record::{
+        effect::TurnRequest,
+        turn::{AbortReason, TurnTerminalKind},
+    },
     time::Timestamp,
 };
 

@@ -6,8 +6,8 @@ use wakeful::case::{self, CaseKind};
 use wakeful_core::{
     explain::WhyNot,
     foreign::{self, Import},
-    ladder::{Boundary, DecisionKind},
     machine::{Machine, Options},
+    record::decision::{Boundary, DecisionKind},
     time::Timestamp,
 };
 use wakeful_tests::paths;

@@ -12,13 +12,16 @@ use wakeful::{
     sandbox::{Guest, Limits, Plugin},
 };
 use wakeful_core::{
-    entry::{Class, EntryBytes, Record, seal_all},
     foreign::{Folder, Import},
     host::{Scheduler, SchedulerError},
     id::Seq,
     json,
-    ladder::{Boundary, DecisionKind},
     machine::{Machine, Options, ProposeError},
+    record::{
+        Class, Record,
+        decision::{Boundary, DecisionKind},
+        entry::{EntryBytes, seal_all},
+    },
     time::Timestamp,
 };
 

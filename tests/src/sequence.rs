@@ -7,8 +7,8 @@ use serde_json::{Value, json};
 use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
     host::{Clock, Scheduler, SchedulerError},
-    ladder::{Boundary, Edition},
     machine::Options,
+    record::{decision::Boundary, edition::Edition},
     time::Timestamp,
 };
 

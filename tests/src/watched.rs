@@ -5,9 +5,12 @@ use std::{cell::RefCell, num::NonZeroUsize, rc::Rc};
 use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
     check::{self, Breach},
-    entry::{Entry, EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::Seq,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
     state::State,
 };
 

@@ -7,8 +7,22 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
 /// wasmtime is compiled again.
-pub const SELECTION: [&str; 12] =
-    ["-p", "wakeful", "-p", "wakeful-core", "-p", "wakeful-core-derive", "-p", "wakeful-tests", "-p", "plugin-host", "-p", "first-story"];
+pub const SELECTION: [&str; 14] = [
+    "-p",
+    "wakeful",
+    "-p",
+    "wakeful-core",
+    "-p",
+    "wakeful-json",
+    "-p",
+    "wakeful-json-derive",
+    "-p",
+    "wakeful-tests",
+    "-p",
+    "plugin-host",
+    "-p",
+    "first-story",
+];
 
 /// Builds the command line and all tests.
 pub fn build(paths: &Paths) -> Result<(), Failure> {

@@ -28,8 +28,9 @@ struct Crate {
 }
 
 /// The published crates; each depends on those before it.
-const CRATES: [Crate; 3] = [
-    Crate { name: "wakeful-core-derive", folder: "core/derive", holds: &["LICENSE", "README.md"] },
+const CRATES: [Crate; 4] = [
+    Crate { name: "wakeful-json-derive", folder: "core/json/derive", holds: &["LICENSE", "README.md"] },
+    Crate { name: "wakeful-json", folder: "core/json", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-core", folder: "core", holds: &["LICENSE", "README.md"] },
     Crate {
         name: "wakeful",
@@ -138,7 +139,7 @@ fn elsewhere() -> PathBuf {
 }
 
 fn install(paths: &Paths) -> Result<(), Failure> {
-    let [derive, core, host] = &CRATES;
+    let [derive, json, core, host] = &CRATES;
     // The registry does not have them yet: the packed ones stand for it.
     let patch = |packed: &Crate| format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed));
     Call::cargo(paths, "install", "install")
@@ -147,7 +148,7 @@ fn install(paths: &Paths) -> Result<(), Failure> {
         .arg(unpacked(paths, host))
         .args(["--debug", "--root"])
         .arg(elsewhere())
-        .args(["--config", &patch(derive), "--config", &patch(core)])
+        .args(["--config", &patch(derive), "--config", &patch(json), "--config", &patch(core)])
         .env("CARGO_TARGET_DIR", paths.at("target/package/installed"))
         .build()
 }

@@ -2,21 +2,26 @@
 
 use alloc::format;
 
-use super::{Breach, driven, hold, waits::decision};
 use crate::{
+    check::{Breach, driven, hold, waits::decision},
     derive::obligation,
-    entry::{Entry, Record},
     id::Seq,
-    ladder::{self, View, key::Key},
-    plane::{
-        queue::{HintTickNote, MessageRecord, SystemWaitNote, WorkQueueNote},
+    ladder::{self, View, owed},
+    record::{
+        Record, decision,
+        entry::Entry,
+        key::Key,
+        queue::{
+            message::MessageRecord,
+            note::{HintTickNote, SystemWaitNote, WorkQueueNote},
+        },
         work::WorkItemPlanStatus,
     },
     state::State,
 };
 
 fn work_tick(message: &MessageRecord) -> Option<WorkQueueNote> {
-    message.noted("work_queue").filter(|_| message.is_runtime_owned())?.read().ok()
+    message.note().filter(|_| message.is_runtime_owned())
 }
 
 pub(super) fn i08(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
@@ -44,12 +49,12 @@ fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
         let (key, spent) = state.work.key(item, note.reason);
         return spent.filter(|_| key == Key::named(note.idempotency_key));
     }
-    let note = |key: &str| message.noted(key).filter(|_| message.is_runtime_owned());
-    if let Some(hint) = note("wake_hint").and_then(|raw| raw.read::<HintTickNote>().ok()) {
+    let message = Some(message).filter(|message| message.is_runtime_owned())?;
+    if let Some(hint) = message.note::<HintTickNote>() {
         let key = Key::named(hint.idempotency_key);
         return state.control.hint_ticked.as_ref().filter(|ticked| ticked.key == key).map(|ticked| ticked.seq);
     }
-    let wait = note("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok())?;
+    let wait = message.note::<SystemWaitNote>()?;
     state.waiting.ticked.get(&wait.wait_condition_id).copied()
 }
 
@@ -57,7 +62,7 @@ pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     driven(before, batch, |state, entry| {
         let Record::Message(message) = &entry.record else { return Ok(()) };
         let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some()) else { return Ok(()) };
-        let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(pending));
+        let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(&pending.hint, pending.generation()));
         hold("I10", ticked, Some(entry.seq), || format!("work is offered while the hint of entry {} is pending", pending.seq))
     })
 }
@@ -69,7 +74,7 @@ pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), 
             format!("entry {} records {:?}, the ladder says {:?}", entry.seq, decision.reason, ruling.decision.reason)
         })?;
     }
-    let ask = || ladder::decide(after.control.edition, &View::of(after, ladder::Boundary::RunLoopIdle, after.at));
+    let ask = || ladder::decide(after.control.edition, &View::of(after, decision::Boundary::RunLoopIdle, after.at));
     hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
 }
 
@@ -78,7 +83,7 @@ pub(super) fn i19(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     let rest = decision(batch).filter(|(decision, _)| decision.kind.rests_as().is_some());
     let Some((_, entry)) = rest else { return Ok(()) };
     let enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= entry.at);
-    let owed = obligation::all(before).into_iter().find(enabled);
+    let owed = owed::all(before).into_iter().find(enabled);
     hold("I19", owed.is_none(), Some(entry.seq), || format!("the agent rests while {owed:?} is owed"))
 }
 

@@ -2,14 +2,14 @@
 
 use alloc::{format, string::ToString};
 
-use super::{Breach, hold};
 use crate::{
-    entry::{Class, Entry, EventKind, Head, Record},
+    check::{Breach, hold},
+    record::{Class, Record, chain::Head, entry::Entry, event::EventKind},
     state::State,
 };
 
 pub(super) fn i15(_: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    let compacts = |entry: &&Entry| matches!(&entry.record, Record::Event(event) if event.kind == EventKind::ContextCompacted.as_str());
+    let compacts = |entry: &&Entry| matches!(&entry.record, Record::Event(event) if event.known() == Some(EventKind::ContextCompacted));
     let Some(compaction) = batch.iter().find(compacts) else { return Ok(()) };
     let decides = batch.iter().find(|entry| !matches!(entry.record.class(), Class::Events | Class::Transcript));
     hold("I15", decides.is_none(), Some(compaction.seq), || {

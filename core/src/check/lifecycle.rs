@@ -2,14 +2,19 @@
 
 use alloc::{format, vec::Vec};
 
-use super::{Breach, driven, hold};
 use crate::{
-    derive::obligation::{self, Obligation, ObligationKind},
-    entry::{Entry, Record},
-    fact::Fact,
-    plane::{
-        control::{ControlRecord, Restarted},
-        queue::{MessageKind, QueueStatus},
+    check::{Breach, driven, hold},
+    derive::obligation::{Obligation, ObligationKind},
+    fact::{Fact, control::Restarted},
+    ladder::owed,
+    record::{
+        Record,
+        control::ControlRecord,
+        entry::{self, Entry},
+        queue::{
+            envelope::{MessageKind, QueueStatus},
+            note::NoteKey,
+        },
         turn::RunStatus,
     },
     state::State,
@@ -21,7 +26,7 @@ pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let moves = match &entry.record {
             Record::QueueEntry(record) => record.status == QueueStatus::Dequeued,
             // contract 5.11: what a stop interrupts is told in its own batch, and read once the agent may run.
-            Record::Message(record) if record.noted("interrupted_tasks").is_some() => false,
+            Record::Message(record) if record.raw_note(NoteKey::InterruptedTasks).is_some() => false,
             Record::Message(record) => record.kind == MessageKind::SystemTick && record.is_runtime_owned(),
             Record::Turn(record) => record.status == RunStatus::Started,
             _ => false,
@@ -56,11 +61,11 @@ pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
         return Ok(());
     }
     let restart = Fact::RuntimeRestarted(Restarted::default()).transition(after, after.at);
-    let (entries, _) = crate::entry::seal_all(after.head, after.at, restart.records);
+    let (entries, _) = entry::seal_all(after.head, after.at, restart.records);
     let mut restarted = after.clone();
     entries.iter().for_each(|entry| restarted.apply(entry));
-    let owed = obligation::all(&restarted);
-    let lost: Vec<Obligation> = obligation::all(after)
+    let owed = owed::all(&restarted);
+    let lost: Vec<Obligation> = owed::all(after)
         .into_iter()
         .filter(|was| !owed.iter().any(|is| (is.kind, &is.id) == (was.kind, &was.id)))
         .filter(|was| was.kind != ObligationKind::InterruptedRun)

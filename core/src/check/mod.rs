@@ -11,7 +11,11 @@ mod waits;
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 
-use crate::{entry::Entry, id::Seq, plane::control::ControlRecord, state::State};
+use crate::{
+    id::Seq,
+    record::{self, control::ControlRecord, entry::Entry},
+    state::State,
+};
 
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
@@ -100,5 +104,5 @@ fn driven(before: &State, batch: &[Entry], mut ask: impl FnMut(&State, &Entry) -
 }
 
 fn is_import(entry: &Entry) -> bool {
-    matches!(&entry.record, crate::entry::Record::Control(ControlRecord::Genesis(_) | ControlRecord::AgentImported(_)))
+    matches!(&entry.record, record::Record::Control(ControlRecord::Genesis(_) | ControlRecord::AgentImported(_)))
 }

@@ -2,14 +2,19 @@
 
 use alloc::format;
 
-use super::{Breach, driven, hold};
 use crate::{
-    entry::{Entry, EventKind, Record},
+    check::{Breach, driven, hold},
     id::TaskId,
-    plane::{
+    record::{
+        Record,
         control::{ControlRecord, FocusCause},
-        queue::{MessageKind, TrustLevel},
-        task::{self, InterruptedTasksNote, TaskRecord},
+        entry::Entry,
+        event::EventKind,
+        queue::envelope::{MessageKind, TrustLevel},
+        task::{
+            TaskRecord,
+            message::{self, InterruptedTasksNote},
+        },
         turn::RunStatus,
         work::WorkItemState,
     },
@@ -54,8 +59,8 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             })?;
         }
         let Record::Event(event) = &entry.record else { return Ok(()) };
-        let of_result = event.kind == EventKind::TaskResultQueued.as_str() || event.kind == EventKind::TaskResultDelivered.as_str();
-        let task = event.data.as_ref().and_then(|data| data.field("task_id")).and_then(|raw| raw.read().ok());
+        let of_result = matches!(event.known(), Some(EventKind::TaskResultQueued | EventKind::TaskResultDelivered));
+        let task = event.particular("task_id");
         let has_ended = task.as_ref().is_some_and(|id| state.tasks.ended.contains_key(id));
         hold("I5", !of_result || has_ended, Some(entry.seq), || {
             format!("entry {} tells of a result of {task:?}, which has not ended", entry.seq)
@@ -66,9 +71,8 @@ pub(super) fn i05(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 /// Whether this record is the message that tells how the task ended (contract 5.11).
 fn tells_end(record: &Record, task: &TaskId) -> bool {
     let Record::Message(message) = record else { return false };
-    let interrupted = || message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
-    task::result::task_of(message).as_ref() == Some(task)
-        || interrupted().is_some_and(|note| note.items.iter().any(|one| one.task_id == *task))
+    let interrupted = || message.note::<InterruptedTasksNote>();
+    message::task_of(message).as_ref() == Some(task) || interrupted().is_some_and(|note| note.items.iter().any(|one| one.task_id == *task))
 }
 
 pub(super) fn i06(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
@@ -99,8 +103,8 @@ pub(super) fn i14(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     driven(before, batch, |_, entry| {
         match &entry.record {
             Record::Turn(record) if record.status == RunStatus::Terminal => settled = record.work_item.clone(),
-            Record::Event(event) if event.kind == EventKind::WorkItemTurnEndCommitted.as_str() => {
-                let item = event.data.as_ref().and_then(|data| data.field("work_item_id")).and_then(|raw| raw.read().ok());
+            Record::Event(event) if event.known() == Some(EventKind::WorkItemTurnEndCommitted) => {
+                let item = event.particular("work_item_id");
                 let fits = item.is_some() && settled.as_ref().map(|binding| &binding.work_item_id) == item.as_ref();
                 hold("I14", fits, Some(entry.seq), || format!("entry {} commits {item:?} without the terminal of its run", entry.seq))?;
             }

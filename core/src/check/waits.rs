@@ -2,11 +2,15 @@
 
 use alloc::{collections::BTreeSet, format, string::ToString};
 
-use super::{Breach, driven, hold};
 use crate::{
-    entry::{Entry, EventKind, Record},
-    ladder::{Decision, IgnoredReason},
-    plane::waiting::{EndedBy, WaitConditionKind, WaitConditionStatus, WaitingIntentStatus},
+    check::{Breach, driven, hold},
+    record::{
+        Record,
+        decision::{Decision, IgnoredReason},
+        entry::Entry,
+        event::EventKind,
+        waiting::{EndedBy, WaitConditionKind, WaitConditionStatus, WaitingIntentStatus},
+    },
     state::State,
 };
 
@@ -14,8 +18,7 @@ use crate::{
 pub(super) fn decision(batch: &[Entry]) -> Option<(Decision, &Entry)> {
     batch.iter().find_map(|entry| {
         let Record::Event(event) = &entry.record else { return None };
-        let is_decision = event.kind == EventKind::SchedulerDecision.as_str();
-        let decision = event.data.as_ref().filter(|_| is_decision)?.read().ok()?;
+        let decision = Some(event).filter(|event| event.known() == Some(EventKind::SchedulerDecision))?.particulars()?;
         Some((decision, entry))
     })
 }

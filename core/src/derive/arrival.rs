@@ -2,103 +2,32 @@
 
 use alloc::{format, string::ToString, vec::Vec};
 
-use super::{autonomy, diagnostic, obligation::ObligationKind, recheck};
+use wakeful_json::sort::sort_by_key;
+
 use crate::{
-    entry::{EventKind, EventRecord, Record},
-    id::{MessageId, Seq},
-    json::RawJson,
-    map::Map,
-    plane::{
+    derive::obligation::ObligationKind,
+    id::Seq,
+    record::{
+        Record,
+        diagnostic::{Diagnostic, DiagnosticKind, HOST_NOW},
+        event::{EventKind, EventRecord},
         queue::{
-            self, AdmissionContext, DeadlineNote, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority,
-            RecheckNote, TrustLevel,
+            admission::{self, core_message},
+            envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
+            message::MessageRecord,
+            note::{self, DeadlineNote, NoteKey, RecheckNote},
         },
-        turn::Retry,
-        waiting::{Active, TimerRecord, WaitConditionRecord},
+        waiting::{TimerRecord, WaitConditionRecord},
+    },
+    state::{
+        State,
+        arrival::Arrival,
+        autonomy,
+        turn::{OpenRun, Retry},
         work::Item,
     },
-    sorted::sort_by_key,
-    state::State,
     time::Timestamp,
 };
-
-/// Something that becomes a message at an instant.
-#[derive(Clone, Copy, Debug)]
-pub enum Arrival<'a> {
-    /// A timer fires (contract 5.20).
-    Timer(&'a Active<TimerRecord>),
-    /// A condition reaches its deadline (contract 5.17).
-    Deadline(&'a Active<WaitConditionRecord>),
-    /// A failed turn is tried again (contract 5.6).
-    Retry(&'a Retry),
-    /// What blocks an item is looked at again (contract 5.17).
-    Recheck(&'a Item),
-}
-
-impl<'a> Arrival<'a> {
-    /// When it is due.
-    #[must_use]
-    pub fn at(&self) -> Timestamp {
-        match self {
-            Self::Timer(timer) => timer.record.due_at(),
-            Self::Deadline(wait) => wait.record.deadline().unwrap_or_default(),
-            Self::Retry(retry) => retry.due_at,
-            Self::Recheck(item) => recheck::pending_at(item).unwrap_or_default(),
-        }
-    }
-
-    /// What it is about: a timer, a condition, the first message of a lineage, an item.
-    #[must_use]
-    pub fn id(&self) -> &'a str {
-        match self {
-            Self::Timer(timer) => timer.record.id.as_str(),
-            Self::Deadline(wait) => wait.record.id.as_str(),
-            Self::Retry(retry) => retry.retry_of.as_str(),
-            Self::Recheck(item) => item.record.id.as_str(),
-        }
-    }
-
-    /// The entry that made it.
-    #[must_use]
-    pub fn seq(&self) -> Seq {
-        match self {
-            Self::Timer(timer) => timer.seq,
-            Self::Deadline(wait) => wait.seq,
-            Self::Retry(retry) => retry.seq,
-            Self::Recheck(item) => item.seq,
-        }
-    }
-
-    /// What kind of obligation it is until it arrives (contract 9.1).
-    #[must_use]
-    pub fn kind(&self) -> ObligationKind {
-        match self {
-            Self::Timer(_) => ObligationKind::Timer,
-            Self::Deadline(_) => ObligationKind::Deadline,
-            Self::Retry(_) => ObligationKind::Retry,
-            Self::Recheck(_) => ObligationKind::Recheck,
-        }
-    }
-
-    /// Whether it reaches a parked agent (contract 9.5).
-    fn is_from_outside(&self) -> bool {
-        matches!(self, Self::Timer(timer) if autonomy::keeps_coming(&timer.record))
-    }
-
-    /// The records that turn it into a queued message; the entry at `seq` records the message.
-    fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
-        match self {
-            Self::Timer(timer) => {
-                let message = timer_tick(state, &timer.record, seq, at);
-                let fired = timer.record.fired(message.id.clone(), at);
-                queue::admission(message, at).into_iter().chain([Record::Timer(fired)]).collect()
-            }
-            Self::Deadline(wait) => queue::admission(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
-            Self::Retry(retry) => queue::admission(retry_of(state, retry, seq, at), at).into(),
-            Self::Recheck(item) => queue::admission(recheck_tick(state, item, self.at(), seq, at), at).into(),
-        }
-    }
-}
 
 /// What arrives up to an instant and has no message that waits already, earliest first.
 #[must_use]
@@ -152,7 +81,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     if control.live_from.is_none() {
         return Vec::new();
     }
-    let behind = diagnostic::clock_behind(state, now).filter(|_| !state.clock_behind);
+    let behind = clock_behind(state, now).filter(|_| !state.clock_behind);
     // contract 1.3: nothing is due by a clock that ran backwards that was not due before.
     let now = now.max(state.at);
     let told = |diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, now, &diagnostic));
@@ -161,7 +90,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
         return records;
     }
     if let Some(run) = state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now)) {
-        records.push(told(diagnostic::stalled_run(run, control.policy.run_lease_ms.get())));
+        records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
     }
     // contract 10: what one batch cannot hold arrives with the next step.
     let room = usize::try_from(control.policy.batch_arrivals.get()).unwrap_or(usize::MAX);
@@ -176,14 +105,14 @@ fn timer_tick(state: &State, timer: &TimerRecord, seq: Seq, at: Timestamp) -> Me
     MessageRecord {
         origin: MessageOrigin::Timer { timer_id: timer.id.clone() },
         delivery_surface: Some(DeliverySurface::TimerScheduler),
-        ..core_message(state, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
+        ..core_message(&state.control.agent_id, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
     }
 }
 
 fn deadline_tick(state: &State, wait: &WaitConditionRecord, deadline: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
     let note = DeadlineNote { wait_condition_id: wait.id.clone(), deadline };
     let text = format!("Deadline reached, still waiting for: {}", wait.waiting_for);
-    MessageRecord { work_item_id: wait.work_item_id.clone(), ..tick(state, seq, "wait_deadline", (Priority::Next, &text), &note, at) }
+    MessageRecord { work_item_id: wait.work_item_id.clone(), ..tick(state, seq, NoteKey::WaitDeadline, (Priority::Next, &text), &note, at) }
 }
 
 fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
@@ -198,7 +127,7 @@ fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at:
     let text = format!("Recheck is due, inspect the blocker and refresh or clear it: {}", record.objective);
     MessageRecord {
         work_item_id: Some(record.id.clone()),
-        ..tick(state, seq, "work_item_recheck", (Priority::Background, &text), &note, at)
+        ..tick(state, seq, NoteKey::WorkItemRecheck, (Priority::Background, &text), &note, at)
     }
 }
 
@@ -208,8 +137,8 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
         origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
         work_item_id: retry.work_item_id.clone(),
         causation_id: Some(retry.failed_message_id.to_string()),
-        metadata: Some(RawJson::noting("turn_retry", &retry.note())),
-        ..core_message(state, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
+        metadata: Some(note::metadata(NoteKey::TurnRetry, &retry.note())),
+        ..core_message(&state.control.agent_id, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
     }
 }
 
@@ -217,40 +146,62 @@ fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRec
 pub(crate) fn tick(
     state: &State,
     seq: Seq,
-    subsystem: &'static str,
+    key: NoteKey,
     (priority, text): (Priority, &str),
     note: &impl serde::Serialize,
     at: Timestamp,
 ) -> MessageRecord {
     MessageRecord {
-        origin: MessageOrigin::System { subsystem: subsystem.to_string() },
-        metadata: Some(RawJson::noting(subsystem, note)),
-        ..core_message(state, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        origin: MessageOrigin::System { subsystem: key.to_string() },
+        metadata: Some(note::metadata(key, note)),
+        ..core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
     }
 }
 
-/// A message that the core makes; the entry at `seq` records it.
+/// An open run of which no fact came for as long as the policy allows (contract 5.8).
 #[must_use]
-pub fn core_message(state: &State, seq: Seq, kind: MessageKind, priority: Priority, body: MessageBody, at: Timestamp) -> MessageRecord {
-    let agent_id = state.control.agent_id.clone();
-    MessageRecord {
-        id: MessageId::made_at(&agent_id, seq),
-        agent_id,
-        created_at: at,
-        kind,
-        origin: MessageOrigin::System { subsystem: "scheduler".into() },
-        trust: TrustLevel::TrustedSystem,
-        authority_class: None,
-        priority,
-        trigger_kind: None,
-        work_item_id: None,
-        task_id: None,
-        source_refs: Map::new(),
-        body,
-        delivery_surface: Some(DeliverySurface::RuntimeSystem),
-        admission_context: Some(AdmissionContext::RuntimeOwned),
-        metadata: None,
-        correlation_id: None,
-        causation_id: None,
+pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
+    let evidence = Vec::from([format!("run_id={}", run.run_id), format!("heard_at={}", run.heard_at), format!("run_lease_ms={lease_ms}")]);
+    Diagnostic {
+        work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+        ..Diagnostic::new(DiagnosticKind::StalledRun, "the open run says nothing any more", evidence)
+    }
+}
+
+/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract 1.3).
+const CLOCK_SLACK_MS: u64 = 60_000;
+
+/// A host whose clock says `now`, where that is more than a minute below the newest entry; none where it is not (contract 1.3).
+#[must_use]
+pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
+    let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
+    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait";
+    (now.plus_ms(CLOCK_SLACK_MS) < state.at).then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
+}
+
+impl<'a> Arrival<'a> {
+    /// What kind of obligation it is until it arrives (contract 9.1).
+    #[must_use]
+    pub fn kind(&self) -> ObligationKind {
+        match self {
+            Self::Timer(_) => ObligationKind::Timer,
+            Self::Deadline(_) => ObligationKind::Deadline,
+            Self::Retry(_) => ObligationKind::Retry,
+            Self::Recheck(_) => ObligationKind::Recheck,
+        }
+    }
+
+    /// The records that turn it into a queued message; the entry at `seq` records the message.
+    fn records(&self, state: &State, seq: Seq, at: Timestamp) -> Vec<Record> {
+        match self {
+            Self::Timer(timer) => {
+                let message = timer_tick(state, &timer.record, seq, at);
+                let fired = timer.record.fired(message.id.clone(), at);
+                admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
+            }
+            Self::Deadline(wait) => admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
+            Self::Retry(retry) => admission::records(retry_of(state, retry, seq, at), at).into(),
+            Self::Recheck(item) => admission::records(recheck_tick(state, item, self.at(), seq, at), at).into(),
+        }
     }
 }

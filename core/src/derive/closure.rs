@@ -8,51 +8,30 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    readiness::{self, SchedulingState},
-    table::{self, Row},
-};
 use crate::{
-    derive::status,
+    derive::{
+        status,
+        table::{self, Row},
+    },
     id::WorkItemId,
-    index::List,
-    json::Readable,
-    plane::{
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
         control::AgentStatus,
         turn::TurnTerminalKind,
         waiting::{ExternalTriggerScope, WaitConditionKind},
         work::WorkItemState,
     },
-    state::State,
+    state::{
+        State,
+        index::List,
+        readiness::{self, SchedulingState},
+    },
     tagged::names,
     time::Timestamp,
 };
+use wakeful_json::Readable;
 
 names! {
-    /// What the facts add up to.
-    pub enum ClosureOutcome {
-        /// Nothing is left to do.
-        Completed,
-        /// There is work to go on with.
-        Continuable,
-        /// Something failed.
-        Failed,
-        /// Something is waited for.
-        Waiting,
-    }
-
-    /// What is waited for.
-    pub enum WaitingReason {
-        /// The operator.
-        AwaitingOperatorInput,
-        /// Something external.
-        AwaitingExternalChange,
-        /// A task.
-        AwaitingTaskResult,
-        /// A timer.
-        AwaitingTimer,
-    }
-
     /// How work is taken up again.
     pub enum WorkReactivationMode {
         /// The item that has the focus goes on.

@@ -6,197 +6,33 @@ use alloc::{
     vec::Vec,
 };
 
-use serde::Serialize;
+use wakeful_json::Readable;
 
-use super::{
-    closure::{self, Closure, ClosureOutcome, WaitingReason},
-    head, readiness,
-    table::{self, Row},
-};
 use crate::{
-    entry::Record,
-    id::{ExternalTriggerId, Seq, TaskId, WaitConditionId, WaitingIntentId, WorkItemId},
-    json::Readable,
-    plane::{
-        queue::{DeadlineNote, Held, MessageBody, MessageKind, MessageRecord, SystemWaitNote, TriggerKind},
-        task::{InterruptedTasksNote, TaskRecord, TaskWaitPolicy},
+    derive::{
+        closure::{self, Closure},
+        table::{self, Row},
+    },
+    id::{ExternalTriggerId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
+    record::{
+        Record,
+        continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
+        queue::{
+            message::{MessageRecord, TriggerKind},
+            note::NoteKey,
+        },
+        task::TaskWaitPolicy,
         waiting::{EndedBy, WaitConditionKind, WaitConditionRecord, WakeSource},
         work::WorkItemPlanStatus,
     },
-    state::State,
-    tagged::names,
+    state::{
+        State,
+        queue::lanes::Held,
+        readiness,
+        trigger::{Names, Trigger},
+    },
     time::Timestamp,
 };
-
-names! {
-    /// What a message means for the agent.
-    pub enum Class {
-        /// What was waited for came.
-        ResumeExpectedWait,
-        /// Something came that counts whatever is waited for.
-        ResumeOverride,
-        /// Nothing was waited for, and it goes on.
-        LocalContinuation,
-        /// It only keeps the agent alive.
-        LivenessOnly,
-    }
-}
-
-/// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
-#[must_use]
-pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
-    Some(match kind {
-        MessageKind::OperatorPrompt => TriggerKind::OperatorInput,
-        MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => TriggerKind::ExternalEvent,
-        MessageKind::TimerTick => TriggerKind::TimerFire,
-        MessageKind::TaskResult | MessageKind::TaskStatus => TriggerKind::TaskResult,
-        MessageKind::InternalFollowup => TriggerKind::InternalFollowup,
-        MessageKind::SystemTick | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => TriggerKind::SystemTick,
-    })
-}
-
-/// What a message sets off.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Trigger {
-    /// Its kind.
-    pub kind: TriggerKind,
-    /// The kind under which it meets waits: a prompt that is not operator input meets them as an external event (contract 5.19).
-    pub meets_as: TriggerKind,
-    /// Whether it says anything.
-    pub contentful: bool,
-    /// Whether it reports that a task ended.
-    pub task_terminal: bool,
-    /// Whether that task blocks its item.
-    pub task_blocking: bool,
-    /// The wait policy of that task, where it is known.
-    pub task_wait_policy: Option<TaskWaitPolicy>,
-    /// Where a wake hint came from.
-    pub wake_hint_source: Option<String>,
-    /// What it names.
-    pub names: Names,
-}
-
-/// What a trigger names (contract 5.15).
-#[derive(Clone, Debug, Default, PartialEq, Eq)]
-pub struct Names {
-    /// Tasks.
-    pub tasks: Vec<TaskId>,
-    /// A timer.
-    pub timer: Option<String>,
-    /// Intents.
-    pub intents: Vec<WaitingIntentId>,
-    /// External triggers.
-    pub triggers: Vec<ExternalTriggerId>,
-    /// A condition, by its own id.
-    pub condition: Option<WaitConditionId>,
-    /// Nothing, on purpose: a work-queue tick is about work and ends no wait.
-    pub no_wait: bool,
-}
-
-impl Trigger {
-    /// The trigger of a message; none where its kind triggers nothing.
-    #[must_use]
-    pub fn of(state: &State, held: &Held) -> Option<Self> {
-        let mut trigger = Self::read(held)?;
-        if trigger.kind == TriggerKind::TaskResult {
-            let task = trigger.names.tasks.first().cloned().or_else(|| held.record.task_id.clone());
-            let ended = task.filter(|id| state.tasks.ended.contains_key(id));
-            // I5: what a driver recorded is a result only of a task whose end stands in the ledger.
-            trigger.task_terminal = ended.is_some() || trigger.task_terminal && !held.live;
-            if let Some(task) = ended {
-                trigger.names.tasks = Vec::from([task]);
-            }
-        }
-        Some(trigger)
-    }
-
-    /// The trigger of a message by what the message itself says.
-    #[must_use]
-    pub fn read(held: &Held) -> Option<Self> {
-        let message = &held.record;
-        let kind = match message.kind {
-            MessageKind::TaskStatus | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => {
-                return None;
-            }
-            kind => admitted_as(kind)?,
-        };
-        let is_foreign_prompt = message.kind == MessageKind::OperatorPrompt && !message.is_operator_input();
-        let mut trigger = Self {
-            kind,
-            meets_as: if is_foreign_prompt { TriggerKind::ExternalEvent } else { kind },
-            contentful: message.body.is_contentful(),
-            task_terminal: false,
-            task_blocking: false,
-            task_wait_policy: None,
-            wake_hint_source: None,
-            names: Names::default(),
-        };
-        match trigger.meets_as {
-            // contract 5.19: what a driver recorded counts as a tick only where the runtime itself made it.
-            TriggerKind::SystemTick if held.live && !message.is_runtime_owned() => {}
-            TriggerKind::SystemTick => trigger.read_tick(message),
-            TriggerKind::TaskResult => trigger.read_task(message),
-            TriggerKind::ExternalEvent => trigger.names = external_names(message),
-            TriggerKind::TimerFire => trigger.names.timer = message.clone().admitted().source_refs.remove("timer_id"),
-            TriggerKind::OperatorInput | TriggerKind::InternalFollowup => {}
-        }
-        Some(trigger)
-    }
-
-    /// Whether the core itself tells it, and not because there is work or a hint: that re-enters under any wait (contract 6.3).
-    fn is_told_by_core(&self, held: &Held) -> bool {
-        let is_offer = || held.record.noted("work_queue").or_else(|| held.record.noted("wake_hint")).is_some();
-        head::is_core_made(held) && self.kind != TriggerKind::TaskResult && !is_offer()
-    }
-
-    /// Whether it carries what a trigger of this kind must carry to re-enter the model.
-    fn says_enough_as(&self, kind: TriggerKind) -> bool {
-        match kind {
-            TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => true,
-            TriggerKind::ExternalEvent | TriggerKind::SystemTick => self.contentful,
-            TriggerKind::TaskResult => self.task_terminal,
-        }
-    }
-
-    fn read_tick(&mut self, message: &MessageRecord) {
-        // What is about work names no wait (contract 5.15).
-        self.names.no_wait = ["work_queue", "work_item_recheck"].iter().any(|key| message.noted(key).is_some());
-        let system_wait = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok());
-        let deadline = message.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok());
-        self.names.condition = system_wait.map(|note| note.wait_condition_id).or(deadline.map(|note| note.wait_condition_id));
-        let interrupted = message.noted("interrupted_tasks").and_then(|raw| raw.read::<InterruptedTasksNote>().ok());
-        self.names.tasks.extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
-        let Some(hint) = message.noted("wake_hint") else { return };
-        let text = |key: &str| hint.field(key).and_then(|raw| raw.read::<String>().ok());
-        self.contentful = hint.field("body").and_then(|raw| raw.read::<MessageBody>().ok()).is_some_and(|body| body.is_contentful());
-        self.wake_hint_source = text("source");
-        let all = |key: &str| hint.field(key).and_then(|raw| raw.read::<Vec<String>>().ok()).unwrap_or_default();
-        let intents = text("waiting_intent_id").into_iter().chain(all("waiting_intent_ids"));
-        let triggers = text("external_trigger_id").into_iter().chain(all("external_trigger_ids"));
-        self.names.intents.extend(intents.map(WaitingIntentId::from));
-        self.names.triggers.extend(triggers.map(ExternalTriggerId::from));
-    }
-
-    fn read_task(&mut self, message: &MessageRecord) {
-        // A payload that says no task triggers nothing; rule 3 drops its message (D15).
-        let Ok(task) = TaskRecord::of_message(message, message.created_at) else { return };
-        let policy = task.wait_policy();
-        self.task_terminal = task.status.is_terminal();
-        self.task_blocking = policy == TaskWaitPolicy::Blocking;
-        self.task_wait_policy = Some(policy);
-        self.names.tasks = Vec::from([task.id]);
-    }
-}
-
-fn external_names(message: &MessageRecord) -> Names {
-    let mut refs = message.clone().admitted().source_refs;
-    let mut named = |key: &str| refs.remove(key).filter(|id| !id.is_empty());
-    Names {
-        intents: named("waiting_intent_id").map(WaitingIntentId::from).into_iter().collect(),
-        triggers: named("external_trigger_id").map(ExternalTriggerId::from).into_iter().collect(),
-        ..Names::default()
-    }
-}
 
 /// The active waits that a trigger ends.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
@@ -242,28 +78,6 @@ pub enum Found {
     Mismatch,
     /// It names nothing: the closure's reason decides, and external waits that name nothing end.
     Nameless(Satisfied),
-}
-
-/// How a message met the closure before it.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct Resolution {
-    /// What the message set off.
-    pub trigger_kind: TriggerKind,
-    /// What it means.
-    pub class: Class,
-    /// Whether it asks for the model.
-    pub model_reentry: bool,
-    /// The closure before it.
-    pub prior_closure_outcome: ClosureOutcome,
-    /// What was waited for.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub prior_waiting_reason: Option<WaitingReason>,
-    /// Whether it is what was waited for.
-    pub matched_waiting_reason: bool,
-    /// What speaks for it.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub evidence: Vec<String>,
 }
 
 /// A resolution and the waits that the turn consumes.
@@ -584,7 +398,7 @@ fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<Wait
 pub fn ended_by(message: &MessageRecord) -> EndedBy {
     if message.is_operator_input() {
         EndedBy::Operator
-    } else if message.is_runtime_owned() && message.noted("wait_deadline").is_some() {
+    } else if message.is_runtime_owned() && message.raw_note(NoteKey::WaitDeadline).is_some() {
         EndedBy::Deadline
     } else {
         EndedBy::Trigger

@@ -1,19 +1,23 @@
 //! Which message a boundary is about, and whether it still has a subject (contract 5.1, 5.2, 5.9).
 
 use crate::{
-    derive::{
-        autonomy,
+    id::{TimerId, WorkItemId},
+    record::{
+        key::TickReason,
+        queue::{
+            envelope::{MessageKind, MessageOrigin},
+            message::MessageRecord,
+            note::{DeadlineNote, RecheckNote, RetryNote, Subject, SystemWaitNote, WorkQueueNote},
+        },
+        task::{TaskRecord, message::TaskPayloadError},
+        waiting::TimerStatus,
+    },
+    state::{
+        State, autonomy,
+        queue::lanes::Held,
         readiness::{self, SchedulingState},
         recheck,
     },
-    id::{MessageId, TimerId, WorkItemId},
-    plane::{
-        queue::{DeadlineNote, Held, MessageKind, MessageOrigin, MessageRecord, RecheckNote, SystemWaitNote, TickReason, WorkQueueNote},
-        task::{TaskPayloadError, TaskRecord},
-        turn::{RetryNote, Subject},
-        waiting::TimerStatus,
-    },
-    state::State,
 };
 
 /// The message that goes next: while a run is open only an interjection can, otherwise the queue says.
@@ -27,37 +31,31 @@ pub fn of(state: &State) -> Option<&Held> {
     }
 }
 
-/// Whether the core made this message, as opposed to a host or another runtime.
-#[must_use]
-pub fn is_core_made(held: &Held) -> bool {
-    held.live && held.record.id == MessageId::made_at(&held.record.agent_id, held.seq)
-}
-
 /// Whether this is a message of the core whose subject is gone, so that it would tell the model what is no longer true (contract 5.2):
 /// an item that is not as it was offered, a wait that ended, a timer that was cancelled.
 #[must_use]
 pub fn is_stale(state: &State, held: &Held) -> bool {
-    if !is_core_made(held) {
+    if !held.is_core_made() {
         return false;
     }
     let message = &held.record;
-    if let Some(note) = message.noted("work_queue").and_then(|raw| raw.read::<WorkQueueNote>().ok()) {
+    if let Some(note) = message.note::<WorkQueueNote>() {
         return !is_offered(state, &note.work_item_id, note.reason);
     }
-    if let Some(note) = message.noted("turn_retry").and_then(|raw| raw.read::<RetryNote>().ok()) {
+    if let Some(note) = message.note::<RetryNote>() {
         return is_stale_retry(state, message, &note.subject);
     }
     // A wait that ended with the turn that was told of it had its subject; a message that replays keeps it (contract 6.3).
     if state.queue.resolution(&message.id).is_some() {
         return false;
     }
-    if let Some(note) = message.noted("system_wait").and_then(|raw| raw.read::<SystemWaitNote>().ok()) {
+    if let Some(note) = message.note::<SystemWaitNote>() {
         return !state.waiting.conditions.contains_key(&note.wait_condition_id);
     }
-    if let Some(note) = message.noted("wait_deadline").and_then(|raw| raw.read::<DeadlineNote>().ok()) {
+    if let Some(note) = message.note::<DeadlineNote>() {
         return !state.waiting.conditions.contains_key(&note.wait_condition_id);
     }
-    if let Some(note) = message.noted("work_item_recheck").and_then(|raw| raw.read::<RecheckNote>().ok()) {
+    if let Some(note) = message.note::<RecheckNote>() {
         let item = state.work.items.get(&note.work_item_id);
         return item.and_then(recheck::pending_at) != Some(note.recheck_at);
     }

@@ -1,16 +1,12 @@
 //! Derivations: pure readings of the state. Nothing here is kept, so nothing here can drift (contract 6, 9).
 
 pub mod arrival;
-pub mod autonomy;
 pub mod closure;
 pub mod continuation;
-pub mod diagnostic;
 pub mod head;
 pub mod obligation;
 pub mod posture;
 pub mod projection;
-pub mod readiness;
-pub mod recheck;
 pub mod status;
 pub mod summary;
 pub mod table;

@@ -1,23 +1,10 @@
 //! Obligations: durable reasons not to rest. Derived, never kept (contract 9.1).
 
-use alloc::{
-    string::{String, ToString},
-    vec::Vec,
-};
+use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-use super::{arrival, autonomy, readiness::SchedulingState};
-use crate::{
-    id::Seq,
-    index::List,
-    ladder::{Boundary, View, view::KeyView},
-    plane::work::progress,
-    sorted::sort_by_key,
-    state::State,
-    tagged::names,
-    time::Timestamp,
-};
+use crate::{id::Seq, tagged::names, time::Timestamp};
 
 names! {
     /// What kind of reason it is.
@@ -62,75 +49,7 @@ pub struct Obligation {
 }
 
 impl Obligation {
-    fn new(kind: ObligationKind, id: impl ToString, seq: Seq) -> Self {
+    pub(crate) fn new(kind: ObligationKind, id: impl ToString, seq: Seq) -> Self {
         Self { kind, id: id.to_string(), seq, enabled_at: None, held_by: None }
     }
-}
-
-/// All obligations of a state, in the order of the ladder.
-#[must_use]
-pub fn all(state: &State) -> Vec<Obligation> {
-    use ObligationKind as Kind;
-    // What an instant will enable is owed already.
-    let view = View::of(state, Boundary::RunLoopIdle, Timestamp::MAX);
-    let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
-    let mut all: Vec<_> = takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
-    let is_parked = autonomy::is_parked(state);
-    let interrupted = state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
-    all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
-    let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
-    let mut owe = |kind, row, key: &KeyView, seq| {
-        // contract 9.5: of these only a hint moves a parked agent.
-        if key.spent_by.is_none() && (!is_parked || kind == Kind::WakeHint) {
-            all.push(Obligation { held_by: held(row), enabled_at: key.enabled_at, ..Obligation::new(kind, &key.key, seq) });
-        }
-    };
-    if let Some(hint) = &view.hint {
-        owe(Kind::WakeHint, "4.", &hint.key, hint.seq);
-    }
-    if let Some((item, _)) = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable) {
-        owe(Kind::RunnableItem, "5.", &item.key, item.seq);
-    }
-    view.queued.iter().for_each(|item| owe(Kind::RunnableItem, "6.", &item.key, item.seq));
-    view.system_waits.iter().for_each(|wait| owe(Kind::SystemWait, "7.", &wait.key, wait.seq));
-    let mut arrivals = arrival::due(state, Timestamp::MAX);
-    sort_by_key(&mut arrivals, |arrival| (arrival.kind(), arrival.id()));
-    all.extend(
-        arrivals
-            .into_iter()
-            .map(|arrival| Obligation { enabled_at: Some(arrival.at()), ..Obligation::new(arrival.kind(), arrival.id(), arrival.seq()) }),
-    );
-    all
-}
-
-/// The earliest instant after `now` at which something becomes enabled; none while stopped or closing (contract 9.3).
-#[must_use]
-pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
-    let control = &state.control;
-    if control.stopped.is_some() || control.closing.is_some() {
-        return None;
-    }
-    // While a run is open its end is what enables the rest; an instant of theirs would be found as it was, again and again.
-    let is_free = state.turns.run.is_none() && !autonomy::is_parked(state);
-    let enabled = is_free.then(|| enabled_at(state)).flatten();
-    earliest([enabled, arrival::next(state), arrival::stalls_at(state)]).map(|at| at.max(now))
-}
-
-/// The earliest instant that enables an offer or the tick of a wait for the runtime, where no wait holds it back.
-fn enabled_at(state: &State) -> Option<Timestamp> {
-    // As at the end of time: by then everything is enabled that ever will be.
-    let view = View::to_decide(state, Boundary::RunLoopIdle, Timestamp::MAX);
-    let is_owed = |row| state.control.edition.wait_above(row, &view).is_none();
-    let enabled = |key: &KeyView| key.enabled_at.filter(|_| key.spent_by.is_none());
-    let current = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable);
-    let first_of = |list| progress::next_offer(state, state.items_in(list, Timestamp::MAX).next()?);
-    earliest([
-        current.and_then(|(item, _)| enabled(&item.key)).filter(|_| is_owed("5.")),
-        earliest([first_of(List::Due), first_of(List::Resting), None]).filter(|_| is_owed("6.")),
-        view.system_waits.iter().filter_map(|wait| enabled(&wait.key)).min().filter(|_| is_owed("7.")),
-    ])
-}
-
-fn earliest(instants: [Option<Timestamp>; 3]) -> Option<Timestamp> {
-    instants.into_iter().flatten().min()
 }

@@ -7,19 +7,17 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    autonomy,
-    readiness::SchedulingState,
-    status,
-    work_queue::{Candidate, WorkQueue},
-};
 use crate::{
+    derive::{
+        status,
+        work_queue::{Candidate, WorkQueue},
+    },
     id::{RunId, TaskId, WaitingIntentId, WorkItemId},
-    json::Readable,
-    plane::control::AgentStatus,
-    state::State,
+    record::control::AgentStatus,
+    state::{State, autonomy, readiness::SchedulingState},
     tagged::names,
 };
+use wakeful_json::Readable;
 
 names! {
     /// The agent in one word.

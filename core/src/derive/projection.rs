@@ -5,13 +5,12 @@ use core::cmp::Reverse;
 
 use serde::Serialize;
 
-use super::readiness;
 use crate::{
     id::{MessageId, WorkItemId},
-    plane::{task::Task, turn::TurnTerminalKind, waiting::ExternalTriggerScope},
-    sorted::sort_by_key,
-    state::State,
+    record::{turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    state::{State, readiness, task::Task},
 };
+use wakeful_json::sort::sort_by_key;
 
 /// The scalars of a state.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

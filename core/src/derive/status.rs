@@ -1,6 +1,6 @@
 //! The agent's status: derived, never written by anybody else (contract 4.1).
 
-use crate::{plane::control::AgentStatus, state::State};
+use crate::{record::control::AgentStatus, state::State};
 
 /// Where the agent stands in its life.
 #[must_use]

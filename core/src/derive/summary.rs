@@ -4,22 +4,23 @@ use alloc::vec::Vec;
 
 use serde::Serialize;
 
-use super::{
-    closure::{self, Closure, WaitingReason},
-    posture::{self, AgentPosture},
-    projection, readiness, status,
-};
 use crate::{
+    derive::{
+        closure::{self, Closure},
+        posture::{self, AgentPosture},
+        projection, status,
+    },
     id::{AgentId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
-    plane::{
+    record::{
+        continuation::WaitingReason,
         control::AgentStatus,
         turn::TurnTerminalKind,
-        waiting::{ExternalTriggerScope, Recoverability, WaitConditionKind, WakeSource},
+        waiting::{ExternalTriggerScope, WaitConditionKind, WakeSource, recoverability::Recoverability},
     },
-    sorted::sort_by,
-    state::State,
+    state::{State, readiness},
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by;
 
 /// What people and programs ask about an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]

@@ -6,15 +6,21 @@ use core::cmp::Ordering;
 
 use serde::Serialize;
 
-use super::readiness::{self, ItemWaits, SchedulingState};
 use crate::{
     id::{Seq, WorkItemId},
-    json::Readable,
-    plane::work::{Item, WorkItemRecord, WorkItemState},
-    sorted::{sort_by, sort_by_key},
-    state::State,
+    record::work::{WorkItemRecord, WorkItemState},
+    state::{
+        State,
+        readiness::{self, ItemWaits, SchedulingState},
+        recheck::queued_order,
+        work::Item,
+    },
     tagged::names,
     time::Timestamp,
+};
+use wakeful_json::{
+    Readable,
+    sort::{sort_by, sort_by_key},
 };
 
 /// How many completed items [`WorkQueue::completed_recent`] shows. They are told, not scheduled: no wait or offer hides behind this cut.
@@ -258,20 +264,15 @@ impl<'a> WorkQueue<'a> {
     }
 }
 
-/// The order of [`WorkQueue::queued_blocked`].
-pub(super) fn queued_order(record: &WorkItemRecord) -> (bool, Timestamp, Timestamp, &WorkItemId) {
-    (record.blocked_by.is_some(), record.created_at, record.updated_at, &record.id)
-}
-
 #[cfg(test)]
 mod tests {
     use alloc::{format, string::ToString};
 
     use super::*;
     use crate::{
-        foreign::{Folder, Import},
-        machine::{Machine, Options},
-        plane::work::COMPLETED_KEPT,
+        foreign::Folder,
+        machine::{Machine, Options, import::Import},
+        state::work::COMPLETED_KEPT,
     };
 
     fn item(id: &str, minute: u32, more: &str) -> String {

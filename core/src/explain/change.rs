@@ -3,22 +3,33 @@
 use alloc::{format, string::String, vec::Vec};
 
 use crate::{
-    derive::readiness::{self, SchedulingState},
-    fact::Fact,
+    fact::{
+        Fact,
+        control::Restarted,
+        queue::{MessageQueued, NewMessage, observed::MessageNamed},
+        task::TaskChanged,
+        turn::TurnTerminal,
+        waiting::{
+            condition::{WaitConditionNamed, WaitConditionRegistered},
+            intent::{WaitingIntentCreated, WaitingIntentNamed},
+            timer::{TimerCreated, TimerNamed},
+        },
+        work::{WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
     id::{MessageId, WorkItemId},
     ladder::View,
-    plane::{
-        control::{Marker, Restarted, WakeHint},
-        queue::{MessageBody, MessageKind, MessageNamed, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel},
-        task::TaskChanged,
-        turn::{TurnTerminal, TurnTerminalKind},
-        waiting::{
-            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerCreated, TimerNamed, WaitConditionKind, WaitConditionNamed,
-            WaitConditionRegistered, WaitingIntentCreated, WaitingIntentNamed, WakeSource,
-        },
-        work::{Item, WorkItemBlocked, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemUpdated},
+    record::{
+        control::{Marker, WakeHint},
+        queue::envelope::{MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+        turn::TurnTerminalKind,
+        waiting::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionKind, WakeSource},
+        work::WorkItemPlanStatus,
     },
-    state::State,
+    state::{
+        State,
+        readiness::{self, SchedulingState},
+        work::Item,
+    },
 };
 
 /// A change, and what it says to a person.

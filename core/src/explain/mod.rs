@@ -2,6 +2,7 @@
 //! would have to change for another decision (contract 11.2); and what would be decided under another edition or policy.
 
 mod change;
+pub mod diagnose;
 mod sentence;
 mod supposition;
 pub mod why_not;
@@ -10,24 +11,28 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-pub use self::{
-    supposition::Supposition,
-    why_not::{Way, WhyNot},
-};
 use crate::{
     derive::{
         closure::{self, Closure},
-        diagnostic::{self, Diagnostic},
-        obligation::{self, Obligation},
+        obligation::Obligation,
         posture::{self, AgentPosture},
         projection::Projection,
         status,
     },
-    entry::Head,
-    ladder::{self, Boundary, Decision, RuleTrace, View},
-    plane::control::AgentStatus,
+    ladder::{self, RuleTrace, View, owed},
+    record::{
+        chain::Head,
+        control::AgentStatus,
+        decision::{Boundary, Decision},
+        diagnostic::Diagnostic,
+    },
     state::State,
     time::Timestamp,
+};
+
+pub use self::{
+    supposition::Supposition,
+    why_not::{Way, WhyNot},
 };
 
 /// Everything that one looks at when an agent seems stuck.
@@ -70,9 +75,9 @@ pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation
         rules: ruling.trace,
         closure: closure::decide(&closure::Facts::of(state)),
         posture: posture::of(state),
-        obligations: obligation::all(state),
-        diagnostics: diagnostic::all(state),
-        next_wake: obligation::next_wake(state, now),
+        obligations: owed::all(state),
+        diagnostics: diagnose::all(state),
+        next_wake: owed::next_wake(state, now),
         projection: Projection::of(state),
     }
 }

@@ -7,21 +7,22 @@ use alloc::{
 };
 
 use crate::{
-    derive::{
-        autonomy, head, obligation,
-        readiness::{self, Readiness, SchedulingState},
-    },
+    derive::head,
     id::Seq,
-    ladder::{Decision, DecisionKind},
-    plane::{
-        queue::{MessageKind, MessageOrigin},
+    ladder::owed,
+    record::{
+        decision::{Decision, DecisionKind},
+        queue::envelope::{MessageKind, MessageOrigin},
         waiting::{WaitConditionKind, WaitingIntentRecord, WakeSource},
+    },
+    state::{
+        State, autonomy,
+        readiness::{self, Readiness, SchedulingState},
         work::Item,
     },
-    sorted::sort_by,
-    state::State,
     time::Timestamp,
 };
+use wakeful_json::sort::sort_by;
 
 /// The sentence for a decision that was made in this state.
 #[must_use]
@@ -223,7 +224,7 @@ fn waker(source: &WakeSource) -> String {
 
 fn would_wake(state: &State, wakers: &[String], now: Timestamp) -> String {
     let mut on: Vec<_> = wakers.iter().map(|waker| format!("on {waker}")).collect();
-    on.extend(obligation::next_wake(state, now).map(|at| format!("at {at}")));
+    on.extend(owed::next_wake(state, now).map(|at| format!("at {at}")));
     if on.is_empty() { String::new() } else { format!(" Would wake {}.", on.join(" or ")) }
 }
 

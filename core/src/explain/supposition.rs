@@ -2,12 +2,8 @@
 
 use alloc::string::String;
 
-use crate::{
-    json::{self, JsonError, RawJson, Readable},
-    ladder::Edition,
-    map::Map,
-    plane::control::{Policy, PolicySet},
-};
+use crate::record::{control::PolicySet, edition::Edition, policy::Policy};
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 /// What is supposed of edition and policy; what it does not name is as the ledger has it.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Readable)]
@@ -49,8 +45,8 @@ mod tests {
     use super::*;
     use crate::{
         explain,
-        ladder::Boundary,
         machine::{Machine, Options},
+        record::decision::Boundary,
         time::Timestamp,
     };
 

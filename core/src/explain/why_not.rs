@@ -4,15 +4,18 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::change::{self, Change, Flip};
 use crate::{
-    entry,
-    fact::{Answer, Fact},
-    json::RawJson,
-    ladder::{self, Boundary, Decision, DecisionKind, Rule, RuleOutcome, View},
+    explain::change::{self, Change, Flip},
+    fact::{Fact, outcome::Answer},
+    ladder::{self, Rule, RuleOutcome, View},
+    record::{
+        decision::{Boundary, Decision, DecisionKind},
+        entry,
+    },
     state::State,
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// How many changes are tried together.
 const TOGETHER: usize = 3;

@@ -2,16 +2,16 @@
 
 use alloc::{string::String, vec::Vec};
 
-use super::{ForeignError, layout::Layout};
 use crate::{
+    foreign::{ForeignError, layout::Layout},
     id::{AgentId, RunId, WorkItemId},
-    json::{self, JsonError, Readable},
-    plane::{
+    record::{
         control::{AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, RecordedHint, TornLine, WakeHint},
         turn::TurnTerminalKind,
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 /// The agent of every short form.
 const SHORT_FORM_AGENT: &str = "default";

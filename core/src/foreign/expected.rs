@@ -4,18 +4,18 @@ use alloc::{string::String, vec::Vec};
 
 use serde::Serialize;
 
-use super::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout};
 use crate::{
-    derive::{
-        closure::{ClosureOutcome, WaitingReason},
-        posture::Posture,
-    },
+    derive::posture::Posture,
     explain::Explanation,
+    foreign::{FIXTURE_FORMAT, Folder, ForeignError, layout::Layout},
     id::{MessageId, WorkItemId},
-    json::{self, Readable},
-    ladder::DecisionKind,
-    plane::turn::TurnTerminalKind,
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
+        decision::DecisionKind,
+        turn::TurnTerminalKind,
+    },
 };
+use wakeful_json::{self as json, Readable};
 
 /// The file of a fixture that says it.
 const FILE: &str = "expected.json";

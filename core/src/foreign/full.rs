@@ -2,11 +2,8 @@
 
 use alloc::vec::Vec;
 
-use crate::{
-    entry::{Class, Record},
-    json::{self, JsonError},
-    plane::{control::ControlRecord, waiting},
-};
+use crate::record::{Class, Record, control::ControlRecord, waiting::intent};
+use wakeful_json::{self as json, JsonError};
 
 /// The key that only the full form of a class has; none where a class has no short form.
 fn mark(class: Class) -> Option<&'static str> {
@@ -37,7 +34,7 @@ pub(super) fn records(class: Class, text: &str, mirrored: bool) -> Result<Vec<Re
             Err(JsonError::at_field("control", "a ledger makes its own `genesis`: remove this line"))
         }
         // contract 5.16: an intent and its mirror condition are recorded together.
-        Record::WaitingIntent(intent) if !mirrored => Ok(waiting::intent::with_mirror(intent).into()),
+        Record::WaitingIntent(intent) if !mirrored => Ok(intent::with_mirror(intent).into()),
         record => Ok(Vec::from([record])),
     }
 }

@@ -2,21 +2,17 @@
 
 use alloc::{string::ToString, vec::Vec};
 
-use super::{Folder, ForeignError, agent, full, layout::Layout, short};
 use crate::{
-    entry::{CarriedRecord, Class, Record},
-    id::AgentId,
-    json,
-    plane::control::TornLine,
+    foreign::{Folder, ForeignError, agent, full, layout::Layout, short},
+    machine::import::Import,
+    record::{CarriedRecord, Class, Record},
     time::Timestamp,
 };
+use wakeful_json as json;
 
-/// What a folder becomes.
-#[derive(Clone, Debug, PartialEq)]
-pub struct Import {
-    agent_id: AgentId,
-    records: Vec<Record>,
-    torn: Vec<TornLine>,
+fn carry(name: &str, line: &super::layout::Line<'_>) -> Result<Record, ForeignError> {
+    let text = json::read(line.text).map_err(|why| line.error(why))?;
+    Ok(Record::Carried(CarriedRecord { of_class: name.to_string(), line: text }))
 }
 
 impl Import {
@@ -75,35 +71,6 @@ impl Import {
         }
         Ok(Self { agent_id, records, torn: Vec::new() })
     }
-
-    /// Whose ledger it is.
-    #[must_use]
-    pub fn agent_id(&self) -> &AgentId {
-        &self.agent_id
-    }
-
-    /// The lines that were dropped: a file's unterminated last line that is no JSON (contract 3.5). The ledger notes them.
-    #[must_use]
-    pub fn torn(&self) -> &[TornLine] {
-        &self.torn
-    }
-
-    /// The class of each line that is carried along, since the scheduler has no rules for it.
-    pub fn carried(&self) -> impl Iterator<Item = &str> {
-        self.records.iter().filter_map(|record| match record {
-            Record::Carried(carried) => Some(carried.of_class.as_str()),
-            _ => None,
-        })
-    }
-
-    pub(crate) fn into_records(self) -> Vec<Record> {
-        self.records
-    }
-}
-
-fn carry(name: &str, line: &super::layout::Line<'_>) -> Result<Record, ForeignError> {
-    let text = json::read(line.text).map_err(|why| line.error(why))?;
-    Ok(Record::Carried(CarriedRecord { of_class: name.to_string(), line: text }))
 }
 
 #[cfg(test)]
@@ -111,14 +78,15 @@ mod tests {
     use alloc::string::String;
 
     use super::*;
+    use crate::record::control::TornLine;
     use crate::{
-        entry::EntryBytes,
-        fact::Fact,
-        foreign::folder_of,
-        ladder::{Boundary, DecisionKind},
+        fact::{Fact, control::Restarted},
+        host::export::folder_of,
         machine::{Machine, Options, ProposeError},
-        plane::{
-            control::{AgentStatus, Restarted},
+        record::{
+            control::AgentStatus,
+            decision::{Boundary, DecisionKind},
+            entry::EntryBytes,
             turn::RunStatus,
         },
     };

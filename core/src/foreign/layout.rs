@@ -6,12 +6,11 @@ use alloc::{
     vec::Vec,
 };
 
-use super::{Folder, ForeignError};
 use crate::{
-    json::{self, JsonError, Part},
-    plane::control::TornLine,
-    sorted,
+    foreign::{Folder, ForeignError},
+    record::control::TornLine,
 };
+use wakeful_json::{self as json, JsonError, Part, sort as sorted};
 
 /// A folder and the places in it.
 pub(super) struct Layout<'a> {

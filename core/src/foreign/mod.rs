@@ -8,7 +8,6 @@
 
 mod agent;
 pub mod expected;
-mod export;
 mod full;
 mod import;
 mod layout;
@@ -18,8 +17,9 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-pub use self::{export::folder_of, import::Import};
-use crate::{host::ErrorPlace, id::AgentId, json::JsonError, map::Map};
+use crate::id::AgentId;
+pub use crate::machine::import::Import;
+use wakeful_json::{ErrorPlace, JsonError, Map};
 
 /// The newest version of the fixture format that is read; a folder says its own in `agent.json` and `expected.json`.
 pub const FIXTURE_FORMAT: u32 = 1;

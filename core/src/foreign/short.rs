@@ -10,19 +10,23 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    entry::{Class, EventRecord, Record},
     id::{AgentId, MessageId, TaskId, TimerId, WaitingIntentId, WorkItemId},
-    json::{self, JsonError, RawJson, Readable},
-    map::Map,
-    plane::{
+    record::{
+        Class, Record,
         context::{BriefKind, BriefRecord, ToolExecutionRecord, ToolExecutionStatus},
-        queue::{MessageBody, MessageKind, MessageOrigin, MessageRecord, Priority, QueueEntryRecord, QueueStatus, TrustLevel},
+        event::EventRecord,
+        queue::{
+            entry::QueueEntryRecord,
+            envelope::{MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel},
+            message::MessageRecord,
+        },
         task::{TaskKind, TaskRecord, TaskStatus},
-        waiting::{self, CallbackDeliveryMode, ExternalTriggerScope, TimerRecord, TimerStatus, WaitingIntentRecord, WaitingIntentStatus},
+        waiting::{CallbackDeliveryMode, ExternalTriggerScope, TimerRecord, TimerStatus, WaitingIntentRecord, WaitingIntentStatus, intent},
         work::{WorkItemPlanStatus, WorkItemRecord, WorkItemState},
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 /// What a short line does not say.
 #[derive(Clone, Copy)]
@@ -42,7 +46,7 @@ pub(super) fn record(class: Class, text: &str, filled: Filled<'_>) -> Result<Vec
         Class::Events => one(Record::Event(json::read::<Event>(text)?.record(filled))),
         Class::Tasks => one(Record::Task(json::read::<Task>(text)?.record(filled))),
         Class::WorkItems => one(Record::WorkItem(json::read::<WorkItem>(text)?.record(filled))),
-        Class::WaitingIntents => waiting::intent::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into(),
+        Class::WaitingIntents => intent::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into(),
         Class::Timers => one(Record::Timer(json::read::<Timer>(text)?.record(filled))),
         Class::Tools => one(Record::Tool(json::read::<Tool>(text)?.record(filled))),
         Class::Briefs => one(Record::Brief(json::read::<Brief>(text)?.record(filled))),

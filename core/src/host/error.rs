@@ -4,14 +4,14 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-use super::{LedgerError, ProviderError};
 use crate::{
     foreign::ForeignError,
+    host::imports::{LedgerError, ProviderError},
     id::Seq,
-    json::{JsonError, Readable},
     machine::{OpenError, ProposeError},
     tagged::names,
 };
+use wakeful_json::{ErrorPlace, JsonError, Readable};
 
 /// Why the loop did not do what was asked. The ledger is consistent in every case.
 #[derive(Debug, thiserror::Error)]
@@ -58,21 +58,6 @@ pub struct ErrorReport {
     /// Where it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<ErrorPlace>,
-}
-
-/// A place in a text.
-#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
-#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
-pub struct ErrorPlace {
-    /// The file, where the text is one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The line, from 1.
-    pub line: u64,
-    /// The column in bytes, from 1.
-    pub column: u64,
-    /// The field; empty where the whole text is meant.
-    pub path: String,
 }
 
 names! {

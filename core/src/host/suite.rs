@@ -36,13 +36,17 @@ use alloc::{
 };
 use core::fmt;
 
-use super::{Ledger, LedgerError};
 use crate::{
-    entry::{CarriedRecord, Chain, Entry, EntryBytes, Head, Record},
+    host::imports::{Ledger, LedgerError},
     id::{AgentId, Seq},
-    json::RawJson,
+    record::{
+        CarriedRecord, Record,
+        chain::{Chain, Head},
+        entry::{Entry, EntryBytes},
+    },
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// What a ledger does not do as it must.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]

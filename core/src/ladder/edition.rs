@@ -1,22 +1,12 @@
 //! Editions: named orders of the same rules (contract 7.3).
 
-use super::{
-    rule::{self, Rule, RuleOutcome},
-    view::View,
+use crate::{
+    ladder::{
+        rule::{self, Rule, RuleOutcome},
+        view::View,
+    },
+    record::edition::Edition,
 };
-use crate::tagged::names;
-
-names! {
-    /// An order of the rules.
-    #[derive(Default)]
-    pub enum Edition {
-        /// The order of the pages of that date; the default.
-        #[default]
-        Pages20260527 = "2026-05-27",
-        /// The order of the RFC of that date: active waits stand above hints and work.
-        Rfc20260508 = "2026-05-08",
-    }
-}
 
 impl Edition {
     /// Its rules, in order. The guard of the last one always holds.
@@ -33,12 +23,6 @@ impl Edition {
     pub fn work_before_waits(self) -> bool {
         let row = |id| self.rules().iter().position(|rule| rule.id == id);
         row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
-    }
-
-    /// Whether an item without progress is offered again after a while (contract 9.4).
-    #[must_use]
-    pub fn has_offers(self) -> bool {
-        self != Self::Rfc20260508
     }
 
     /// The active wait that stands above this row, if one does: what the row would do is then held, not enabled (contract 7.3).

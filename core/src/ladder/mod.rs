@@ -4,18 +4,19 @@
 //! the trace of an explanation and the tables of the documentation all come from that one list.
 
 pub mod atom;
-pub mod decision;
 pub mod edition;
-pub mod key;
+pub mod owed;
 pub mod rule;
+pub mod ruling;
 pub mod view;
 
 use alloc::vec::Vec;
 
-pub use decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode, Ruling, Tick};
-pub use edition::Edition;
-pub use rule::{Rule, RuleOutcome, RuleTrace};
-pub use view::View;
+use crate::{ladder::ruling::Ruling, record::edition::Edition};
+
+pub use self::rule::{Rule, RuleOutcome, RuleTrace};
+
+pub use self::view::View;
 
 /// What is decided in this view, and what each rule said.
 ///
@@ -23,7 +24,7 @@ pub use view::View;
 #[must_use]
 pub fn decide(edition: Edition, view: &View) -> Ruling {
     // INVARIANT: the last rule of every edition has a guard that always holds, so some rule fires.
-    decide_by(edition, edition.rules().iter(), view).unwrap_or_else(|trace| decision::assemble(edition, view, &rule::REST_SLEEP, trace))
+    decide_by(edition, edition.rules().iter(), view).unwrap_or_else(|trace| ruling::assemble(edition, view, &rule::REST_SLEEP, trace))
 }
 
 /// What some of the rules decide, in the order given; what each of them said, where none fires.
@@ -44,7 +45,7 @@ pub(crate) fn decide_by<'a>(edition: Edition, rules: impl Iterator<Item = &'a Ru
         trace.push(RuleTrace { rule: rule.id, says: rule.says, outcome });
     }
     match fired {
-        Some(rule) => Ok(decision::assemble(edition, view, rule, trace)),
+        Some(rule) => Ok(ruling::assemble(edition, view, rule, trace)),
         None => Err(trace),
     }
 }

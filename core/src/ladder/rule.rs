@@ -8,21 +8,24 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    atom::{
-        AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE, CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED,
-        HAS_RUN, HAS_SYSTEM_WAIT, HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP, IS_CLOSING,
-        IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
-        WAITS_FOR_TIMER,
-    },
-    decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode, Tick, Verdict},
-    key::Key,
-    view::{HeadView, ItemView, KeyView, View},
-};
 use crate::{
-    derive::continuation::Class,
     id::{RunId, Seq},
-    plane::{queue::TickReason, waiting::WaitConditionKind},
+    ladder::{
+        atom::{
+            AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE, CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED,
+            HAS_RUN, HAS_SYSTEM_WAIT, HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP, IS_CLOSING,
+            IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
+            WAITS_FOR_TIMER,
+        },
+        ruling::{Tick, Verdict},
+        view::{HeadView, ItemView, KeyView, View},
+    },
+    record::{
+        continuation::Class,
+        decision::{Because, Boundary, DecisionKind, Ignored, IgnoredReason, ReasonCode},
+        key::{Key, TickReason},
+        waiting::WaitConditionKind,
+    },
 };
 
 /// A rule of the ladder. The number before the point of its id is the row of contract 7.2.

@@ -2,28 +2,31 @@
 
 use alloc::vec::Vec;
 
-use super::{
-    decision::Boundary,
-    key::{Epoch, Key},
-};
+use wakeful_json::{Map, sort::sort_by_key};
+
 use crate::{
-    derive::{
-        autonomy,
-        continuation::{self, Resolution},
-        head,
-        readiness::{self, SchedulingState},
-        status,
-    },
+    derive::{continuation, head, status},
     id::{MessageId, RunId, Seq, TaskId, WaitConditionId, WorkItemId},
-    map::Map,
-    plane::{
-        control::{AgentStatus, Control, PendingHint},
-        queue::{Held, MessageKind, Priority, TickReason, TriggerKind},
+    record::{
+        continuation::Resolution,
+        control::AgentStatus,
+        decision::Boundary,
+        edition::Edition,
+        key::{Epoch, Key, TickReason},
+        queue::{
+            envelope::{MessageKind, Priority},
+            message::TriggerKind,
+        },
         waiting::{ExternalTriggerScope, WaitConditionKind},
-        work::{Item, progress},
     },
-    sorted::sort_by_key,
-    state::State,
+    state::{
+        State, autonomy,
+        control::{Control, PendingHint},
+        progress,
+        queue::lanes::Held,
+        readiness::{self, SchedulingState},
+        work::Item,
+    },
     time::Timestamp,
 };
 
@@ -176,17 +179,23 @@ impl View {
     /// The view of a state at a boundary and an instant.
     #[must_use]
     pub fn of(state: &State, boundary: Boundary, now: Timestamp) -> Self {
-        Self::with(state, boundary, now, readiness::queued_runnable(state))
+        Self::under(state, state.control.edition, boundary, now)
+    }
+
+    /// The view of a state as if another edition were set.
+    #[must_use]
+    pub fn under(state: &State, edition: Edition, boundary: Boundary, now: Timestamp) -> Self {
+        Self::with(state, edition, boundary, now, readiness::queued_runnable(state))
     }
 
     /// The same view for whoever only decides, and does not tell of the items that go after the first.
     #[must_use]
     pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
         let queued = readiness::first_offered(state, now).map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
-        Self::with(state, boundary, now, queued)
+        Self::with(state, state.control.edition, boundary, now, queued)
     }
 
-    fn with(state: &State, boundary: Boundary, now: Timestamp, queued: Vec<&Item>) -> Self {
+    fn with(state: &State, edition: Edition, boundary: Boundary, now: Timestamp, queued: Vec<&Item>) -> Self {
         let control = &state.control;
         let waiting = &state.waiting;
         let item_view = |item, reason| {
@@ -196,7 +205,7 @@ impl View {
                 seq: item.seq,
                 state: readiness.state,
                 waits: readiness.waits,
-                key: item_key(state, item, reason, now),
+                key: item_key(state, edition, item, reason, now),
             }
         };
         let current = state.work.current().zip(state.work.focus.as_ref());
@@ -218,7 +227,7 @@ impl View {
             agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
             timers: waiting.timers.values().map(|wait| wait.seq).collect(),
             agent_waits: AGENT_WAITS.iter().map(|kind| (*kind, readiness::agent_conditions(state, *kind))).collect(),
-            work_before_waits: control.edition.work_before_waits(),
+            work_before_waits: edition.work_before_waits(),
         }
     }
 
@@ -240,15 +249,15 @@ const AGENT_WAITS: [WaitConditionKind; 4] =
     [WaitConditionKind::Operator, WaitConditionKind::Task, WaitConditionKind::External, WaitConditionKind::Timer];
 
 fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
-    let key = Key::hint(pending);
+    let key = Key::hint(&pending.hint, pending.generation());
     let ticked = control.hint_ticked.as_ref().filter(|ticked| ticked.key == key);
     HintView { seq: pending.seq, key: KeyView::new(key.clone(), ticked.map(|ticked| ticked.seq)) }
 }
 
 /// The key with which an item would be offered: once more where it rests and its next offer is due (contract 9.4).
-fn item_key(state: &State, item: &Item, reason: TickReason, now: Timestamp) -> KeyView {
+fn item_key(state: &State, edition: Edition, item: &Item, reason: TickReason, now: Timestamp) -> KeyView {
     let (key, spent_by) = state.work.key(item, reason);
-    let enabled_at = progress::next_offer(state, item).filter(|_| spent_by.is_some());
+    let enabled_at = progress::next_offer(state, edition, item).filter(|_| spent_by.is_some());
     if enabled_at.is_some_and(|at| at <= now) {
         let epoch = Epoch { moved: item.moved + 1, ..item.epoch() };
         let offer = Some(item.progress.offer + 1);

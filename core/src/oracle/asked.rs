@@ -9,15 +9,22 @@ use serde::Serialize;
 
 use crate::{
     id::{MessageId, TaskId, WorkItemId},
-    ladder::{self, Decision, DecisionKind, Edition, View},
+    ladder::{self, View},
+    record::{
+        decision::{Decision, DecisionKind},
+        edition::Edition,
+    },
 };
 
 /// A message that goes next.
 pub(super) const MESSAGE_ROWS: &[&str] = &["1.", "3."];
+
 /// What a tick for an item gives way to.
 pub(super) const WAIT_ROWS: &[&str] = &["1.", "2.", "7.", "8."];
+
 /// What stands last.
 pub(super) const REST_ROW: &[&str] = &["9.sleep"];
+
 /// What is left when no tick came.
 pub(super) const IDLE_ROWS: &[&str] = &["1.", "2.", "7.", "8.", "9."];
 

@@ -5,13 +5,14 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::{
-        closure::{self, Closure, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkSignal},
-        readiness::SchedulingState,
+    derive::closure::{self, Closure, Facts, RuntimePosture, WorkSignal},
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
+        turn::TurnTerminalKind,
     },
-    json::{self, JsonError, Readable},
-    plane::turn::TurnTerminalKind,
+    state::readiness::SchedulingState,
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 #[derive(Readable)]
 struct Input {

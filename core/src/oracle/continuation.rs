@@ -5,13 +5,16 @@ use alloc::{string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::{
-        closure::{ClosureOutcome, WaitingReason},
-        continuation::{self, Class, Found, Names, Prior, Resolution, Satisfied, Trigger},
+    derive::continuation::{self, Found, Prior, Satisfied},
+    record::{
+        continuation::{Class, ClosureOutcome, Resolution, WaitingReason},
+        policy::Policy,
+        queue::message::TriggerKind,
+        task::TaskWaitPolicy,
     },
-    json::{self, JsonError, Readable},
-    plane::{control::Policy, queue::TriggerKind, task::TaskWaitPolicy},
+    state::trigger::{Names, Trigger},
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 #[derive(Readable)]
 struct Input {

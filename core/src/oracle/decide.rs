@@ -11,24 +11,26 @@ use alloc::{
     vec::Vec,
 };
 
-use super::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS};
 use crate::{
-    derive::{continuation::Resolution, readiness::SchedulingState},
     id::{RunId, Seq, WorkItemId},
-    json::{self, JsonError, RawJson, Readable},
     ladder::{
-        Boundary, Decision, DecisionKind, Edition, View,
-        key::{Epoch, Key},
+        View,
         view::{HeadView, HintView, ItemView, KeyView, RunView, SystemWaitView},
     },
-    map::Map,
-    plane::{
-        control::{self, AgentStatus, WakeHint},
-        queue::{MessageRecord, Priority, TickReason},
+    oracle::asked::{IDLE_ROWS, Ladder, MESSAGE_ROWS, REST_ROW, Said, WAIT_ROWS},
+    record::{
+        continuation::Resolution,
+        control::{AgentStatus, WakeHint},
+        decision::{Boundary, Decision, DecisionKind},
+        edition::Edition,
+        key::{Epoch, Key, TickReason},
+        queue::{envelope::Priority, message::MessageRecord},
         work::WorkItemRecord,
     },
+    state::{control, readiness::SchedulingState},
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 #[derive(Readable)]
 struct Input {
@@ -144,8 +146,8 @@ impl Ladder<'_> {
             correlation_id: None,
             causation_id: None,
         };
-        let key =
-            Key::hint(&control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint, coalesced: control::Coalesced::default() });
+        let pending = control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint, coalesced: control::Coalesced::default() };
+        let key = Key::hint(&pending.hint, pending.generation());
         let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");
         let evidence =
             vec!["duplicate_wake_hint_suppressed".to_string(), named("message_id", &duplicate), format!("idempotency_key={key}")];

@@ -13,12 +13,12 @@ mod trigger;
 
 use alloc::string::String;
 
-use crate::json::JsonError;
+use wakeful_json::JsonError;
 
 /// The operations that are answered, in the order of the vectors' documentation.
 pub const OPERATIONS: [&str; 6] = ["closure", "continuation", "trigger", "decide", "ledger", "task_merge"];
 
-#[derive(crate::json::Readable)]
+#[derive(wakeful_json::Readable)]
 struct Operation {
     op: String,
 }
@@ -37,7 +37,7 @@ pub fn answer(input: &str) -> Result<String, JsonError> {
 /// # Errors
 /// As [`answer`]; also where no rule is left that could fire.
 pub fn answer_without_rule(input: &str, rule: Option<&str>) -> Result<String, JsonError> {
-    let operation: Operation = crate::json::read(input)?;
+    let operation: Operation = wakeful_json::read(input)?;
     match operation.op.as_str() {
         "closure" => closure::answer(input, rule),
         "continuation" => continuation::answer(input, rule),

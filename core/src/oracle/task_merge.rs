@@ -9,12 +9,12 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, RunId, TaskId, WorkItemId},
-    json::{self, JsonError, Readable},
-    plane::{
+    record::{
         control::AgentStatus,
         task::{TaskRecord, TaskWaitPolicy},
     },
 };
+use wakeful_json::{self as json, JsonError, Readable};
 
 #[derive(Readable)]
 struct Input {

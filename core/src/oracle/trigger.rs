@@ -5,18 +5,22 @@ use alloc::string::{String, ToString};
 
 use serde::Serialize;
 
-use super::continuation::Resolved;
 use crate::{
-    derive::continuation::{self, Found, Prior, Satisfied, Trigger},
+    derive::continuation::{self, Found, Prior, Satisfied},
     id::{AgentId, MessageId, Seq, TaskId, WorkItemId},
-    json::{self, JsonError, RawJson, Readable},
-    map::Map,
-    plane::{
-        control::{AgentStatus, Policy},
-        queue::{AuthorityClass, Held, MessageKind, MessageRecord, Priority, TriggerKind},
+    oracle::continuation::Resolved,
+    record::{
+        control::AgentStatus,
+        policy::Policy,
+        queue::{
+            envelope::{AuthorityClass, MessageKind, Priority},
+            message::{MessageRecord, TriggerKind},
+        },
         task::{TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy},
     },
+    state::{queue::lanes::Held, trigger::Trigger},
 };
+use wakeful_json::{self as json, JsonError, Map, RawJson, Readable};
 
 #[derive(Readable)]
 struct Input {

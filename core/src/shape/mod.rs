@@ -17,8 +17,7 @@ use alloc::{
 };
 use core::fmt::{self, Write};
 
-use self::tree::Node;
-use crate::{id::Seq, state::State, time::Timestamp};
+use crate::{id::Seq, shape::tree::Node, state::State, time::Timestamp};
 
 /// The shape of a state. Equal shapes decide alike under equal names.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]

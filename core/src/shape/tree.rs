@@ -11,10 +11,10 @@ use serde::{Serialize, Serializer, ser};
 
 use crate::{
     id::{self, Seq},
-    json::{self, RawJson},
     state::State,
     time::Timestamp,
 };
+use wakeful_json::{self as json, RawJson};
 
 /// A part of a state.
 #[derive(Clone, Debug, PartialEq)]

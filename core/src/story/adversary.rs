@@ -2,16 +2,16 @@
 
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
-use super::{
-    moves::{Move, WaitFor, Waker},
-    turn::Cue,
-};
 use crate::{
-    fact::Fact,
+    fact::{
+        Fact,
+        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
     id::WorkItemId,
-    plane::{
-        waiting::WaitConditionKind,
-        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemUpdated},
+    record::{waiting::WaitConditionKind, work::WorkItemPlanStatus},
+    story::{
+        moves::{Move, WaitFor, Waker},
+        turn::Cue,
     },
     tagged::names,
 };

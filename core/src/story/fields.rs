@@ -7,7 +7,7 @@
 macro_rules! fields {
     ($(#[$meta:meta])* $Name:ident { $( $field:ident: $Type:ty, )* }) => {
         $(#[$meta])*
-        #[derive(Default, crate::json::Readable)]
+        #[derive(Default, wakeful_json::Readable)]
         #[serde(deny_unknown_fields)]
         struct $Name { $( $field: Option<$Type>, )* }
 

@@ -5,17 +5,17 @@ use alloc::{
     string::{String, ToString},
 };
 
-use super::{fields::fields, said};
 use crate::{
-    fact::Fact,
+    fact::{Fact, control::Restarted},
     id::{ExternalTriggerId, WorkItemId},
-    json::RawJson,
-    plane::{
-        control::{Marker, Restarted, WakeHint},
-        queue::{MessageBody, Priority},
+    record::{
+        control::{Marker, WakeHint},
+        queue::envelope::{MessageBody, Priority},
     },
+    story::{fields::fields, said},
     tagged::{names, read_through},
 };
+use wakeful_json::RawJson;
 
 /// One thing that happens outside. The script goes on when the agent rests.
 #[derive(Clone, Debug, PartialEq)]
@@ -70,7 +70,7 @@ names! {
 }
 
 /// What a line can wait for.
-#[derive(crate::json::Readable)]
+#[derive(wakeful_json::Readable)]
 #[serde(rename_all = "snake_case")]
 enum Until {
     NextWake,
@@ -163,7 +163,7 @@ impl Line {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     fn refused(text: &str) -> String {
         json::read::<Line>(text).expect_err("no line").message

@@ -25,11 +25,8 @@ pub use self::{
     recall::{Recall, is_marker},
     turn::{Cue, Does, Turn, When},
 };
-use crate::{
-    id::AgentId,
-    json::{self, JsonError, Readable},
-    time::Timestamp,
-};
+use crate::{id::AgentId, time::Timestamp};
+use wakeful_json::{self as json, JsonError, Readable};
 
 /// Stands for the run's id in the facts of a turn.
 pub const RUN: &str = "$run";

@@ -3,21 +3,25 @@
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::num::NonZeroU64;
 
-use super::fields::fields;
 use crate::{
-    fact::Fact,
+    fact::{
+        Fact,
+        waiting::timer::{TimerCreated, TimerNamed},
+        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
     id::{ExternalTriggerId, TaskId, TimerId, WorkItemId},
-    json::{RawJson, Readable},
-    plane::{
+    record::{
         context::{BriefKind, ToolExecutionStatus},
-        queue::Priority,
+        queue::envelope::Priority,
         task::{TaskKind, TaskStatus},
         turn::TurnTerminalKind,
-        waiting::{TimerCreated, TimerNamed, WaitConditionKind},
-        work::{WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemUpdated},
+        waiting::WaitConditionKind,
+        work::WorkItemPlanStatus,
     },
+    story::fields::fields,
     tagged::read_through,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// One thing that a provider does in a turn.
 #[derive(Clone, Debug, PartialEq)]
@@ -324,7 +328,7 @@ fn needs(verb: &str, field: &str, what: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     fn refused(text: &str) -> String {
         json::read::<Move>(text).expect_err("no move").message

@@ -11,21 +11,20 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    Line, Story,
-    cast::Cast,
-    line::Request,
-    recall::Marker,
-    steps::{self, Step},
-    turn::Cue,
-};
 use crate::{
-    fact::Fact,
+    fact::{Fact, control::Restarted},
     id::{MessageId, RunId, TaskId},
-    json::RawJson,
-    plane::control::Restarted,
+    story::{
+        Line, Story,
+        cast::Cast,
+        line::Request,
+        recall::Marker,
+        steps::{self, Step},
+        turn::Cue,
+    },
     time::Timestamp,
 };
+use wakeful_json::RawJson;
 
 /// What the host does next.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]

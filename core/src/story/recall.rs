@@ -14,25 +14,25 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    player::Player,
-    steps::Step,
-    turn::{Cue, words},
-};
 use crate::{
-    entry::{Entry, Record},
-    fact::Fact,
+    fact::{Fact, context::TranscriptAppended},
     id::MessageId,
-    json::{RawJson, Readable},
-    plane::{
-        context::TranscriptAppended,
+    record::{
+        Record,
         control::ControlRecord,
-        queue::MessageRecord,
+        entry::Entry,
+        queue::message::MessageRecord,
         turn::{RunStatus, TurnRecord},
     },
     state::State,
+    story::{
+        player::Player,
+        steps::Step,
+        turn::{Cue, words},
+    },
     time::Timestamp,
 };
+use wakeful_json::{RawJson, Readable};
 
 /// Where the script of a story stands.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]

@@ -3,13 +3,14 @@
 use alloc::string::{String, ToString};
 
 use crate::{
-    fact::Fact,
+    fact::{
+        Fact,
+        queue::{MessageQueued, NewMessage},
+    },
     id::{ExternalTriggerId, MessageId, WorkItemId},
-    plane::{
+    record::{
         control::WakeHint,
-        queue::{
-            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority, TrustLevel,
-        },
+        queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
     },
 };
 

@@ -8,26 +8,33 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    MESSAGE, RUN,
-    moves::{Call, Move, TaskPlan, WaitFor, Waker},
-    said,
-    turn::Cue,
-};
 use crate::{
-    fact::Fact,
-    id::MessageId,
-    json::{self, RawJson},
-    plane::{
-        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, ToolExecutionStatus},
-        queue::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, MessageQueued, NewMessage, TrustLevel},
-        task::{TaskChanged, TaskKind, TaskStatus},
-        turn::{AbortReason, RoundCompleted, TurnAborted, TurnTerminal, TurnTerminalKind},
-        waiting::{WaitConditionKind, WaitConditionRegistered, WakeSource},
+    fact::{
+        Fact,
+        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded},
+        queue::{MessageQueued, NewMessage},
+        task::TaskChanged,
+        turn::{RoundCompleted, TurnAborted, TurnTerminal},
+        waiting::condition::WaitConditionRegistered,
         work::WorkItemBlocked,
+    },
+    id::MessageId,
+    record::{
+        context::ToolExecutionStatus,
+        queue::envelope::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel},
+        task::{TaskKind, TaskStatus},
+        turn::{AbortReason, TurnTerminalKind},
+        waiting::{WaitConditionKind, WakeSource},
+    },
+    story::{
+        MESSAGE, RUN,
+        moves::{Call, Move, TaskPlan, WaitFor, Waker},
+        said,
+        turn::Cue,
     },
     time::Timestamp,
 };
+use wakeful_json::{self as json, RawJson};
 
 /// One thing for a player to do while a run is open.
 #[derive(Clone, Debug, PartialEq)]

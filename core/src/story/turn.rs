@@ -1,13 +1,16 @@
 //! A turn of a story: what it waits for to be played, and what the provider then does.
 
-use super::moves::Move;
-use crate::{
-    effect::TurnRequest,
-    id::{MessageId, RunId, WorkItemId},
-    json::{RawJson, Readable, Value, through_readable},
-    plane::queue::{MessageBody, MessageKind},
-};
 use alloc::{string::String, vec::Vec};
+
+use crate::{
+    id::{MessageId, RunId, WorkItemId},
+    record::{
+        effect::TurnRequest,
+        queue::envelope::{MessageBody, MessageKind},
+    },
+    story::moves::Move,
+};
+use wakeful_json::{RawJson, Readable, Value, through_readable};
 
 /// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`.
 #[derive(Clone, Debug, PartialEq)]
@@ -127,7 +130,7 @@ through_readable!(Turn);
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::json;
+    use wakeful_json as json;
 
     #[test]
     fn a_turn_is_a_list_of_facts_or_a_table_of_moves() {

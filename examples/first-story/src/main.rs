@@ -6,9 +6,8 @@
 use std::{env, error::Error, fs};
 
 use wakeful_core::{
-    effect::Effect,
-    ladder::Decision,
     machine::{Machine, Options, Proposal},
+    record::{decision::Decision, effect::Effect},
     story::{Command, Cue, Player, Story},
 };
 

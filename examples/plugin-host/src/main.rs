@@ -12,7 +12,7 @@ use wakeful::{
     provider::Elsewhere,
     sandbox::{Limits, Plugin, Pool, Runtime},
 };
-use wakeful_core::{ladder::Boundary, machine::Options};
+use wakeful_core::{machine::Options, record::decision::Boundary};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let given: Vec<String> = env::args().skip(1).collect();

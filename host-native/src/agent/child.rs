@@ -11,17 +11,25 @@ use std::{
 use serde::{Deserialize, Serialize};
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::Fact,
+    fact::{
+        Fact,
+        queue::{MessageQueued, NewMessage},
+        task::TaskChanged,
+        waiting::condition::WaitConditionNamed,
+    },
     host::Ledger,
     id::{AgentId, MessageId, Seq, TaskId},
     json::RawJson,
-    plane::{
+    record::{
         queue::{
-            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, MessageRecord, NewMessage, Priority,
-            TrustLevel,
+            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+            message::MessageRecord,
         },
-        task::{ChildWorkspaceMode, TaskChanged, TaskKind, TaskRecord, TaskRecovery, TaskStatus},
-        waiting::{WaitConditionKind, WaitConditionNamed},
+        task::{
+            TaskKind, TaskRecord, TaskStatus,
+            recovery::{ChildWorkspaceMode, TaskRecovery},
+        },
+        waiting::WaitConditionKind,
     },
     story::Request,
 };

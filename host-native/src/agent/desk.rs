@@ -4,9 +4,9 @@
 use std::sync::mpsc::{self, Receiver, Sender};
 
 use wakeful_core::{
-    fact::{Answer, Fact},
+    fact::{Fact, outcome::Answer},
     id::MessageId,
-    plane::queue::Priority,
+    record::queue::envelope::Priority,
     story::{Request, said},
 };
 

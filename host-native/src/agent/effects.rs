@@ -7,10 +7,12 @@ use std::{
 };
 
 use wakeful_core::{
-    effect::{Effect, TurnRequest},
     host::{Provider, ProviderError},
     id::{MessageId, RunId, TaskId},
-    plane::turn::AbortReason,
+    record::{
+        effect::{Effect, TurnRequest},
+        turn::AbortReason,
+    },
 };
 
 /// The tasks for which something runs here. Clones share them.

@@ -4,11 +4,12 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use wakeful_core::{
-    entry::{Entry, Record},
     id::{MessageId, RunId},
-    plane::{
+    record::{
+        Record,
         context::ToolExecutionRecord,
-        queue::{MessageRecord, QueueStatus},
+        entry::Entry,
+        queue::{envelope::QueueStatus, message::MessageRecord},
         turn::{RunStatus, TurnRecord},
     },
 };

@@ -6,12 +6,15 @@ use std::{collections::BTreeMap, thread::JoinHandle};
 use serde::Serialize;
 use serde_json::{Map, Value, json};
 use wakeful_core::{
-    fact::Fact,
+    fact::{Fact, task::TaskChanged},
     id::{TaskId, WorkItemId},
     json,
-    plane::{
-        queue::TrustLevel,
-        task::{CommandTaskSpec, TaskChanged, TaskKind, TaskRecovery, TaskStatus},
+    record::{
+        queue::envelope::TrustLevel,
+        task::{
+            TaskKind, TaskStatus,
+            recovery::{CommandTaskSpec, TaskRecovery},
+        },
     },
     state::State,
 };

@@ -3,8 +3,8 @@
 use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use wakeful_core::{
-    entry::{Entry, EntryBytes},
     id::AgentId,
+    record::entry::{Entry, EntryBytes},
 };
 
 use super::{child, tools};

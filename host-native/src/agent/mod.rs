@@ -28,12 +28,13 @@ use std::{
 
 use wakeful_core::{
     derive::{
-        closure::{self, ClosureOutcome, Facts},
-        obligation::{self, Obligation, ObligationKind},
+        closure::{self, Facts},
+        obligation::{Obligation, ObligationKind},
     },
     fact::Fact,
     id::TimerId,
-    plane::turn::TurnTerminalKind,
+    ladder::owed,
+    record::{continuation::ClosureOutcome, turn::TurnTerminalKind},
     state::State,
     time::Timestamp,
 };
@@ -203,7 +204,7 @@ fn has_ended(state: &State, until: Until) -> bool {
     let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
     let is_offer = |owed: &Obligation| owed.kind == ObligationKind::RunnableItem;
     let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
-    let owes = |passes: &dyn Fn(&Obligation) -> bool| obligation::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed));
+    let owes = |passes: &dyn Fn(&Obligation) -> bool| owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed));
     let is_busy = state.turns.run.is_some() || !state.tasks.active.is_empty();
     let waits = !state.waiting.conditions.is_empty() || !state.waiting.intents.is_empty();
     match until {

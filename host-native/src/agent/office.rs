@@ -7,19 +7,21 @@ use std::{
 };
 
 use wakeful_core::{
-    effect::{self, Effect, TurnRequest},
-    entry::{Entry, EntryBytes, Head, Record},
-    fact::{Answer, Fact},
+    fact::{self, Fact, outcome::Answer, turn::TurnAborted},
+    host::opening,
     host::{Clock, Ledger},
     id::{RunId, Seq},
     json,
-    ladder::Boundary,
     machine::Options,
-    opening,
-    plane::{
-        queue::MessageRecord,
+    record::{
+        Record,
+        chain::Head,
+        decision::Boundary,
+        effect::{Effect, TurnRequest},
+        entry::{Entry, EntryBytes},
+        queue::message::MessageRecord,
         task::TaskStatus,
-        turn::{AbortReason, TurnAborted, TurnRecord},
+        turn::{AbortReason, TurnRecord},
     },
     state::State,
     time::Timestamp,
@@ -157,7 +159,7 @@ impl Office {
     pub(super) fn end_turn(&mut self, run_id: &RunId, end: &Fact) {
         if let Err(why) = self.propose(end) {
             // Where that is not taken either, the ledger is broken, and the agent ends.
-            drop(self.propose(&effect::failure(Some(run_id.clone()), why)));
+            drop(self.propose(&fact::failure(Some(run_id.clone()), why)));
         }
     }
 
@@ -245,7 +247,7 @@ impl Office {
             Ok(turn) => self.turn = Some(turn),
             Err(why) => {
                 // Said with what the scheduler decides next.
-                drop(self.propose(&effect::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
+                drop(self.propose(&fact::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
             }
         }
     }

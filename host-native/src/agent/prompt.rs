@@ -2,8 +2,13 @@
 
 use wakeful_core::{
     derive::work_queue::WorkQueue,
-    effect::TurnRequest,
-    plane::queue::{MessageKind, MessageOrigin, MessageRecord},
+    record::{
+        effect::TurnRequest,
+        queue::{
+            envelope::{MessageKind, MessageOrigin},
+            message::MessageRecord,
+        },
+    },
     state::State,
     time::Timestamp,
 };

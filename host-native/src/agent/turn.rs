@@ -12,15 +12,19 @@ use std::{
 
 use serde::Serialize;
 use wakeful_core::{
-    effect::{self, TurnRequest},
-    fact::Fact,
+    fact::{
+        self, Fact,
+        context::{AssistantRoundRecorded, ToolExecutionRecorded},
+        turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal},
+    },
     id::RunId,
     json::RawJson,
-    ladder::Boundary,
-    plane::{
-        context::{AssistantRoundRecorded, CheckpointRecorded, ContextCompacted, ToolExecutionRecorded, ToolExecutionStatus},
-        queue::MessageRecord,
-        turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal, TurnTerminalKind},
+    record::{
+        context::{CheckpointRecorded, ContextCompacted, ToolExecutionStatus},
+        decision::Boundary,
+        effect::TurnRequest,
+        queue::message::MessageRecord,
+        turn::TurnTerminalKind,
     },
 };
 
@@ -65,7 +69,7 @@ impl Execution {
             let _ = desk.tell(move |office| drop(office.propose(&begun)));
             // A turn that panics ends too: else its run would stay open.
             let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
-            let end = ended.unwrap_or_else(|_| Ok(Some(effect::failure(Some(run.clone()), "the turn panicked".to_owned()))));
+            let end = ended.unwrap_or_else(|_| Ok(Some(fact::failure(Some(run.clone()), "the turn panicked".to_owned()))));
             if let Ok(Some(end)) = end {
                 let _ = desk.tell(move |office| office.end_turn(&run, &end));
             }

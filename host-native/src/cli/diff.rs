@@ -4,11 +4,11 @@ use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
     host::Scheduler,
+    host::past::DecisionFrom,
     id::Seq,
     json,
-    ladder::{DecisionKind, Edition},
     machine::Options,
-    past::DecisionFrom,
+    record::{decision::DecisionKind, edition::Edition},
     time::Timestamp,
 };
 

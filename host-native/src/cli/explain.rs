@@ -5,11 +5,9 @@ use serde::Deserialize;
 use serde_json::value::RawValue;
 use wakeful_core::{
     derive::{closure::Closure, obligation::ObligationKind, posture::AgentPosture},
-    entry::Head,
     host::ErrorReport,
     id::Seq,
-    ladder::Decision,
-    plane::control::AgentStatus,
+    record::{chain::Head, control::AgentStatus, decision::Decision},
     time::Timestamp,
 };
 

@@ -8,12 +8,12 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    entry::EntryBytes,
     foreign::{self, Folder},
     host::{Scheduler, SchedulerError},
     id::{AgentId, Seq},
     json,
     machine::Options,
+    record::entry::EntryBytes,
     time::Timestamp,
 };
 
@@ -122,7 +122,7 @@ impl Export {
                 lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect()
             }
         };
-        let folder = foreign::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
+        let folder = wakeful_core::host::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
         let agent = foreign::agent_of(&folder).map_err(|why| damaged(&case.name, &why.into()))?;
         self.write(&folder, &agent, entries.len() as u64)
     }

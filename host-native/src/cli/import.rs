@@ -8,12 +8,11 @@ use std::{
 use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
-    entry::EntryBytes,
-    foreign::{self, Folder, ForeignError, Import as Imported},
+    foreign::{Folder, ForeignError, Import as Imported},
     id::{AgentId, Seq},
     json,
     machine::{Machine, Options, ProposeError},
-    plane::control::TornLine,
+    record::{control::TornLine, entry::EntryBytes},
     state::State,
 };
 
@@ -88,7 +87,7 @@ impl Import {
             return Err(CliError::NotAFolder(self.folder.clone()));
         };
         let ledger = Ledger::of(&case.name, folder)?;
-        let exported = foreign::folder_of(&ledger.entries).map_err(|why| super::export::damaged(&case.name, &why))?;
+        let exported = wakeful_core::host::folder_of(&ledger.entries).map_err(|why| super::export::damaged(&case.name, &why))?;
         self.target.write(&exported)?;
         let mut carried = BTreeMap::new();
         ledger.imported.carried().for_each(|class| *carried.entry(class).or_default() += 1);

@@ -9,7 +9,7 @@ use similar::{ChangeTag, TextDiff};
 use wakeful_core::{
     foreign::{Folder, expected::Expected},
     host::ErrorReport,
-    ladder::Decision,
+    record::decision::Decision,
 };
 
 use super::{CliError, Verdict, engines::EngineArg, status::counted, style};

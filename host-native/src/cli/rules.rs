@@ -4,7 +4,8 @@ use clap::Args;
 use serde::Serialize;
 use wakeful_core::{
     json,
-    ladder::{DecisionKind, Edition, Rule},
+    ladder::Rule,
+    record::{decision::DecisionKind, edition::Edition},
 };
 
 use super::{

@@ -8,14 +8,17 @@ use std::{
 
 use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
 use wakeful_core::{
-    fact::{Answer, Fact, Refusal},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
     host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
     id::{ExternalTriggerId, MessageId, WorkItemId},
     json,
     machine::Options,
-    plane::{
+    record::{
         control::WakeHint,
-        queue::{MessageBody, Priority},
+        queue::envelope::{MessageBody, Priority},
     },
     state::State,
     story::{Request, said},

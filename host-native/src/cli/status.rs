@@ -6,12 +6,12 @@ use clap::Args;
 use wakeful_core::{
     derive::summary::{AgentSummary, SetAside, Tombstones},
     explain::Explanation,
+    host::opening::{self, Opening},
     host::{Clock, LedgerError},
     id::AgentId,
     json,
-    ladder::Boundary,
     machine::Options,
-    opening::{self, Opening},
+    record::decision::Boundary,
 };
 
 use super::{

@@ -2,7 +2,11 @@
 
 use clap::Args;
 use serde::Serialize;
-use wakeful_core::{SCHEMA_VERSION, json, ladder::Edition, plane::control::FORMAT, snapshot::CORE_VERSION};
+use wakeful_core::{
+    SCHEMA_VERSION, json,
+    record::{control::FORMAT, edition::Edition},
+    state::snapshot::CORE_VERSION,
+};
 
 use super::{CliError, Verdict, style};
 use crate::{ledger::SqliteFile, sandbox::WORLD_VERSION};
@@ -35,7 +39,7 @@ fn lines() -> Vec<Line> {
     let others: Vec<String> = Edition::ALL.iter().filter(|edition| **edition != Edition::default()).map(Edition::to_string).collect();
     vec![
         line(
-            "crates `wakeful`, `wakeful-core`, `wakeful-core-derive`",
+            "crates `wakeful`, `wakeful-core`, `wakeful-json`, `wakeful-json-derive`",
             release.to_owned(),
             "each other, of the same version".to_owned(),
             "with each release, by Semantic Versioning",

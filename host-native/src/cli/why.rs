@@ -5,14 +5,16 @@ use std::path::{Path, PathBuf};
 use clap::{Args, builder::PossibleValuesParser};
 use serde::Serialize;
 use wakeful_core::{
-    entry::EntryBytes,
     explain::{Explanation, WhyNot},
     foreign,
+    host::opening,
     host::{Clock, Ledger, LedgerError},
     id::{AgentId, Seq},
-    ladder::{Boundary, DecisionKind},
     machine::{Machine, Options},
-    opening,
+    record::{
+        decision::{Boundary, DecisionKind},
+        entry::EntryBytes,
+    },
 };
 
 use super::{

@@ -14,8 +14,8 @@ use serde::Serialize;
 use wakeful_core::{
     host::ErrorReport,
     id::Seq,
-    ladder::{Boundary, DecisionKind},
     machine::Options,
+    record::decision::{Boundary, DecisionKind},
     time::Timestamp,
 };
 

@@ -6,8 +6,8 @@ use wakeful_core::{
     host::{Clock, Ledger, Provider, Scheduler, SchedulerError},
     id::Seq,
     json,
-    ladder::{Boundary, DecisionKind},
     machine::{Options, ProposeError},
+    record::decision::{Boundary, DecisionKind},
     time::Timestamp,
 };
 

@@ -19,14 +19,17 @@ use std::sync::{Arc, Mutex, PoisonError};
 use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{Chain, EntryBytes, Head},
     host::{Clock, ErrorReport, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     json,
-    ladder::{Boundary, DecisionKind},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{
+        chain::{Chain, Head},
+        decision::{Boundary, DecisionKind},
+        effect::TurnRequest,
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
     time::Timestamp,
 };
 

@@ -7,11 +7,10 @@ use std::{
 };
 
 use wakeful_core::{
-    entry::{EntryBytes, Head, Record},
     host::{Ledger, LedgerError},
     id::AgentId,
     machine::OpenError,
-    plane::control::ControlRecord,
+    record::{Record, chain::Head, control::ControlRecord, entry::EntryBytes},
 };
 
 use super::{SqliteFile, SqliteLedger};

@@ -3,9 +3,9 @@
 use std::{cell::RefCell, mem, rc::Rc};
 
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::Seq,
+    record::{chain::Head, entry::EntryBytes},
 };
 
 /// A ledger in memory. Clones share the entries.

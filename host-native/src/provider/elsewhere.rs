@@ -1,10 +1,9 @@
 //! The provider of a process that executes no turns.
 
 use wakeful_core::{
-    effect::TurnRequest,
     host::{Provider, ProviderError},
     id::{MessageId, RunId},
-    plane::turn::AbortReason,
+    record::{effect::TurnRequest, turn::AbortReason},
 };
 
 /// Turns are executed elsewhere, by whoever reads the ledger: every call is taken, and nothing is done. What becomes of a turn comes in as

@@ -6,10 +6,9 @@ use std::{
 };
 
 use wakeful_core::{
-    effect::TurnRequest,
     host::{Provider, ProviderError},
     id::{MessageId, RunId, TaskId},
-    plane::turn::AbortReason,
+    record::{effect::TurnRequest, turn::AbortReason},
     story::{Command, Cue, Player, Story},
     time::Timestamp,
 };

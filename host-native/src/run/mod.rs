@@ -12,14 +12,13 @@ use std::{
 };
 
 use wakeful_core::{
-    derive::obligation::{self, ObligationKind},
-    entry::Head,
+    derive::obligation::ObligationKind,
     host::{Clock, ErrorReport, Ledger},
     id::{RunId, TimerId},
     json::RawJson,
-    ladder::Boundary,
+    ladder::owed,
     machine::Options,
-    plane::turn::AbortReason,
+    record::{chain::Head, decision::Boundary, turn::AbortReason},
     state::State,
     story::{Act, Player, Recall, Request, Story},
     time::Timestamp,
@@ -241,7 +240,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
         let stopped = state.control.stopped.is_some();
         let owes = || {
-            obligation::all(state).iter().any(|owed| {
+            owed::all(state).iter().any(|owed| {
                 owed.enabled_at.is_some()
                     && owed.kind != ObligationKind::RunnableItem
                     && !(owed.kind == ObligationKind::Timer && repeats(&owed.id))

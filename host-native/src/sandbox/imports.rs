@@ -1,12 +1,15 @@
 //! The core's three traits as the guest's three imports.
 
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{Chain, EntryBytes, Head},
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     json,
-    plane::turn::AbortReason,
+    record::{
+        chain::{Chain, Head},
+        effect::TurnRequest,
+        entry::EntryBytes,
+        turn::AbortReason,
+    },
 };
 use wasmtime::{
     StoreContextMut,

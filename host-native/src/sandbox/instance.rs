@@ -4,8 +4,8 @@ use wakeful_core::{
     host::{Clock, ErrorCode, ErrorPlace, ErrorReport, Ledger, Provider},
     id::Seq,
     json,
-    ladder::{Boundary, DecisionKind},
     machine::Options,
+    record::decision::{Boundary, DecisionKind},
     time::Timestamp,
 };
 use wasmtime::{Store, component::Linker};

@@ -33,7 +33,7 @@ mod record;
 
 use wakeful_core::{
     json::{self, Readable},
-    ladder::{Boundary, Edition},
+    record::{decision::Boundary, edition::Edition},
     time::Timestamp,
 };
 

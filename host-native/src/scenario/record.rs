@@ -4,8 +4,8 @@ use serde::{Serialize, Serializer};
 use wakeful_core::{
     host::{Clock, Scheduler, SchedulerError},
     id::AgentId,
-    ladder::{Boundary, Edition},
     machine::Options,
+    record::{decision::Boundary, edition::Edition},
     time::Timestamp,
 };
 

@@ -47,9 +47,9 @@ pub struct Step {
 #[derive(Clone, Debug, Deserialize)]
 pub struct Summary {
     /// The newest entry.
-    pub head: wakeful_core::entry::Head,
+    pub head: wakeful_core::record::chain::Head,
     /// What is decided.
-    pub decision: wakeful_core::ladder::Decision,
+    pub decision: wakeful_core::record::decision::Decision,
 }
 
 impl Trace {

@@ -4,8 +4,8 @@ use serde_json::value::RawValue;
 use wakeful_core::{
     foreign::{self, Folder},
     json,
-    ladder::Boundary,
     machine::Options,
+    record::decision::Boundary,
     story::{Command, Story},
     time::Timestamp,
 };

@@ -10,12 +10,11 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::{Entry, Record},
-    plane::{
-        queue::MessageKind,
-        task::{TaskRecord, TaskStatus},
-    },
+use wakeful_core::record::{
+    Record,
+    entry::Entry,
+    queue::envelope::MessageKind,
+    task::{TaskRecord, TaskStatus},
 };
 
 use super::{

@@ -3,10 +3,7 @@
 use std::{collections::BTreeMap, fs};
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::Record,
-    plane::{queue::MessageKind, task::TaskStatus, turn::RunStatus},
-};
+use wakeful_core::record::{Record, queue::envelope::MessageKind, task::TaskStatus, turn::RunStatus};
 
 use super::{
     place::Place,

@@ -9,7 +9,7 @@ use std::{
 };
 
 use wakeful::{driver, ledger::SqliteFile};
-use wakeful_core::entry::{Entry, Head};
+use wakeful_core::record::{chain::Head, entry::Entry};
 
 use super::model::Asked;
 use crate::{

@@ -3,7 +3,7 @@
 use std::{fs, os::unix::fs::symlink};
 
 use serde_json::{Value, json};
-use wakeful_core::{entry::Record, plane::turn::TurnTerminalKind};
+use wakeful_core::record::{Record, turn::TurnTerminalKind};
 
 use super::{
     place::{KEY, Place},

@@ -4,9 +4,8 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::{Entry, EventKind, Record},
-    plane::{queue::QueueStatus, task::TaskStatus, turn::RunStatus, work::WorkItemState},
+use wakeful_core::record::{
+    Record, entry::Entry, event::EventKind, queue::envelope::QueueStatus, task::TaskStatus, turn::RunStatus, work::WorkItemState,
 };
 
 use super::{

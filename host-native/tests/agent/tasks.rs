@@ -1,9 +1,10 @@
 //! The task surface, row by row, with real processes: what the model is answered, and what the ledger has.
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::{Entry, Record},
-    plane::task::{TaskRecord, TaskStatus},
+use wakeful_core::record::{
+    Record,
+    entry::Entry,
+    task::{TaskRecord, TaskStatus},
 };
 
 use super::{

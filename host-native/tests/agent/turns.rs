@@ -1,12 +1,12 @@
 //! Turns as the ledger has them: what a provider's failures, a model's mistakes and a full context come to.
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::{Entry, EventKind, Record},
-    plane::{
-        context::{ToolExecutionRecord, ToolExecutionStatus},
-        turn::{RunStatus, TurnRecord, TurnTerminalKind},
-    },
+use wakeful_core::record::{
+    Record,
+    context::{ToolExecutionRecord, ToolExecutionStatus},
+    entry::Entry,
+    event::EventKind,
+    turn::{RunStatus, TurnRecord, TurnTerminalKind},
 };
 
 use super::{model::Asked, place::Place};

@@ -3,12 +3,11 @@
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::{Entry, Record},
-    plane::{
-        queue::{MessageKind, MessageRecord},
-        waiting::{EndedBy, TimerStatus, WaitConditionRecord},
-    },
+use wakeful_core::record::{
+    Record,
+    entry::Entry,
+    queue::{envelope::MessageKind, message::MessageRecord},
+    waiting::{EndedBy, TimerStatus, WaitConditionRecord},
 };
 
 use super::{

@@ -1,10 +1,7 @@
 //! The tools of the work plane, as a model calls them: what it is answered, and where the items then stand.
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::Record,
-    plane::{turn::TurnTerminalKind, work::WorkItemState},
-};
+use wakeful_core::record::{Record, turn::TurnTerminalKind, work::WorkItemState};
 
 use super::{tasks::answered, turns::ended};
 

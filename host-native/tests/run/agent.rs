@@ -11,12 +11,12 @@ use std::{
 };
 
 use wakeful::{driver, ledger::SqliteFile};
-use wakeful_core::{
-    entry::{Entry, Head, Record},
-    plane::{
-        turn::RunStatus,
-        work::{WorkItemRecord, WorkItemState},
-    },
+use wakeful_core::record::{
+    Record,
+    chain::Head,
+    entry::Entry,
+    turn::RunStatus,
+    work::{WorkItemRecord, WorkItemState},
 };
 
 use crate::program::{Ran, arg, wakeful};

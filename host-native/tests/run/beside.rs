@@ -1,11 +1,9 @@
 //! What is said to a live agent from outside, and two who would drive it.
 
-use wakeful_core::{
-    entry::Record,
-    plane::{
-        queue::QueueStatus,
-        turn::{RunStatus, TurnTerminalKind},
-    },
+use wakeful_core::record::{
+    Record,
+    queue::envelope::QueueStatus,
+    turn::{RunStatus, TurnTerminalKind},
 };
 
 use super::{HEAD, agent::Home};
@@ -53,7 +51,7 @@ fn stop_breaks_the_open_run_off_and_start_lets_the_agent_go_on() {
     live.says("turn        2 terminal completed");
     live.signal("INT");
     assert_eq!(live.end().0, 0);
-    let terminal = |entry: &wakeful_core::entry::Entry| match &entry.record {
+    let terminal = |entry: &wakeful_core::record::entry::Entry| match &entry.record {
         Record::Turn(turn) if turn.status == RunStatus::Terminal => turn.kind,
         _ => None,
     };

@@ -2,10 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use wakeful_core::{
-    entry::{Entry, Record},
-    plane::{control::ControlRecord, turn::RunStatus},
-};
+use wakeful_core::record::{Record, control::ControlRecord, entry::Entry, turn::RunStatus};
 
 use super::{
     HEAD,

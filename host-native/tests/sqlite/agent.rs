@@ -8,10 +8,10 @@ use wakeful::{
     provider::Elsewhere,
 };
 use wakeful_core::{
-    entry::EntryBytes,
     host::{Ledger, Scheduler},
     id::{AgentId, Seq},
     machine::{Machine, Options},
+    record::entry::EntryBytes,
     state::State,
     time::Timestamp,
 };

@@ -5,7 +5,10 @@ use std::{fs, path::Path};
 use rusqlite::Connection;
 use serde_json::Value;
 use wakeful::ledger::SqliteFile;
-use wakeful_core::{host::Ledger, machine::Options, opening};
+use wakeful_core::{
+    host::{Ledger, opening},
+    machine::Options,
+};
 
 use super::agent::{entries, file_with, folded, ledger, observed};
 use crate::program::{Ran, arg, prompt, wakeful};

@@ -10,10 +10,10 @@ use rusqlite::Connection;
 use serde_json::Value;
 use wakeful::{clock::VirtualClock, ledger::SqliteFile, provider::ScriptedProvider};
 use wakeful_core::{
-    entry::EntryBytes,
     host::Scheduler,
     id::Seq,
     machine::Options,
+    record::entry::EntryBytes,
     story::{self, Story},
 };
 

@@ -6,8 +6,8 @@ use rusqlite::Connection;
 use serde_json::Value;
 use wakeful::ledger::SqliteFile;
 use wakeful_core::{
-    entry::{self, Class, Head, Record},
     host::Ledger,
+    record::{Class, Record, chain::Head, entry},
 };
 
 use super::{

@@ -8,13 +8,11 @@ use wakeful::{
     ledger::{SqliteFile, SqliteLedger},
 };
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
     id::Seq,
-    ladder::Boundary,
     machine::Options,
-    snapshot::SnapshotIgnored,
+    record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
+    state::snapshot::SnapshotIgnored,
 };
 
 use super::agent::{Agent, NOW, file_with, folded, ledger};

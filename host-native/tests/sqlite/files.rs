@@ -167,10 +167,11 @@ fn a_reader_sees_what_a_writer_commits_meanwhile_and_can_write_nothing() {
     assert!(message.ends_with(said), "{message}");
 }
 
-fn next_entry(head: &wakeful_core::entry::Head) -> (Seq, Vec<wakeful_core::entry::EntryBytes>) {
-    use wakeful_core::{
-        entry::{Entry, Record},
-        plane::control::{ControlRecord, Marker},
+fn next_entry(head: &wakeful_core::record::chain::Head) -> (Seq, Vec<wakeful_core::record::entry::EntryBytes>) {
+    use wakeful_core::record::{
+        Record,
+        control::{ControlRecord, Marker},
+        entry::Entry,
     };
     let (entry, bytes) = Entry::seal(head, super::agent::NOW, Record::Control(ControlRecord::StartRequested(Marker {})));
     (entry.seq, vec![bytes])

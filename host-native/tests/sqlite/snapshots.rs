@@ -5,12 +5,14 @@ use std::path::Path;
 use rusqlite::Connection;
 use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
+    host::opening::Opening,
     host::{FIRST_SNAPSHOT, Scheduler},
     id::Seq,
     machine::Options,
-    opening::Opening,
-    snapshot::{CORE_VERSION, SnapshotIgnored},
-    state::State,
+    state::{
+        State,
+        snapshot::{CORE_VERSION, SnapshotIgnored},
+    },
 };
 
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};

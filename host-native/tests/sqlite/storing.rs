@@ -2,9 +2,9 @@
 
 use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, SchedulerError, suite},
     id::{AgentId, Seq},
+    record::{chain::Head, entry::EntryBytes},
 };
 
 use super::agent::{entries, file_with, folded, ledger, observed};

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    entry::Record,
-    ladder::DecisionKind,
-    plane::{
-        queue::MessageKind,
+    record::{
+        Record,
+        decision::DecisionKind,
+        queue::envelope::MessageKind,
         turn::{AbortReason, TurnTerminalKind},
         waiting::{EndedBy, WaitConditionStatus},
     },

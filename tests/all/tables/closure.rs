@@ -3,11 +3,13 @@
 use std::collections::BTreeSet;
 
 use wakeful_core::{
-    derive::{
-        closure::{self, AgentWaits, ClosureOutcome, Facts, RuntimePosture, WaitingReason, WorkReactivationMode, WorkSignal},
-        readiness::SchedulingState,
+    derive::closure::{self, AgentWaits, Facts, RuntimePosture, WorkReactivationMode, WorkSignal},
+    record::{
+        continuation::{ClosureOutcome, WaitingReason},
+        turn::TurnTerminalKind,
+        work::WorkItemState,
     },
-    plane::{turn::TurnTerminalKind, work::WorkItemState},
+    state::readiness::SchedulingState,
 };
 
 /// The first line of contract 6.1 that holds: its words, and what follows.

@@ -1,11 +1,12 @@
 //! The continuation matrix: every trigger under every closure (contract 5.15, 6.3; `observed-decisions.md` 6.3, 6.4).
 
 use wakeful_core::{
-    derive::{
-        closure::{ClosureOutcome, WaitingReason},
-        continuation::{Class, Found, Names, Prior, Satisfied, Trigger, classify},
+    derive::continuation::{Found, Prior, Satisfied, classify},
+    record::{
+        continuation::{Class, ClosureOutcome, WaitingReason},
+        queue::message::TriggerKind,
     },
-    plane::queue::TriggerKind,
+    state::trigger::{Names, Trigger},
 };
 
 /// A row of the matrix: what comes, and, by what is waited for, what it then means.
@@ -148,7 +149,7 @@ fn continuation_matrix() {
 /// `observed-decisions.md` 6.4.1: the wait policy of a task, and whether it blocks, are evidence and change nothing.
 #[test]
 fn the_wait_policy_of_a_task_changes_no_cell() {
-    use wakeful_core::plane::task::TaskWaitPolicy;
+    use wakeful_core::record::task::TaskWaitPolicy;
     for reason in COLUMNS {
         for terminal in [false, true] {
             let prior = Prior { outcome: ClosureOutcome::Waiting, waiting_reason: reason };

@@ -1,10 +1,9 @@
 //! Dead ends: which trigger ends which wait, for every wait and every owner, running and across a stop (contract 4.2, 5.15, 5.16, 5.21).
 
 use serde_json::{Value, json};
-use wakeful_core::{
-    entry::{EventKind, Record},
-    ladder::DecisionKind,
-    plane::{queue::QueueStatus, task::InterruptedTasksNote, waiting::WaitConditionKind},
+use wakeful_core::record::{
+    Record, decision::DecisionKind, event::EventKind, queue::envelope::QueueStatus, task::message::InterruptedTasksNote,
+    waiting::WaitConditionKind,
 };
 
 use super::driven::{

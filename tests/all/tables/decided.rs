@@ -5,8 +5,11 @@ use std::collections::BTreeSet;
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    entry::Record,
-    ladder::{Boundary, Decision, Edition},
+    record::{
+        Record,
+        decision::{Boundary, Decision},
+        edition::Edition,
+    },
     time::Timestamp,
 };
 
@@ -35,7 +38,7 @@ fn reasons(driven: &Driven, decision: &Decision) -> String {
         let name = ["id", "message_id", "control"].iter().find_map(|field| told[field].as_str()).unwrap_or("?").to_owned();
         format!("{} {name}", record.class().as_str())
     };
-    let reason = |because: &wakeful_core::ladder::Because| {
+    let reason = |because: &wakeful_core::record::decision::Because| {
         let code = serde_json::to_value(because.code).expect("JSON");
         // The first entry is not among the records, and seqs begin at one.
         let entries = because.seqs.iter().map(|seq| named(&driven.records[usize::try_from(seq.0).expect("few") - 2]));

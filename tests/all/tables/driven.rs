@@ -2,15 +2,17 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, EventKind, Record},
-    fact::Answer,
+    fact::outcome::Answer,
     foreign::{self, Folder, Import},
-    ladder::{Boundary, Decision},
     machine::{Machine, Options},
-    plane::{
-        control::Policy,
-        queue::{MessageKind, MessageOrigin, QueueStatus},
+    record::{
+        Record,
+        decision::{Boundary, Decision},
+        effect::Effect,
+        entry::EntryBytes,
+        event::EventKind,
+        policy::Policy,
+        queue::envelope::{MessageKind, MessageOrigin, QueueStatus},
         turn::RunStatus,
     },
     state::State,

@@ -2,11 +2,10 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::{readiness, work_queue::WorkQueue},
-    entry::EventKind,
-    fact::Answer,
-    ladder::DecisionKind,
-    plane::{queue::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
+    derive::work_queue::WorkQueue,
+    fact::outcome::Answer,
+    record::{decision::DecisionKind, event::EventKind, key::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
+    state::readiness,
 };
 
 use super::driven::{

@@ -2,10 +2,12 @@
 //! runs are interrupted, of a run that says nothing, and of a wait for the runtime (contract 5.3, 5.8, 5.24, 8.4, 9.4, 9.5).
 
 use serde_json::{Value, json};
-use wakeful_core::{
+use wakeful_core::record::{
+    decision::{Boundary, DecisionKind},
+    edition::Edition,
     effect::Effect,
-    ladder::{Boundary, DecisionKind, Edition},
-    plane::{queue::QueueStatus, turn::TurnTerminalKind},
+    queue::envelope::QueueStatus,
+    turn::TurnTerminalKind,
 };
 
 use super::driven::{

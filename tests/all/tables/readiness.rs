@@ -2,12 +2,13 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::{
-        readiness::{self, SchedulingState},
-        work_queue::WorkQueue,
+    derive::work_queue::WorkQueue,
+    ladder::View,
+    record::{
+        decision::Boundary,
+        work::{WorkItemPlanStatus, WorkItemState},
     },
-    ladder::{Boundary, View},
-    plane::work::{WorkItemPlanStatus, WorkItemState},
+    state::readiness::{self, SchedulingState},
 };
 
 use super::driven::{Driven, condition, intent, item, of_item, task};
@@ -116,7 +117,7 @@ fn completed_work_items_are_never_runnable() {
                 let shown: Vec<_> = WorkQueue::of(after).candidates.iter().map(|candidate| candidate.state).collect();
                 assert_eq!(shown, [SchedulingState::Completed], "{case}");
                 for fact in ["work_item_picked", "work_item_unblocked", "work_item_completed"] {
-                    assert_ne!(driven.say(&of_item(fact, "w")), wakeful_core::fact::Answer::Accepted, "{case}: {fact}");
+                    assert_ne!(driven.say(&of_item(fact, "w")), wakeful_core::fact::outcome::Answer::Accepted, "{case}: {fact}");
                 }
                 assert!(driven.state().work.current().is_none(), "{case}: a completed item cannot become current");
             }

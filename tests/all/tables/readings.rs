@@ -3,17 +3,23 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::{
-        diagnostic::{self, DiagnosticKind},
-        obligation::{self, ObligationKind},
+        obligation::ObligationKind,
         posture::{self, AgentPosture, Posture},
         summary::AgentListEntry,
     },
-    entry::EventRecord,
-    fact::{Answer, Refusal},
+    explain::diagnose,
+    fact::outcome::{Answer, Refusal},
     foreign::Folder,
     json::read,
-    ladder::{Boundary, DecisionKind, Edition},
-    plane::{control::AgentStatus, queue::QueueStatus},
+    ladder::owed,
+    record::{
+        control::AgentStatus,
+        decision::{Boundary, DecisionKind},
+        diagnostic::{DiagnosticKind, clock_behind_at},
+        edition::Edition,
+        event::EventRecord,
+        queue::envelope::QueueStatus,
+    },
 };
 
 use super::driven::{
@@ -31,7 +37,7 @@ fn what_is_owed_says_since_when_and_from_when() {
     driven.tell(&[hint(json!({}))]);
     let hint_seq = made(&driven);
     driven.tell(&[prompt("m")]);
-    let owed: Vec<_> = obligation::all(driven.state()).into_iter().map(|owed| (owed.kind, owed.id, owed.enabled_at)).collect();
+    let owed: Vec<_> = owed::all(driven.state()).into_iter().map(|owed| (owed.kind, owed.id, owed.enabled_at)).collect();
     let hint_key = format!("wake_hint:unknown:{hint_seq}");
     assert_eq!(
         owed,
@@ -42,7 +48,7 @@ fn what_is_owed_says_since_when_and_from_when() {
             (ObligationKind::Timer, "k".to_owned(), Some(NOW.plus_ms(1_500))),
         ]
     );
-    let seqs: Vec<_> = obligation::all(driven.state()).into_iter().skip(1).map(|owed| owed.seq).collect();
+    let seqs: Vec<_> = owed::all(driven.state()).into_iter().skip(1).map(|owed| owed.seq).collect();
     assert_eq!(seqs, [hint_seq, item_seq, timer_seq]);
     assert_eq!(driven.machine().next_wake(NOW), Some(NOW.plus_ms(1_500)));
 }
@@ -120,7 +126,7 @@ fn each_oddity_says_what_it_is_about() {
     ];
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
     let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), lines(text)))));
-    let found: Vec<_> = diagnostic::all(driven.state())
+    let found: Vec<_> = diagnose::all(driven.state())
         .into_iter()
         .map(|found| {
             let ids = [
@@ -154,7 +160,7 @@ fn an_item_at_rest_looks_wrong_where_it_is_not_offered_again() {
         driven.run();
         driven.tell(&[end("completed")]);
         driven.run();
-        let found: Vec<_> = diagnostic::all(driven.state()).into_iter().map(|found| (found.kind, found.work_item_id)).collect();
+        let found: Vec<_> = diagnose::all(driven.state()).into_iter().map(|found| (found.kind, found.work_item_id)).collect();
         assert_eq!(found, expected, "{edition}");
     }
 }
@@ -328,7 +334,7 @@ fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
             r#"{{"id":"e","created_at":"2026-05-27T09:00:00Z","kind":"{kind}","data":{{"kind":"{of}","evidence":["host_now=2026-05-27T08:00:00Z"]}}}}"#
         ))
         .expect("an event");
-        diagnostic::clock_behind_at(&event).map(|at| at.to_string())
+        clock_behind_at(&event).map(|at| at.to_string())
     };
     assert_eq!(said("scheduler_diagnostic", "clock_behind").as_deref(), Some("2026-05-27T08:00:00Z"));
     assert_eq!(said("noop", "clock_behind"), None);

@@ -2,9 +2,11 @@
 
 use serde_json::json;
 use wakeful_core::{
-    entry::EventKind,
-    fact::{Answer, Refusal},
-    ladder::{Because, Boundary, Decision, DecisionKind, ReasonCode},
+    fact::outcome::{Answer, Refusal},
+    record::{
+        decision::{Because, Boundary, Decision, DecisionKind, ReasonCode},
+        event::EventKind,
+    },
 };
 
 use super::driven::{Driven, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, task, timer, webhook};
@@ -121,9 +123,9 @@ fn a_rest_says_the_same_whatever_it_rests_on_and_nothing_else_may_differ() {
         |decision| decision.evidence.clear(),
         |decision| decision.rule.push('x'),
         |decision| {
-            decision.ignored.push(wakeful_core::ladder::Ignored {
+            decision.ignored.push(wakeful_core::record::decision::Ignored {
                 what: "k".into(),
-                reason: wakeful_core::ladder::IgnoredReason::KeySpent,
+                reason: wakeful_core::record::decision::IgnoredReason::KeySpent,
                 seqs: Vec::new(),
             });
         },

@@ -2,10 +2,10 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    entry::EventKind,
     machine::Machine,
-    plane::{
-        queue::QueueStatus,
+    record::{
+        event::EventKind,
+        queue::envelope::QueueStatus,
         turn::{AbortReason, TurnTerminalKind},
     },
 };

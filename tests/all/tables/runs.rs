@@ -1,7 +1,11 @@
 //! What the records of turns open and end in a fold, in any order (contract 5.4, 5.8, 5.23).
 
 use serde_json::json;
-use wakeful_core::{entry, entry::Record, json::read, state::State};
+use wakeful_core::{
+    json::read,
+    record::{Record, entry},
+    state::State,
+};
 
 use super::driven::{Driven, NOW};
 

@@ -2,10 +2,12 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    entry::Record,
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     id::Seq,
-    ladder::{Decision, DecisionKind, ReasonCode},
+    record::{
+        Record,
+        decision::{Decision, DecisionKind, ReasonCode},
+    },
 };
 
 use super::driven::{Driven, NOW, callback, condition, hint, intent, item, needs_input, of_item, prompt, prompt_with, webhook};

@@ -3,12 +3,15 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    effect::Effect,
-    entry::Record,
-    fact::{Answer, Fact, Refusal},
-    ladder::{Boundary, DecisionKind},
-    plane::{
-        queue::{MessageKind, QueueStatus},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
+    record::{
+        Record,
+        decision::{Boundary, DecisionKind},
+        effect::Effect,
+        queue::envelope::{MessageKind, QueueStatus},
         turn::RunStatus,
     },
 };

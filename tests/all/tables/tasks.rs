@@ -2,9 +2,11 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    entry::{self, Record},
-    fact::{Answer, Refusal},
-    plane::task::{TaskKind, TaskRecord, TaskStatus},
+    fact::outcome::{Answer, Refusal},
+    record::{
+        Record, entry,
+        task::{TaskKind, TaskRecord, TaskStatus},
+    },
     state::State,
 };
 

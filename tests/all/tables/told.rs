@@ -4,15 +4,16 @@ use std::num::NonZeroU64;
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::{autonomy::keeps_coming, closure::Facts},
-    entry::Record,
-    fact::{Answer, Refusal},
-    plane::{
-        control::Policy,
-        queue::{MessageBody, MessageKind},
+    derive::closure::Facts,
+    fact::outcome::{Answer, Refusal},
+    record::{
+        Record,
+        policy::Policy,
+        queue::envelope::{MessageBody, MessageKind},
         turn::TurnTerminalKind,
         waiting::TimerRecord,
     },
+    state::autonomy::keeps_coming,
 };
 
 use super::driven::{

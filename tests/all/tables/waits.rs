@@ -2,13 +2,11 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    entry,
-    entry::Record,
-    fact::{Answer, Refusal},
+    fact::outcome::{Answer, Refusal},
     foreign::Folder,
     id::Seq,
     json::{Readable, read},
-    plane::queue::QueueStatus,
+    record::{Record, entry, queue::envelope::QueueStatus},
     state::State,
 };
 

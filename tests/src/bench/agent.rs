@@ -4,11 +4,10 @@ use std::{cell::RefCell, rc::Rc};
 
 use wakeful::engine::{Engine, EngineError, Mode, Native};
 use wakeful_core::{
-    effect::TurnRequest,
     host::{Clock, Ledger, Provider, ProviderError},
     id::{MessageId, RunId},
     machine::Options,
-    plane::turn::AbortReason,
+    record::{effect::TurnRequest, turn::AbortReason},
     time::Timestamp,
 };
 

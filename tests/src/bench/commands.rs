@@ -9,9 +9,9 @@ use std::{
 use tempfile::TempDir;
 use wakeful::ledger::{SqliteFile, SqliteLedger};
 use wakeful_core::{
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
+    record::{chain::Head, entry::EntryBytes},
 };
 
 use super::{Depth, Figure, agent, measure::elapsed};

@@ -3,8 +3,8 @@
 use serde_json::Value;
 use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
-    entry::EntryBytes,
     machine::{Machine, Options},
+    record::entry::EntryBytes,
 };
 
 use super::{Depth, Figure, agent, measure::beside};

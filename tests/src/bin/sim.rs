@@ -15,7 +15,7 @@ use std::{
 
 use clap::Parser;
 use indicatif::{ProgressBar, ProgressStyle};
-use wakeful_core::ladder::Edition;
+use wakeful_core::record::edition::Edition;
 use wakeful_tests::sim::{self, Plan, Report};
 
 /// Lets families of agents live: wild days with kills, faults at every import, clocks that jump, input that comes twice and late and providers

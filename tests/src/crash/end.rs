@@ -5,10 +5,10 @@ use std::{collections::BTreeMap, fmt};
 use wakeful_core::{
     derive::{
         closure::{self, Closure, Facts},
-        obligation, status,
+        status,
     },
-    entry::Record,
-    plane::{queue::MessageKind, turn::RunStatus},
+    ladder::owed,
+    record::{Record, queue::envelope::MessageKind, turn::RunStatus},
 };
 
 use crate::watched::WatchedLedger;
@@ -27,7 +27,7 @@ impl End {
         end.line("closure", format_args!("{outcome:?} {waiting_reason:?} {work_signal:?} {runtime_posture:?}"));
         end.line("status", status::of(&state));
         end.line("focus", format_args!("{:?}", state.work.focus.as_ref().map(|focus| &focus.work_item_id)));
-        for owed in obligation::all(&state) {
+        for owed in owed::all(&state) {
             end.line("owed", owed.kind);
         }
         for wait in state.waiting.conditions.values() {

@@ -8,11 +8,14 @@ use wakeful::{
     run::{Audience, Ending, Run, Time, Until},
 };
 use wakeful_core::{
-    entry::{Entry, EntryBytes, Head},
     host::{ErrorReport, Ledger, LedgerError},
     id::Seq,
     json::RawJson,
     machine::Options,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
     story::Story,
     time::Timestamp,
 };

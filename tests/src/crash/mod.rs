@@ -11,7 +11,10 @@ pub mod scenario;
 use std::collections::BTreeSet;
 
 use wakeful::generator::Pace;
-use wakeful_core::{entry::Record, plane::queue::QueueStatus, story::Story};
+use wakeful_core::{
+    record::{Record, queue::envelope::QueueStatus},
+    story::Story,
+};
 
 use self::{end::End, life::Lived};
 use crate::watched::WatchedLedger;

@@ -5,16 +5,13 @@
 
 use wakeful::clock::VirtualClock;
 use wakeful_core::{
-    derive::{
-        autonomy,
-        obligation::{self, ObligationKind},
-    },
-    effect::TurnRequest,
+    derive::obligation::ObligationKind,
     host::{Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId, TaskId, TimerId},
+    ladder::owed,
     machine::Options,
-    plane::turn::AbortReason,
-    state::State,
+    record::{effect::TurnRequest, turn::AbortReason},
+    state::{State, autonomy},
     time::Timestamp,
 };
 
@@ -108,7 +105,7 @@ fn next_instant(state: &State) -> Option<Timestamp> {
         return None;
     }
     let repeats = |id: &str| state.waiting.timers.get(&TimerId::from(id)).is_some_and(|timer| autonomy::keeps_coming(&timer.record));
-    let owed = obligation::all(state).into_iter().filter(|owed| match owed.kind {
+    let owed = owed::all(state).into_iter().filter(|owed| match owed.kind {
         ObligationKind::Timer => !repeats(&owed.id),
         kind => kind != ObligationKind::RunnableItem,
     });

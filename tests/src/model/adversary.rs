@@ -2,18 +2,20 @@
 
 use clap::ValueEnum;
 use wakeful_core::{
-    effect::Effect,
-    entry::{Entry, EventKind, EventRecord, Record},
     json,
-    ladder::{Decision, DecisionKind, IgnoredReason},
-    plane::{
+    record::{
+        Record,
         control::{ControlRecord, WakeHint},
-        queue::RecheckNote,
-        task::{Task, TaskRecord},
+        decision::{Decision, DecisionKind, IgnoredReason},
+        effect::Effect,
+        entry::Entry,
+        event::{EventKind, EventRecord},
+        queue::note::RecheckNote,
+        task::TaskRecord,
         turn::RunStatus,
         waiting::WakeSource,
     },
-    state::State,
+    state::{State, task::Task},
 };
 
 /// One mistake.

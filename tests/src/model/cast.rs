@@ -5,8 +5,8 @@
 use serde_json::{Value, json};
 use wakeful_core::{
     id::MessageId,
-    plane::work::{Item, WorkItemPlanStatus},
-    state::State,
+    record::work::WorkItemPlanStatus,
+    state::{State, work::Item},
     time::Timestamp,
 };
 

@@ -9,16 +9,16 @@
 use std::collections::BTreeSet;
 
 use wakeful_core::{
-    derive::autonomy,
-    effect::Effect,
-    entry::{Entry, EventKind, Record},
     id::MessageId,
-    plane::{
-        queue::QueueStatus,
+    record::{
+        Record,
+        effect::Effect,
+        entry::Entry,
+        event::EventKind,
+        queue::envelope::QueueStatus,
         turn::{AbortReason, RunStatus, TurnRecord},
-        work::Item,
     },
-    state::State,
+    state::{State, autonomy, work::Item},
 };
 
 use super::process::Broken;

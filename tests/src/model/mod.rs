@@ -24,7 +24,7 @@ use std::{
 };
 
 use stateright::{Checker, HasDiscoveries, Model, Property};
-use wakeful_core::{ladder::Boundary, state::State};
+use wakeful_core::{record::decision::Boundary, state::State};
 
 use self::{
     adversary::Adversary,

@@ -4,13 +4,15 @@ use std::{borrow::Cow, fmt, sync::Arc};
 
 use wakeful_core::{
     check,
-    derive::obligation,
-    effect::Effect,
-    entry::{self, Entry, EntryBytes, Head},
-    fact::Fact,
-    ladder::Boundary,
+    fact::{Fact, control::Restarted},
+    ladder::owed,
     machine::{Machine, Options, Proposal, ProposeError},
-    plane::control::Restarted,
+    record::{
+        chain::{self, Head},
+        decision::Boundary,
+        effect::Effect,
+        entry::{self, Entry, EntryBytes},
+    },
     state::State,
     time::Timestamp,
 };
@@ -76,7 +78,7 @@ impl Stored {
 }
 
 fn shape_of(state: &State) -> u64 {
-    let digest = entry::Chain::START.extend(state.shape().as_str());
+    let digest = chain::Chain::START.extend(state.shape().as_str());
     digest.as_bytes().iter().take(8).fold(0, |number, byte| number << 8 | u64::from(*byte))
 }
 
@@ -136,7 +138,7 @@ fn proposed(machine: &mut Machine, what: Move, inputs: &[Input]) -> Result<Optio
 /// The instant after now at which the machine wants to be woken in this state.
 #[must_use]
 pub fn wake(state: &State) -> Option<Timestamp> {
-    obligation::next_wake(state, state.at).filter(|at| *at > state.at)
+    owed::next_wake(state, state.at).filter(|at| *at > state.at)
 }
 
 /// The boundary of the loop's next step.

@@ -15,7 +15,8 @@ use std::{
 
 use wakeful_core::{
     derive::obligation,
-    plane::waiting::{WaitConditionKind, WakeSource},
+    ladder::owed,
+    record::waiting::{WaitConditionKind, WakeSource},
     state::State,
 };
 
@@ -137,7 +138,7 @@ impl Walk<'_> {
 fn owed(state: &State) -> Option<String> {
     let is_free = state.control.stopped.is_none() && state.control.closing.is_none() && state.turns.run.is_none();
     let is_enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= state.at);
-    let owed = obligation::all(state).into_iter().find(|owed| is_free && is_enabled(owed))?;
+    let owed = owed::all(state).into_iter().find(|owed| is_free && is_enabled(owed))?;
     Some(format!("the agent rests, and owes {owed:?}"))
 }
 

@@ -3,11 +3,9 @@
 use std::{cell::RefCell, rc::Rc};
 
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{EntryBytes, Head},
     host::{Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq},
-    plane::turn::AbortReason,
+    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
 };
 
 use crate::watched::WatchedLedger;

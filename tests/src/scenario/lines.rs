@@ -3,16 +3,11 @@
 use std::fmt::Write as _;
 
 use wakeful_core::{
-    derive::{
-        closure, diagnostic,
-        obligation::{self, Obligation},
-        posture,
-        work_queue::WorkQueue,
-    },
-    effect::Effect,
-    entry::{EventKind, Record},
+    derive::{closure, obligation::Obligation, posture, work_queue::WorkQueue},
+    explain::diagnose,
     json,
-    ladder::Decision,
+    ladder::owed,
+    record::{Record, decision::Decision, effect::Effect, event::EventKind},
     state::State,
 };
 
@@ -36,13 +31,13 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
         }
         "deferred" => state.queue.deferred.iter().map(|message| format!("deferred {}", message.id)).collect(),
         "diagnostics" => {
-            let mut all: Vec<_> = diagnostic::all(state).iter().map(|found| format!("{}", found.kind)).collect();
+            let mut all: Vec<_> = diagnose::all(state).iter().map(|found| format!("{}", found.kind)).collect();
             all.sort();
             all
         }
         "focus" => state.work.focus.iter().map(|focus| format!("focus on {}", focus.work_item_id)).collect(),
         "items" => WorkQueue::of(state).candidates.iter().map(|of| format!("{} {}", of.id(), of.state)).collect(),
-        "owed" => obligation::all(state).iter().map(owed).collect(),
+        "owed" => owed::all(state).iter().map(owed).collect(),
         "posture" => {
             let posture = posture::of(state);
             vec![format!("{}: {}", posture.posture, posture.reason)]

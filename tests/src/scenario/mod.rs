@@ -14,11 +14,10 @@ use wakeful::{
 };
 use wakeful_core::{
     derive::status,
-    entry::{EntryBytes, Head},
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Scheduler, SchedulerError},
-    ladder::{Boundary, Edition},
     machine::{Machine, Options},
+    record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},
 };
 
 use self::{

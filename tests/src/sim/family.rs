@@ -4,10 +4,8 @@ use std::{cmp::Reverse, collections::BinaryHeap};
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{EventKind, Record},
     id::{AgentId, RunId, Seq, TaskId},
-    ladder::{Decision, Edition},
+    record::{Record, decision::Decision, edition::Edition, effect::TurnRequest, event::EventKind},
     state::State,
 };
 

@@ -9,11 +9,16 @@ use std::{
 
 use serde_json::json;
 use wakeful_core::{
-    effect::{Effect, TurnRequest},
-    entry::{Entry, EntryBytes, EventKind, EventRecord, Head, Record},
     host::{Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
-    plane::turn::AbortReason,
+    record::{
+        Record,
+        chain::Head,
+        effect::{Effect, TurnRequest},
+        entry::{Entry, EntryBytes},
+        event::{EventKind, EventRecord},
+        turn::AbortReason,
+    },
 };
 
 use crate::{dice::Dice, watched::WatchedLedger};

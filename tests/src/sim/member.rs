@@ -5,11 +5,13 @@ use std::collections::{BTreeMap, VecDeque};
 use serde_json::Value;
 use wakeful::clock::VirtualClock;
 use wakeful_core::{
-    effect::{Effect, TurnRequest},
     host::{Clock, LedgerError, Scheduler, SchedulerError},
     id::{AgentId, RunId, TaskId},
-    ladder::Edition,
     machine::Options,
+    record::{
+        edition::Edition,
+        effect::{Effect, TurnRequest},
+    },
     state::State,
     time::Timestamp,
 };

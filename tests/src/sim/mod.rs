@@ -15,7 +15,10 @@ use std::{
     path::Path,
 };
 
-use wakeful_core::{entry::Head, id::AgentId, ladder::Edition};
+use wakeful_core::{
+    id::AgentId,
+    record::{chain::Head, edition::Edition},
+};
 
 pub use self::family::Divergence;
 use self::family::Family;

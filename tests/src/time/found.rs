@@ -3,11 +3,15 @@
 use std::{collections::BTreeMap, rc::Rc};
 
 use wakeful_core::{
-    derive::diagnostic,
-    entry::{Entry, Record},
     id::{MessageId, TimerId},
-    plane::{
-        queue::{DeadlineNote, MessageOrigin, MessageRecord, RecheckNote},
+    record::{
+        Record, diagnostic,
+        entry::Entry,
+        queue::{
+            envelope::MessageOrigin,
+            message::MessageRecord,
+            note::{DeadlineNote, RecheckNote},
+        },
         turn::{RunStatus, TurnTerminalKind},
         waiting::{EndedBy, WaitConditionStatus},
     },

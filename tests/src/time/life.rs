@@ -10,16 +10,17 @@ use std::{
 use serde_json::{Value, json};
 use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
-    effect::Effect,
-    entry::{EntryBytes, Head},
-    fact::Answer,
+    fact::outcome::Answer,
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
     id::Seq,
-    ladder::Boundary,
     machine::Options,
-    plane::{
-        control::Policy,
-        queue::{MessageOrigin, MessageRecord},
+    record::{
+        chain::Head,
+        decision::Boundary,
+        effect::Effect,
+        entry::EntryBytes,
+        policy::Policy,
+        queue::{envelope::MessageOrigin, message::MessageRecord},
     },
     time::Timestamp,
 };

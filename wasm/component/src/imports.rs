@@ -1,12 +1,10 @@
 //! The host's three interfaces as the core's three traits.
 
 use wakeful_core::{
-    effect::TurnRequest,
-    entry::{EntryBytes, Head},
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     json,
-    plane::turn::AbortReason,
+    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     time::Timestamp,
 };
 

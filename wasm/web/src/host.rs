@@ -3,12 +3,11 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    effect::{self, TurnRequest},
-    entry::{EntryBytes, Head},
+    fact,
     host::{Clock, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
     json,
-    plane::turn::AbortReason,
+    record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     time::Timestamp,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
@@ -248,7 +247,7 @@ impl Provider for JsProvider {
 #[wasm_bindgen(js_name = providerFailure)]
 #[must_use]
 pub fn provider_failure(run_id: Option<String>, #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue) -> String {
-    json::write(&effect::failure(run_id.map(RunId::from), words(&thrown)))
+    json::write(&fact::failure(run_id.map(RunId::from), words(&thrown)))
 }
 
 /// A provider call starts work and returns; it gives no promise, since its failure would come too late to be seen.

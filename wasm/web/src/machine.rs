@@ -2,12 +2,15 @@
 
 use serde::Serialize;
 use wakeful_core::{
-    entry::{EntryBytes, Head},
-    fact::Answer,
+    fact::outcome::Answer,
     foreign::{Folder, Import},
     json,
-    ladder::{Boundary, Decision},
     machine::{self, Options},
+    record::{
+        chain::Head,
+        decision::{Boundary, Decision},
+        entry::EntryBytes,
+    },
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 

@@ -5,7 +5,7 @@ use wakeful_core::{
     host::{ErrorCode, ErrorPlace, ErrorReport},
     id::{MessageId, RunId, WorkItemId},
     json::{self, Readable},
-    plane::queue::MessageKind,
+    record::queue::envelope::MessageKind,
     story::{self, Cue, Story},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};

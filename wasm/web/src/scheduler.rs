@@ -7,8 +7,8 @@ use wakeful_core::{
     host::{self, ErrorCode, ErrorReport, SchedulerError},
     id::Seq,
     json,
-    ladder::{Boundary, DecisionKind},
     machine::{Machine, Options},
+    record::decision::{Boundary, DecisionKind},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 

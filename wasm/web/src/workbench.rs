@@ -6,7 +6,7 @@ use wakeful_core::{
     derive::summary::AgentSummary,
     explain::{Explanation, Supposition},
     json::Readable,
-    ladder::{Boundary, Edition},
+    record::{decision::Boundary, edition::Edition},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 

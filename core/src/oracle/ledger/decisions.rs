@@ -5,10 +5,9 @@ use alloc::{boxed::Box, string::String, vec::Vec};
 use serde::Serialize;
 
 use crate::{
-    derive::{continuation::Trigger, recheck},
     id::{MessageId, WorkItemId},
     ladder::{
-        Boundary, View,
+        View,
         view::{self, KeyView},
     },
     oracle::{
@@ -16,15 +15,17 @@ use crate::{
         continuation::Resolved,
         trigger::{self, Payload, Read},
     },
-    plane::control::AgentStatus,
-    state::State,
+    record::{control::AgentStatus, decision::Boundary},
+    state::{State, recheck, trigger::Trigger},
     time::Timestamp,
 };
 
 /// Rules that a system wait and the waits of contract 7.2 stand in.
 const WAITS: &[&str] = &["7.", "8."];
+
 /// Rules that offer a tick.
 const TICKS: &[&str] = &["4.", "5.", "6."];
+
 /// Rules that stand above every tick.
 const GATE: [&str; 2] = ["1.", "2."];
 

@@ -3,12 +3,14 @@
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
 use crate::{
-    entry::{Class, Record},
-    foreign::Import,
-    json::{self, JsonError, RawJson, Readable},
-    plane::waiting::{Recoverability, WaitConditionRecord},
+    machine::import::Import,
+    record::{
+        Class, Record,
+        waiting::{WaitConditionRecord, recoverability::Recoverability},
+    },
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
 type Fields = BTreeMap<String, RawJson>;
 

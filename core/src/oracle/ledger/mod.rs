@@ -15,26 +15,26 @@ use alloc::{
 
 use serde::Serialize;
 
-use super::{
-    asked::{Ladder, Said},
-    closure::Told,
-};
 use crate::{
     derive::{
         closure::{self, Facts, WorkSignal},
-        diagnostic::{self, Diagnostic},
         posture::{self, AgentPosture},
-        recheck, status,
+        status,
         work_queue::WorkQueue,
     },
-    fact::Fact,
+    explain::diagnose,
+    fact::{Fact, control::Restarted},
     id::{TaskId, TimerId, WorkItemId},
-    json::{self, JsonError},
     machine::{Machine, Options, ProposeError},
-    plane::control::{AgentStatus, Restarted},
-    state::State,
+    oracle::{
+        asked::{Ladder, Said},
+        closure::Told,
+    },
+    record::{control::AgentStatus, diagnostic::Diagnostic},
+    state::{State, recheck},
     time::Timestamp,
 };
+use wakeful_json::{self as json, JsonError};
 
 #[derive(Serialize)]
 struct Output<'a> {
@@ -104,7 +104,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         idle_boundary_direct: asked.idle_past_the_gate(),
         idle_tick: asked.tick(given.now),
         run_loop: asked.poll(),
-        diagnostics: diagnostic::known_to_the_reference(state, given.pending),
+        diagnostics: diagnose::known_to_the_reference(state, given.pending),
         due_rechecks: recheck::due(state, given.now).into_iter().map(|item| &item.record.id).collect(),
         next_recheck_at: recheck::next(state),
         recovery: Recovery {

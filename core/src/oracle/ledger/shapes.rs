@@ -6,19 +6,16 @@ use serde::Serialize;
 
 use crate::{
     derive::{
-        projection,
-        readiness::{self, SchedulingState},
-        status,
+        projection, status,
         work_queue::{Candidate, CandidateClass, TodoItem, WorkItemReadiness, WorkQueue},
     },
     id::{AgentId, RunId, WorkItemId},
-    plane::{
-        control::AgentStatus,
-        task::TaskRecord,
-        turn::TurnTerminalKind,
-        work::{Item, WorkItemRecord},
+    record::{control::AgentStatus, task::TaskRecord, turn::TurnTerminalKind, work::WorkItemRecord},
+    state::{
+        State,
+        readiness::{self, SchedulingState},
+        work::Item,
     },
-    state::State,
     time::Timestamp,
 };
 

@@ -5,7 +5,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wakeful_core::{
     id::{AgentId, TaskId},
-    plane::task::ChildWorkspaceMode,
+    record::task::recovery::ChildWorkspaceMode,
 };
 
 use super::{Room, Success, Tool, ToolError, said};

@@ -8,7 +8,7 @@ use std::{
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
-use wakeful_core::plane::task::{CommandTaskSpec, TaskRecovery};
+use wakeful_core::record::task::recovery::{CommandTaskSpec, TaskRecovery};
 
 use super::{Room, Success, Tool, ToolError, said};
 use crate::{

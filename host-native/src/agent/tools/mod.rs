@@ -14,9 +14,12 @@ use schemars::{JsonSchema, generate::SchemaSettings};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use wakeful_core::{
-    fact::{Answer, Fact, Refusal},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
     id::RunId,
-    plane::queue::TrustLevel,
+    record::queue::envelope::TrustLevel,
 };
 
 use super::{

@@ -3,9 +3,12 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
-    fact::Fact,
+    fact::{
+        Fact,
+        queue::{MessageQueued, NewMessage},
+    },
     id::MessageId,
-    plane::queue::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, MessageQueued, NewMessage, Priority},
+    record::queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
 };
 
 use super::{Room, Success, Tool, ToolError, accepted, said};

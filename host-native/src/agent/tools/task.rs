@@ -6,11 +6,13 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use wakeful_core::{
-    entry::Record,
-    fact::Fact,
+    fact::{Fact, task::TaskChanged},
     id::{MessageId, TaskId},
     json::Readable,
-    plane::task::{self, TaskChanged, TaskKind, TaskRecord},
+    record::{
+        Record,
+        task::{self, TaskKind, TaskRecord},
+    },
     time::Timestamp,
 };
 

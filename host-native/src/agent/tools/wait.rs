@@ -3,9 +3,13 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
-    fact::{Answer, Fact, Refusal},
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+        waiting::{condition::WaitConditionRegistered, timer::TimerCreated},
+    },
     id::{ExternalTriggerId, TaskId, TimerId, WaitConditionId, WorkItemId},
-    plane::waiting::{TimerCreated, WaitConditionKind, WaitConditionRegistered, WakeSource},
+    record::waiting::{WaitConditionKind, WakeSource},
     time::Timestamp,
 };
 

@@ -3,17 +3,15 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 use wakeful_core::{
-    derive::{
-        readiness::SchedulingState,
-        work_queue::{Candidate, WorkItemReadiness, WorkQueue},
+    derive::work_queue::{Candidate, WorkItemReadiness, WorkQueue},
+    fact::{
+        Fact,
+        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
     },
-    fact::Fact,
     id::{WaitConditionId, WorkItemId},
     json::RawJson,
-    plane::work::{
-        self, WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemPlanStatus, WorkItemState, WorkItemUpdated,
-    },
-    state::State,
+    record::work::{self, WorkItemPlanStatus, WorkItemState},
+    state::{State, readiness::SchedulingState},
     time::Timestamp,
 };
 

@@ -11,10 +11,13 @@ use std::{
 
 use clap::Args;
 use wakeful_core::{
-    entry::{Entry, EntryBytes, Head},
     host::{Ledger, SchedulerError},
     id::{AgentId, Seq},
     machine::OpenError,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
 };
 
 use super::{

@@ -2,13 +2,14 @@
 
 use anstyle::Style;
 use wakeful_core::{
-    entry::{EventKind, EventRecord, Record},
     id::{Seq, WorkItemId},
     json::{RawJson, Readable},
-    ladder::Decision,
-    plane::{
+    record::{
+        Record,
         control::ControlRecord,
-        queue::QueueStatus,
+        decision::Decision,
+        event::{EventKind, EventRecord},
+        queue::envelope::QueueStatus,
         turn::TurnRecord,
         waiting::{TimerRecord, TimerStatus},
         work::WorkItemRecord,

@@ -12,12 +12,14 @@ use std::{
 use anstream::ColorChoice;
 use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
 use wakeful_core::{
-    entry::{Entry, EntryBytes, EventKind, Record},
     id::AgentId,
-    ladder::{Decision, DecisionKind},
-    plane::{
+    record::{
+        Record,
         control::ControlRecord,
-        queue::{MessageKind, QueueStatus},
+        decision::{Decision, DecisionKind},
+        entry::{Entry, EntryBytes},
+        event::EventKind,
+        queue::envelope::{MessageKind, QueueStatus},
         turn::{RunStatus, TurnTerminalKind},
     },
     story::Request,

@@ -4,11 +4,14 @@ use std::{io::Write, path::Path, process};
 
 use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::{
-    entry::{Entry, EntryBytes, Head},
     host::ErrorReport,
     id::AgentId,
     json::RawJson,
     machine::Options,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
     time::Timestamp,
 };
 

@@ -10,9 +10,12 @@ use std::{
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
 use wakeful_core::{
-    entry::{Chain, EntryBytes, EntryError, Head},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
+    record::{
+        chain::{Chain, Head},
+        entry::{EntryBytes, EntryError},
+    },
 };
 
 use super::{

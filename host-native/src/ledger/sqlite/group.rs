@@ -7,7 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, TransactionBehavior};
-use wakeful_core::{entry::Head, id::AgentId};
+use wakeful_core::{id::AgentId, record::chain::Head};
 
 use super::ledger::{Appended, Row, store};
 
@@ -111,10 +111,13 @@ mod tests {
     use std::thread;
 
     use wakeful_core::{
-        entry::{self, EntryBytes, Record},
         host::{Ledger, LedgerError},
         id::Seq,
-        plane::control::{ControlRecord, Marker},
+        record::{
+            Record,
+            control::{ControlRecord, Marker},
+            entry::{self, EntryBytes},
+        },
         time::Timestamp,
     };
 

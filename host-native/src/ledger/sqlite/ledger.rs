@@ -4,9 +4,12 @@ use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
 use wakeful_core::{
-    entry::{Chain, EntryBytes, Head},
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
+    record::{
+        chain::{Chain, Head},
+        entry::EntryBytes,
+    },
 };
 
 use super::{SqliteError, SqliteFile, snapshots};
@@ -215,8 +218,11 @@ pub(super) fn seq(stored: i64) -> Seq {
 #[cfg(test)]
 mod tests {
     use wakeful_core::{
-        entry::{self, Record},
-        plane::control::{ControlRecord, Marker},
+        record::{
+            Record,
+            control::{ControlRecord, Marker},
+            entry,
+        },
         time::Timestamp,
     };
 

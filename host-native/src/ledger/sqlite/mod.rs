@@ -19,7 +19,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags};
-use wakeful_core::{entry::Head, id::AgentId};
+use wakeful_core::{id::AgentId, record::chain::Head};
 
 use self::{
     group::Group,

@@ -2,11 +2,11 @@
 
 use serde_json::json;
 use wakeful_core::{
-    effect::Effect,
     fact::Fact,
-    ladder::DecisionKind,
-    plane::{
-        queue::{MessageKind, QueueStatus},
+    record::{
+        decision::DecisionKind,
+        effect::Effect,
+        queue::envelope::{MessageKind, QueueStatus},
         task::TaskStatus,
     },
 };

@@ -2,15 +2,17 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    derive::closure::{self, Facts, WaitingReason},
-    entry::{EventKind, Record},
-    fact::{Answer, Refusal},
+    derive::closure::{self, Facts},
+    fact::outcome::{Answer, Refusal},
     foreign::Folder,
-    ladder::{Boundary, DecisionKind, IgnoredReason},
     machine::{Machine, Options},
-    plane::{
+    record::{
+        Record,
+        continuation::WaitingReason,
         control::AgentStatus,
-        queue::QueueStatus,
+        decision::{Boundary, DecisionKind, IgnoredReason},
+        event::EventKind,
+        queue::envelope::QueueStatus,
         turn::{AbortReason, TurnTerminalKind},
     },
 };

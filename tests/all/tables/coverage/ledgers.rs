@@ -2,11 +2,16 @@
 
 use wakeful::case::{self, CaseKind};
 use wakeful_core::{
-    derive::closure::{self, ClosureOutcome, Facts, WaitingReason},
-    entry::Record,
+    derive::closure::{self, Facts},
     foreign::expected::Expected,
-    ladder::{Boundary, DecisionKind},
-    plane::{queue::QueueStatus, task::TaskStatus, turn::TurnTerminalKind},
+    record::{
+        Record,
+        continuation::{ClosureOutcome, WaitingReason},
+        decision::{Boundary, DecisionKind},
+        queue::envelope::QueueStatus,
+        task::TaskStatus,
+        turn::TurnTerminalKind,
+    },
 };
 use wakeful_tests::paths;
 

@@ -2,11 +2,15 @@
 
 use serde_json::{Value, json};
 use wakeful_core::{
-    effect::Effect,
-    entry::{EventKind, Record},
-    fact::{Answer, Refusal},
-    ladder::{Boundary, DecisionKind},
-    plane::{queue::QueueStatus, turn::TurnTerminalKind},
+    fact::outcome::{Answer, Refusal},
+    record::{
+        Record,
+        decision::{Boundary, DecisionKind},
+        effect::Effect,
+        event::EventKind,
+        queue::envelope::QueueStatus,
+        turn::TurnTerminalKind,
+    },
 };
 
 use crate::tables::driven::{Driven, end, hint, intent, item, of_item, prompt, prompt_with, task, task_message};

@@ -1,0 +1,21 @@
+//! Where in a text something is wrong.
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::Readable;
+
+/// A place in a text.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ErrorPlace {
+    /// The file, where the text is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The line, from 1.
+    pub line: u64,
+    /// The column in bytes, from 1.
+    pub column: u64,
+    /// The field; empty where the whole text is meant.
+    pub path: String,
+}

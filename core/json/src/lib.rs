@@ -1,0 +1,311 @@
+//! The JSON boundary: reading with places, writing canonical bytes, and free JSON that cannot drift.
+//!
+//! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
+//! is typed; what it only carries is [`RawJson`].
+
+#![no_std]
+#![forbid(unsafe_code)]
+
+extern crate alloc;
+// What is derived names this crate, here and elsewhere.
+extern crate self as wakeful_json;
+
+mod error;
+mod fields;
+pub mod map;
+mod part;
+mod plain;
+mod readable;
+mod reader;
+mod scan;
+pub mod sort;
+mod writer;
+
+use alloc::{
+    borrow::ToOwned,
+    boxed::Box,
+    format,
+    string::{String, ToString},
+};
+use core::fmt;
+
+#[doc(hidden)]
+pub use serde;
+use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error, ser::SerializeStruct};
+use serde_json::value::RawValue;
+
+pub use wakeful_json_derive::Readable;
+
+pub use self::part::{Part, has_member, is_json};
+pub use self::{
+    error::ErrorPlace,
+    fields::{Fields, Shape},
+    map::Map,
+    readable::{Readable, deserialize},
+    reader::Value,
+};
+
+/// Free JSON: validated, without white space between tokens, otherwise byte for byte as given.
+#[derive(Clone)]
+pub struct RawJson(Box<str>);
+
+impl RawJson {
+    /// The text.
+    #[must_use]
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The text of a value that the core itself wrote.
+    #[must_use]
+    pub fn of<T: Serialize>(value: &T) -> Self {
+        Self(write(value).into())
+    }
+
+    /// The object that a value is written as, with a tag before its members.
+    pub fn tagged<T: Serialize>(tag: &str, name: &str, value: &T) -> Self {
+        let members = write(value);
+        let comma = if members == "{}" { "" } else { "," };
+        Self(format!("{{\"{tag}\":\"{name}\"{comma}{}", &members[1..]).into())
+    }
+
+    /// An object with one key.
+    #[must_use]
+    pub fn noting<T: Serialize>(key: &str, value: &T) -> Self {
+        Self::of(&Map::from([(key, value)]))
+    }
+
+    /// The value of a key, where this is an object that has it; null is a value.
+    #[must_use]
+    pub fn field(&self, key: &str) -> Option<Self> {
+        reader::member(self.as_str(), key)
+    }
+
+    /// Reads this text as a typed value.
+    ///
+    /// # Errors
+    /// See [`read`]; the place is relative to this text.
+    pub fn read<T: Readable>(&self) -> Result<T, JsonError> {
+        reader::read_scanned(self.as_str(), T::read)
+    }
+}
+
+impl fmt::Debug for RawJson {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.as_str())
+    }
+}
+
+impl PartialEq for RawJson {
+    fn eq(&self, other: &Self) -> bool {
+        self.as_str() == other.as_str()
+    }
+}
+
+impl Eq for RawJson {}
+
+impl Serialize for RawJson {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        // Named, so that a serializer can know it: to serde_json the name says nothing.
+        serializer.serialize_newtype_struct(writer::RAW_JSON, &AsIs(&self.0))
+    }
+}
+
+/// A text that serde_json writes as it is: what its own raw values look like to a serializer.
+struct AsIs<'a>(&'a str);
+
+impl Serialize for AsIs<'_> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        let mut raw = serializer.serialize_struct(writer::AS_IS, 1)?;
+        raw.serialize_field(writer::AS_IS, self.0)?;
+        raw.end()
+    }
+}
+
+impl<'de> Deserialize<'de> for RawJson {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let raw = Box::<RawValue>::deserialize(deserializer)?;
+        read(raw.get()).map_err(Error::custom)
+    }
+}
+
+impl Readable for RawJson {
+    fn read(value: &Value<'_>) -> Self {
+        let text = value.raw();
+        let text = if has_space(text) { without_space(text) } else { text.to_owned() };
+        // What cannot be read is blank, and nobody sees it.
+        Self(text.into())
+    }
+}
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for RawJson {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "AnyJson".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "description": "any JSON value, carried byte for byte" })
+    }
+}
+
+/// Whether a count need not be written.
+#[allow(clippy::trivially_copy_pass_by_ref, reason = "serde passes a reference")]
+pub fn is_zero(count: &u64) -> bool {
+    *count == 0
+}
+
+/// A value that serializes as it is printed.
+pub struct Printed<'a, T>(pub &'a T);
+
+impl<T: fmt::Display> Serialize for Printed<'_, T> {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_str(self.0)
+    }
+}
+
+/// Whether there is white space between the tokens of a JSON text.
+fn has_space(text: &str) -> bool {
+    let mut bytes = text.bytes();
+    while let Some(byte) = bytes.next() {
+        match byte {
+            b' ' | b'\t' | b'\n' | b'\r' => return true,
+            b'"' => {
+                // Over the string, to the quote that ends it.
+                while let Some(byte) = bytes.next() {
+                    match byte {
+                        b'"' => break,
+                        b'\\' => drop(bytes.next()),
+                        _ => {}
+                    }
+                }
+            }
+            _ => {}
+        }
+    }
+    false
+}
+
+fn without_space(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut in_string = false;
+    let mut escaped = false;
+    for c in text.chars() {
+        if in_string {
+            in_string = escaped || c != '"';
+            escaped = !escaped && c == '\\';
+        } else if matches!(c, ' ' | '\t' | '\n' | '\r') {
+            continue;
+        } else {
+            in_string = c == '"';
+        }
+        out.push(c);
+    }
+    out
+}
+
+/// What is wrong with a JSON text, and where (contract 2.3).
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[error("{message} at {path}line {line} column {column}", path = PathPrefix(path))]
+pub struct JsonError {
+    /// The field, as in `message.origin.kind`; empty where the whole text is meant.
+    pub path: String,
+    /// The line in the text that was read, from 1.
+    pub line: u64,
+    /// The column in that line, in bytes, from 1.
+    pub column: u64,
+    /// What is wrong and what was expected.
+    pub message: String,
+}
+
+impl JsonError {
+    /// An error at the field `path` of a text that is JSON but not acceptable.
+    #[must_use]
+    pub fn at_field(path: &str, message: impl fmt::Display) -> Self {
+        Self { path: path.to_owned(), line: 1, column: 1, message: message.to_string() }
+    }
+
+    /// The same error, for a text that starts `bytes` into its line.
+    #[must_use]
+    pub fn shifted(mut self, bytes: usize) -> Self {
+        if self.line == 1 {
+            self.column += bytes as u64;
+        }
+        self
+    }
+}
+
+struct PathPrefix<'a>(&'a str);
+
+impl fmt::Display for PathPrefix<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        if self.0.is_empty() {
+            return Ok(());
+        }
+        write!(f, "`{}`, ", self.0)
+    }
+}
+
+/// Reads a typed value from JSON text.
+///
+/// # Errors
+/// Where the text is not JSON, or not of that type: the field, line, column, and what was expected.
+pub fn read<T: Readable>(text: &str) -> Result<T, JsonError> {
+    reader::read(text, T::read)
+}
+
+/// Reads a value of a type that is read in several ways.
+pub fn read_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+    reader::read(text, how)
+}
+
+/// The same where the text is known to be JSON.
+pub fn read_scanned_by<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
+    reader::read_scanned(text, how)
+}
+
+/// Writes the canonical text of a typed value: fields in the order of their type, no white space.
+#[must_use]
+pub fn write<T: Serialize>(value: &T) -> String {
+    writer::write(value, writer::Layout::Line)
+}
+
+/// Writes the text of a typed value with line breaks, for files that people read; ends with a line break.
+#[must_use]
+pub fn write_indented<T: Serialize>(value: &T) -> String {
+    let mut text = writer::write(value, writer::Layout::Indented);
+    text.push('\n');
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_json_keeps_numbers_keys_and_escapes_as_given() {
+        let text = r#" { "b" : 1.0 , "a":[1e2, 9223372036854775808], "b": "\ud800 \" x" } "#;
+        let raw: RawJson = read(text).expect("valid");
+        assert_eq!(raw.as_str(), r#"{"b":1.0,"a":[1e2,9223372036854775808],"b":"\ud800 \" x"}"#);
+        assert_eq!(write(&raw), raw.as_str());
+    }
+
+    #[test]
+    fn errors_name_the_field_and_the_place() {
+        #[derive(Debug, Readable)]
+        struct Outer {
+            #[allow(dead_code)]
+            inner: Inner,
+        }
+        #[derive(Debug, Readable)]
+        struct Inner {
+            #[allow(dead_code)]
+            n: u8,
+        }
+        let why = read::<Outer>("{\"inner\":\n {\"n\": 1.5}}").expect_err("a float is no u8");
+        assert_eq!((why.path.as_str(), why.line), ("inner.n", 2));
+        assert!(why.message.contains("expected u8"), "{}", why.message);
+        assert!(read::<Inner>(r#"{"n":1} x"#).is_err(), "trailing text is refused");
+    }
+}

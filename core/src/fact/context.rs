@@ -1,0 +1,149 @@
+//! The context plane: evidence for the model and for explanations. Apart from the runtime error, no decision reads it (contract 5.22, 6.2).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    fact::{
+        outcome::{Outcome, Refusal},
+        turn,
+    },
+    id::RunId,
+    record::{
+        Record,
+        context::{BriefKind, BriefRecord, CheckpointRecorded, ToolExecutionRecord, ToolExecutionStatus, TranscriptRecord},
+        event::{EventKind, EventRecord},
+        queue::envelope::TrustLevel,
+    },
+    state::State,
+    time::Timestamp,
+};
+use wakeful_json::{RawJson, Readable};
+
+/// Fact `assistant_round_recorded`: the model said something.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct AssistantRoundRecorded {
+    /// The run.
+    pub run_id: RunId,
+    /// What it said, carried as given.
+    pub data: RawJson,
+}
+
+/// Fact `tool_execution_recorded`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct ToolExecutionRecorded {
+    /// The run.
+    pub run_id: RunId,
+    /// The call's id, once per agent.
+    pub tool_execution_id: String,
+    /// The tool.
+    pub tool_name: String,
+    /// How it ended.
+    pub status: ToolExecutionStatus,
+    /// What went in, carried as given.
+    pub input: RawJson,
+    /// What came out, carried as given.
+    pub output: RawJson,
+    /// Both in a line.
+    pub summary: String,
+}
+
+/// Fact `brief_recorded`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct BriefRecorded {
+    /// Its id, once per agent.
+    pub brief_id: String,
+    /// What it tells.
+    pub kind: BriefKind,
+    /// Its text.
+    pub text: String,
+}
+
+/// Fact `transcript_appended`: a piece of the transcript, inside a run or between runs.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TranscriptAppended {
+    /// The run that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub run_id: Option<RunId>,
+    /// What was said, carried as given.
+    pub data: RawJson,
+}
+
+/// The transition of `transcript_appended`.
+pub(crate) fn transcript(state: &State, fact: TranscriptAppended, at: Timestamp) -> Outcome {
+    Outcome::accepted(Vec::from([Record::Transcript(TranscriptRecord {
+        agent_id: state.control.agent_id.clone(),
+        created_at: at,
+        run_id: fact.run_id,
+        data: fact.data,
+    })]))
+}
+
+/// The transition of the facts that are evidence and nothing else.
+pub(crate) fn evidence<T: Serialize>(kind: EventKind, fact: &T, at: Timestamp) -> Outcome {
+    Outcome::accepted(Vec::from([Record::Event(EventRecord::of(kind, at, fact))]))
+}
+
+/// The transition of `checkpoint_recorded`: one that describes an older state of the work is not taken.
+pub(crate) fn checkpoint(state: &State, fact: &CheckpointRecorded, at: Timestamp) -> Outcome {
+    match state.context.anchored_by {
+        Some(seq) if fact.anchor_generation < state.context.anchor => Outcome::ignored(Refusal::Stale, seq),
+        _ => evidence(EventKind::CheckpointRecorded, fact, at),
+    }
+}
+
+/// The transition of `assistant_round_recorded`.
+pub(crate) fn assistant_round(state: &State, fact: AssistantRoundRecorded, at: Timestamp) -> Outcome {
+    turn::in_open_run(state, &fact.run_id.clone(), |_| {
+        Vec::from([Record::Transcript(TranscriptRecord {
+            agent_id: state.control.agent_id.clone(),
+            created_at: at,
+            run_id: Some(fact.run_id),
+            data: fact.data,
+        })])
+    })
+}
+
+/// The transition of `tool_execution_recorded`.
+pub(crate) fn tool_execution(state: &State, fact: ToolExecutionRecorded, at: Timestamp) -> Outcome {
+    let run = state.turns.run.as_ref().filter(|run| run.run_id == fact.run_id);
+    if let Some(seq) = run.and_then(|run| run.calls.get(&fact.tool_execution_id)) {
+        return Outcome::ignored(Refusal::Duplicate, *seq);
+    }
+    turn::in_open_run(state, &fact.run_id, |run| {
+        let trust = state.queue.message(&run.message_id).map(|held| held.record.trust);
+        Vec::from([Record::Tool(ToolExecutionRecord {
+            id: fact.tool_execution_id,
+            agent_id: state.control.agent_id.clone(),
+            work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
+            turn_index: run.turn_index,
+            tool_name: fact.tool_name,
+            created_at: at,
+            trust: trust.unwrap_or(TrustLevel::UntrustedExternal),
+            status: fact.status,
+            input: fact.input,
+            output: fact.output,
+            summary: fact.summary,
+        })])
+    })
+}
+
+/// The transition of `brief_recorded`; a brief without item is about the item of the open run.
+pub(crate) fn brief(state: &State, fact: BriefRecorded, at: Timestamp) -> Outcome {
+    let run = state.turns.run.as_ref();
+    Outcome::accepted(Vec::from([Record::Brief(BriefRecord {
+        id: fact.brief_id,
+        agent_id: state.control.agent_id.clone(),
+        work_item_id: run.and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone())),
+        kind: fact.kind,
+        created_at: at,
+        text: fact.text,
+        related_message_id: run.map(|run| run.message_id.clone()),
+        related_task_id: None,
+    })]))
+}

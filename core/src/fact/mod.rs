@@ -1,0 +1,290 @@
+//! Facts: what a host can say (contract 2). One vocabulary; each plane says what follows.
+
+pub mod context;
+pub mod control;
+pub mod outcome;
+pub mod queue;
+pub mod task;
+pub mod turn;
+pub mod waiting;
+pub mod work;
+
+use alloc::{string::String, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    fact::{
+        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
+        control::Restarted,
+        outcome::{Answer, Outcome, Refusal},
+        queue::{
+            MessageQueued,
+            observed::{self, MessageNamed},
+        },
+        task::{TaskChanged, TaskResultMoved},
+        turn::{RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
+        waiting::{
+            condition::{self, WaitConditionNamed, WaitConditionRegistered},
+            intent::{self, WaitingIntentCreated, WaitingIntentNamed},
+            timer::{self, TimerCreated, TimerNamed},
+        },
+        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated, delegation},
+    },
+    id::{RunId, Seq},
+    record::{
+        Record,
+        context::{CheckpointRecorded, ContextCompacted, RuntimeFailed},
+        control::{Marker, PolicySet, WakeHint},
+        event::{EventKind, EventRecord},
+        queue::envelope::{MessageBody, QueueStatus},
+        task::TaskStatus,
+        turn::AbortReason,
+        waiting::WaitConditionStatus,
+        work::{DelegationCompleted, WorkItemDelegated},
+    },
+    state::State,
+    tagged::vocabulary,
+    time::Timestamp,
+};
+
+vocabulary! {
+    tag "fact";
+    /// One typed input: `{"fact": "<name>", ...}` (contract 2.1).
+    pub enum Fact {
+        /// Something came in.
+        "message_queued" => MessageQueued(MessageQueued),
+        /// A message was taken by a run elsewhere.
+        "message_dequeued" => MessageDequeued(MessageNamed),
+        /// A message was done with elsewhere.
+        "message_processed" => MessageProcessed(MessageNamed),
+        /// The run of a message was aborted elsewhere.
+        "message_aborted" => MessageAborted(MessageNamed),
+        /// A message was withdrawn.
+        "message_dropped" => MessageDropped(MessageNamed),
+        /// A message was inserted into a run elsewhere.
+        "message_interjected" => MessageInterjected(MessageNamed),
+        /// A turn is being executed.
+        "turn_started" => TurnStarted(TurnStarted),
+        /// A round with the provider ended.
+        "provider_round_completed" => ProviderRoundCompleted(RoundCompleted),
+        /// The model said something.
+        "assistant_round_recorded" => AssistantRoundRecorded(AssistantRoundRecorded),
+        /// A round of tool calls ended.
+        "tool_round_completed" => ToolRoundCompleted(RoundCompleted),
+        /// A turn ended.
+        "turn_terminal" => TurnTerminal(TurnTerminal),
+        /// A run was broken off.
+        "turn_aborted" => TurnAborted(TurnAborted),
+        /// The prompt of a turn does not fit any more.
+        "turn_baseline_over_budget" => TurnBaselineOverBudget(TurnOverBudget),
+        /// A task exists.
+        "task_created" => TaskCreated(TaskChanged),
+        /// A task runs.
+        "task_running" => TaskRunning(TaskChanged),
+        /// A task was asked to stop.
+        "task_cancelling" => TaskCancelling(TaskChanged),
+        /// A task ended well.
+        "task_completed" => TaskCompleted(TaskChanged),
+        /// A task ended with an error.
+        "task_failed" => TaskFailed(TaskChanged),
+        /// A task was stopped on request.
+        "task_cancelled" => TaskCancelled(TaskChanged),
+        /// A task was lost to a stop or a restart.
+        "task_interrupted" => TaskInterrupted(TaskChanged),
+        /// The result of a task was queued as a message.
+        "task_result_queued" => TaskResultQueued(TaskResultMoved),
+        /// The result of a task reached the model.
+        "task_result_delivered" => TaskResultDelivered(TaskResultMoved),
+        /// There is something to reach.
+        "work_item_created" => WorkItemCreated(WorkItemCreated),
+        /// The focus moves to an item.
+        "work_item_picked" => WorkItemPicked(WorkItemNamed),
+        /// An item changed.
+        "work_item_updated" => WorkItemUpdated(WorkItemUpdated),
+        /// Something blocks an item.
+        "work_item_blocked" => WorkItemBlocked(WorkItemBlocked),
+        /// Nothing blocks an item any more.
+        "work_item_unblocked" => WorkItemUnblocked(WorkItemNamed),
+        /// An item is done.
+        "work_item_completed" => WorkItemCompleted(WorkItemCompleted),
+        /// An item was handed to another agent.
+        "work_item_delegated" => WorkItemDelegated(WorkItemDelegated),
+        /// A delegation is over.
+        "work_item_delegation_completed" => WorkItemDelegationCompleted(DelegationCompleted),
+        /// Something external is waited for.
+        "waiting_intent_created" => WaitingIntentCreated(WaitingIntentCreated),
+        /// Its trigger came.
+        "waiting_intent_triggered" => WaitingIntentTriggered(WaitingIntentNamed),
+        /// It is waited for no longer.
+        "waiting_intent_cancelled" => WaitingIntentCancelled(WaitingIntentNamed),
+        /// An owner waits.
+        "wait_condition_registered" => WaitConditionRegistered(WaitConditionRegistered),
+        /// What it waited for came.
+        "wait_condition_resolved" => WaitConditionResolved(WaitConditionNamed),
+        /// It waits no longer.
+        "wait_condition_cancelled" => WaitConditionCancelled(WaitConditionNamed),
+        /// Its deadline passed.
+        "wait_condition_expired" => WaitConditionExpired(WaitConditionNamed),
+        /// A timer was set.
+        "timer_created" => TimerCreated(TimerCreated),
+        /// A timer fired elsewhere.
+        "timer_fired" => TimerFired(TimerNamed),
+        /// A timer fired elsewhere for the last time.
+        "timer_completed" => TimerCompleted(TimerNamed),
+        /// A timer was withdrawn.
+        "timer_cancelled" => TimerCancelled(TimerNamed),
+        /// Something says: look again.
+        "wake_hint_submitted" => WakeHintSubmitted(WakeHint),
+        /// A hint was folded into the pending one elsewhere.
+        "wake_hint_coalesced" => WakeHintCoalesced(WakeHint),
+        /// A hint was refused elsewhere.
+        "wake_hint_ignored" => WakeHintIgnored(WakeHint),
+        /// The agent may run.
+        "start_requested" => StartRequested(Marker),
+        /// The agent may not run.
+        "stop_requested" => StopRequested(Marker),
+        /// The runtime goes down.
+        "shutdown_requested" => ShutdownRequested(Marker),
+        /// A driver took the ledger over.
+        "runtime_restarted" => RuntimeRestarted(Restarted),
+        /// Policy or edition changes.
+        "policy_set" => PolicySet(PolicySet),
+        /// Something was said.
+        "transcript_appended" => TranscriptAppended(TranscriptAppended),
+        /// A tool call was executed.
+        "tool_execution_recorded" => ToolExecutionRecorded(ToolExecutionRecorded),
+        /// A brief was written.
+        "brief_recorded" => BriefRecorded(BriefRecorded),
+        /// The host or the provider failed.
+        "runtime_error" => RuntimeError(RuntimeFailed),
+        /// The context of the model got shorter.
+        "context_compacted" => ContextCompacted(ContextCompacted),
+        /// A checkpoint was made.
+        "checkpoint_recorded" => CheckpointRecorded(CheckpointRecorded),
+    }
+}
+
+#[derive(Serialize)]
+struct FactIgnored<'a> {
+    fact: &'a str,
+    reason: Refusal,
+    because: Seq,
+}
+
+impl Fact {
+    /// The same once more. To clone it is much code, which is here once and not where it is called.
+    #[inline(never)]
+    pub(crate) fn copied(&self) -> Self {
+        self.clone()
+    }
+
+    /// What follows from this fact in a state: total, and free of effects (contract 2.2).
+    pub(crate) fn transition(self, state: &State, at: Timestamp) -> Outcome {
+        let name = self.name();
+        let mut outcome = self.route(state, at);
+        if let Answer::Ignored { reason, because } = outcome.answer {
+            let fact = FactIgnored { fact: name, reason, because };
+            outcome.records = Vec::from([Record::Event(EventRecord::of(EventKind::FactIgnored, at, &fact))]);
+        }
+        outcome
+    }
+
+    /// The id that this fact brings into the ledger, if it brings one.
+    pub(crate) fn new_id(&self) -> Option<&str> {
+        Some(match self {
+            Self::MessageQueued(fact) => fact.message.id.as_str(),
+            Self::TaskCreated(fact)
+            | Self::TaskRunning(fact)
+            | Self::TaskCancelling(fact)
+            | Self::TaskCompleted(fact)
+            | Self::TaskFailed(fact)
+            | Self::TaskCancelled(fact)
+            | Self::TaskInterrupted(fact) => fact.task_id.as_str(),
+            Self::WorkItemCreated(fact) => fact.work_item_id.as_str(),
+            Self::WorkItemDelegated(fact) => fact.delegation_id.as_str(),
+            Self::WaitingIntentCreated(fact) => fact.waiting_intent_id.as_str(),
+            Self::WaitConditionRegistered(fact) => fact.wait_condition_id.as_str(),
+            Self::TimerCreated(fact) => fact.timer_id.as_str(),
+            _ => return None,
+        })
+    }
+
+    /// What this fact says to the model, if it says anything.
+    pub(crate) fn body(&self) -> Option<&MessageBody> {
+        match self {
+            Self::MessageQueued(fact) => Some(&fact.message.body),
+            Self::WakeHintSubmitted(hint) | Self::WakeHintCoalesced(hint) => hint.body.as_ref(),
+            _ => None,
+        }
+    }
+
+    fn route(self, state: &State, at: Timestamp) -> Outcome {
+        match self {
+            Self::MessageQueued(fact) => queue::queued(state, fact, at),
+            Self::MessageDequeued(fact) => observed::settled(state, fact, QueueStatus::Dequeued, at),
+            Self::MessageProcessed(fact) => observed::settled(state, fact, QueueStatus::Processed, at),
+            Self::MessageAborted(fact) => observed::settled(state, fact, QueueStatus::Aborted, at),
+            Self::MessageDropped(fact) => observed::dropped(state, fact, at),
+            Self::MessageInterjected(fact) => observed::settled(state, fact, QueueStatus::Interjected, at),
+            Self::TurnStarted(fact) => turn::started(state, &fact, at),
+            Self::ProviderRoundCompleted(fact) => turn::round(state, EventKind::ProviderRoundCompleted, &fact, at),
+            Self::AssistantRoundRecorded(fact) => context::assistant_round(state, fact, at),
+            Self::ToolRoundCompleted(fact) => turn::round(state, EventKind::ToolRoundCompleted, &fact, at),
+            Self::TurnTerminal(fact) => turn::terminal(state, fact, at),
+            Self::TurnAborted(fact) => turn::aborted(state, fact, at),
+            Self::TurnBaselineOverBudget(fact) => turn::over_budget(state, fact, at),
+            Self::TaskCreated(fact) => task::changed(state, fact, TaskStatus::Queued, at),
+            Self::TaskRunning(fact) => task::changed(state, fact, TaskStatus::Running, at),
+            Self::TaskCancelling(fact) => task::changed(state, fact, TaskStatus::Cancelling, at),
+            Self::TaskCompleted(fact) => task::changed(state, fact, TaskStatus::Completed, at),
+            Self::TaskFailed(fact) => task::changed(state, fact, TaskStatus::Failed, at),
+            Self::TaskCancelled(fact) => task::changed(state, fact, TaskStatus::Cancelled, at),
+            Self::TaskInterrupted(fact) => task::changed(state, fact, TaskStatus::Interrupted, at),
+            Self::TaskResultQueued(fact) => task::result_moved(state, &fact, EventKind::TaskResultQueued, at),
+            Self::TaskResultDelivered(fact) => task::result_moved(state, &fact, EventKind::TaskResultDelivered, at),
+            Self::WorkItemCreated(fact) => work::created(state, fact, at),
+            Self::WorkItemPicked(fact) => work::picked(state, fact),
+            Self::WorkItemUpdated(fact) => work::updated(state, fact, at),
+            Self::WorkItemBlocked(fact) => work::blocked(state, fact, at),
+            Self::WorkItemUnblocked(fact) => work::unblocked(state, fact, at),
+            Self::WorkItemCompleted(fact) => work::completed(state, fact, at),
+            Self::WorkItemDelegated(fact) => delegation::delegated(state, &fact, at),
+            Self::WorkItemDelegationCompleted(fact) => delegation::completed(state, &fact, at),
+            Self::WaitingIntentCreated(fact) => intent::created(state, fact, at),
+            Self::WaitingIntentTriggered(fact) => intent::triggered(state, &fact, at),
+            Self::WaitingIntentCancelled(fact) => intent::cancelled(state, &fact, at),
+            Self::WaitConditionRegistered(fact) => condition::registered(state, fact, at),
+            Self::WaitConditionResolved(fact) => condition::ended(state, &fact, WaitConditionStatus::Resolved, at),
+            Self::WaitConditionCancelled(fact) => condition::ended(state, &fact, WaitConditionStatus::Cancelled, at),
+            Self::WaitConditionExpired(fact) => condition::ended(state, &fact, WaitConditionStatus::Expired, at),
+            Self::TimerCreated(fact) => timer::created(state, fact, at),
+            Self::TimerFired(fact) => timer::fired(state, &fact, at),
+            Self::TimerCompleted(fact) => timer::completed(state, &fact),
+            Self::TimerCancelled(fact) => timer::cancelled(state, &fact, at),
+            Self::WakeHintSubmitted(fact) => control::wake_hint(state, fact),
+            Self::WakeHintCoalesced(fact) => control::hint_coalesced(state, fact, at),
+            Self::WakeHintIgnored(fact) => control::hint_ignored(&fact, at),
+            Self::StartRequested(_) => control::start(state),
+            Self::StopRequested(_) => control::stop(state, at),
+            Self::ShutdownRequested(_) => control::shutdown(state),
+            Self::RuntimeRestarted(fact) => control::restarted(state, &fact, at),
+            Self::PolicySet(fact) => control::policy_set(fact),
+            Self::TranscriptAppended(fact) => context::transcript(state, fact, at),
+            Self::ToolExecutionRecorded(fact) => context::tool_execution(state, fact, at),
+            Self::BriefRecorded(fact) => context::brief(state, fact, at),
+            Self::RuntimeError(fact) => context::evidence(EventKind::RuntimeError, &fact, at),
+            Self::ContextCompacted(fact) => context::evidence(EventKind::ContextCompacted, &fact, at),
+            Self::CheckpointRecorded(fact) => context::checkpoint(state, &fact, at),
+        }
+    }
+}
+
+/// The fact that says what became of an effect that a provider did not carry out: its run failed, or, where it has none, the runtime did.
+#[must_use]
+pub fn failure(run_id: Option<RunId>, error: String) -> Fact {
+    match run_id {
+        Some(run_id) => Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(error) }),
+        None => Fact::RuntimeError(RuntimeFailed { error, message_id: None, run_id: None }),
+    }
+}

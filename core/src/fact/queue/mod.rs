@@ -1,0 +1,119 @@
+//! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
+
+pub mod observed;
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::{
+    fact::{
+        outcome::{Outcome, Refusal},
+        task,
+    },
+    id::{MessageId, TaskId, WorkItemId},
+    record::{
+        queue::{
+            admission,
+            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+            message::MessageRecord,
+            note,
+        },
+        task::message,
+    },
+    state::State,
+    time::Timestamp,
+};
+use wakeful_json::{Map, RawJson, Readable};
+
+/// Fact `message_queued`: something came in.
+#[derive(Clone, Debug, PartialEq, Readable, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct MessageQueued {
+    /// What came in.
+    pub message: NewMessage,
+}
+
+/// A message as a host gives it; the core adds agent, time and authority.
+#[derive(Clone, Debug, PartialEq, Readable, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct NewMessage {
+    /// Its id; the host's to choose, once per agent.
+    pub id: MessageId,
+    /// What it is.
+    pub kind: MessageKind,
+    /// Who sent it.
+    pub origin: MessageOrigin,
+    /// How far the sender is trusted.
+    pub trust: TrustLevel,
+    /// Its lane; normal where nothing is said.
+    #[serde(default = "normal")]
+    pub priority: Priority,
+    /// The work item that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// The task that it is about.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_id: Option<TaskId>,
+    /// What it says.
+    pub body: MessageBody,
+    /// Where it came in.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub delivery_surface: Option<DeliverySurface>,
+    /// Under what authority it was admitted.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub admission_context: Option<AdmissionContext>,
+    /// Free data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub metadata: Option<RawJson>,
+    /// The conversation that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub correlation_id: Option<String>,
+    /// What caused it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub causation_id: Option<String>,
+}
+
+fn normal() -> Priority {
+    Priority::Normal
+}
+
+/// The transition of `message_queued`.
+pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outcome {
+    let new = fact.message;
+    if let Some(seen) = state.queue.seen(&new.id) {
+        return Outcome::ignored(Refusal::Duplicate, seen);
+    }
+    let message = MessageRecord {
+        id: new.id,
+        agent_id: state.control.agent_id.clone(),
+        created_at: at,
+        kind: new.kind,
+        origin: new.origin,
+        trust: new.trust,
+        authority_class: None,
+        priority: new.priority,
+        trigger_kind: None,
+        work_item_id: new.work_item_id,
+        task_id: new.task_id,
+        source_refs: Map::new(),
+        body: new.body,
+        delivery_surface: new.delivery_surface,
+        admission_context: new.admission_context,
+        metadata: new.metadata,
+        correlation_id: new.correlation_id,
+        causation_id: new.causation_id,
+    };
+    // contract 5.11: a second result of a task is a duplicate.
+    let told = message::task_of(&message).filter(|_| message.trust == TrustLevel::TrustedSystem);
+    if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {
+        return Outcome::ignored(Refusal::Duplicate, *seq);
+    }
+    // contract 5.6: of the follow-ups that go on after a failed message the first one queued counts.
+    let retry = note::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
+    if let Some(seq) = retry.and_then(|retry| state.queue.seen(retry.message_id.as_ref()?)) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    let reported = task::reported(state, &message, at);
+    Outcome::accepted(reported.into_iter().chain(admission::records(message, at)).collect())
+}

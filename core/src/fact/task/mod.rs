@@ -1,0 +1,139 @@
+//! The task plane: what runs in the background, and how it ended (contract 5.10 to 5.12).
+
+pub mod result;
+
+use alloc::{string::String, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    fact::outcome::{Outcome, Refusal},
+    id::{MessageId, TaskId, WorkItemId},
+    record::{
+        Record,
+        event::{EventKind, EventRecord},
+        queue::{
+            envelope::{MessageKind, TrustLevel},
+            message::MessageRecord,
+        },
+        task::{TaskKind, TaskRecord, TaskStatus, recovery::TaskRecovery},
+    },
+    state::State,
+    time::Timestamp,
+};
+use wakeful_json::{RawJson, Readable};
+
+/// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`, `task_cancelled`, `task_interrupted`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskChanged {
+    /// The task.
+    pub task_id: TaskId,
+    /// What it is; needed where the task is new.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub task_kind: Option<TaskKind>,
+    /// The work item that it belongs to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What it does, or how it ended, in a line.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub summary: Option<String>,
+    /// Free data.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub detail: Option<RawJson>,
+    /// How to recover it; kept from the record before where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recovery: Option<TaskRecovery>,
+}
+
+/// The one way in which a task record changes (contract 5.10).
+pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: Timestamp) -> Outcome {
+    if let Some((_, seq)) = state.tasks.ended.get(&fact.task_id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    let known = state.tasks.active.get(&fact.task_id);
+    if let Some(task) = known
+        && !status.may_follow(task.record.status)
+    {
+        return Outcome::ignored(Refusal::Stale, task.seq);
+    }
+    let before = known.map(|task| &task.record);
+    let Some(kind) = fact.task_kind.or(before.map(|record| record.kind)) else {
+        return Outcome::ignored(Refusal::Unknown, state.head.seq);
+    };
+    let record = TaskRecord {
+        id: fact.task_id,
+        agent_id: state.control.agent_id.clone(),
+        kind,
+        status,
+        created_at: before.map_or(at, |record| record.created_at),
+        updated_at: at,
+        parent_message_id: before
+            .map_or_else(|| state.turns.run.as_ref().map(|run| run.message_id.clone()), |record| record.parent_message_id.clone()),
+        work_item_id: fact.work_item_id.or_else(|| before?.work_item_id.clone()),
+        summary: fact.summary.or_else(|| before?.summary.clone()),
+        detail: fact.detail.or_else(|| before?.detail.clone()),
+        recovery: fact.recovery,
+    };
+    let result = owes_result(state, &record).then(|| result::queued(state, &record, state.head.seq.plus(2), at));
+    Outcome::accepted([Record::Task(record)].into_iter().chain(result.into_iter().flatten()).collect())
+}
+
+/// Whether the batch of this record also queues the task's one result (contract 5.11): a driver's ledger does.
+fn owes_result(state: &State, record: &TaskRecord) -> bool {
+    record.status.is_terminal() && state.control.live_from.is_some()
+}
+
+/// The records that a task message of the runtime brings with it, where it says more than the ledger knows: so no result is ever queued
+/// before its task has ended (I5). A result is its own; a status that ends the task is followed by the result.
+pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) -> Vec<Record> {
+    let Some(task) = news(state, message, at) else {
+        return Vec::new();
+    };
+    let follows = message.kind == MessageKind::TaskStatus && owes_result(state, &task);
+    let result = follows.then(|| result::queued(state, &task, state.head.seq.plus(2), at));
+    [Record::Task(task)].into_iter().chain(result.into_iter().flatten()).collect()
+}
+
+fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRecord> {
+    let is_task_message = matches!(message.kind, MessageKind::TaskResult | MessageKind::TaskStatus);
+    if !is_task_message || message.trust != TrustLevel::TrustedSystem || state.control.live_from.is_none() {
+        return None;
+    }
+    let task = TaskRecord::of_message(message, at).ok()?;
+    if state.tasks.ended.contains_key(&task.id) {
+        return None;
+    }
+    let latest = state.tasks.active.get(&task.id).map(|task| &task.record);
+    let news = latest.is_none_or(|latest| task.status != latest.status && task.status.may_follow(latest.status));
+    // What the message leaves out stays, as with a fact: whose task it is, and whether that waits for it.
+    let told = TaskRecord {
+        created_at: latest.map_or(at, |latest| latest.created_at),
+        work_item_id: task.work_item_id.or_else(|| latest?.work_item_id.clone()),
+        detail: task.detail.or_else(|| latest?.detail.clone()),
+        ..task
+    };
+    news.then(|| told.inheriting(latest))
+}
+
+/// Facts `task_result_queued` and `task_result_delivered`: how far the result of a task has come.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TaskResultMoved {
+    /// The task.
+    pub task_id: TaskId,
+    /// The message that carries the result.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub message_id: Option<MessageId>,
+}
+
+/// The transition of `task_result_queued` and `task_result_delivered`: evidence, and only of a task that has ended (I5).
+pub(crate) fn result_moved(state: &State, fact: &TaskResultMoved, kind: EventKind, at: Timestamp) -> Outcome {
+    if state.tasks.ended.contains_key(&fact.task_id) {
+        return Outcome::accepted([Record::Event(EventRecord::of(kind, at, fact))].into());
+    }
+    match state.tasks.active.get(&fact.task_id) {
+        Some(task) => Outcome::ignored(Refusal::NotYetTerminal, task.seq),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}

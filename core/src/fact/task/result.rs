@@ -1,0 +1,85 @@
+//! The messages that tell the model how tasks ended: one for each, or one for all that a stop or a restart interrupts (contract 5.11).
+
+use alloc::{format, string::ToString, vec::Vec};
+
+use serde::Serialize;
+use wakeful_json::RawJson;
+
+use crate::{
+    id::{Seq, TaskId, WorkItemId},
+    record::{
+        Record,
+        queue::{
+            admission,
+            envelope::{DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
+            message::MessageRecord,
+            note::{self, NoteKey},
+        },
+        task::{
+            TaskKind, TaskRecord, TaskStatus,
+            message::{InterruptedTask, InterruptedTasksNote},
+        },
+    },
+    state::State,
+    time::Timestamp,
+};
+
+/// What a result says about its task (`observed-tasks-waits-storage.md` 1.9).
+#[derive(Serialize)]
+struct ResultNote<'a> {
+    task_id: &'a TaskId,
+    task_kind: TaskKind,
+    task_status: TaskStatus,
+    task_summary: Option<&'a str>,
+    task_detail: Option<&'a RawJson>,
+    work_item_id: Option<&'a WorkItemId>,
+}
+
+/// The records that queue the result of a task that ended; the entry at `seq` records the message.
+pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) -> [Record; 2] {
+    let work_item_id = task.effective_work_item_id();
+    let note = ResultNote {
+        task_id: &task.id,
+        task_kind: task.kind,
+        task_status: task.status,
+        task_summary: task.summary.as_deref(),
+        task_detail: task.detail.as_ref(),
+        work_item_id: work_item_id.as_ref(),
+    };
+    let metadata = RawJson::of(&note);
+    let text = task.summary.clone().unwrap_or_else(|| format!("task {} {}", task.id, task.status));
+    let message = MessageRecord {
+        origin: MessageOrigin::Task { task_id: task.id.clone() },
+        delivery_surface: Some(DeliverySurface::TaskRejoin),
+        metadata: Some(metadata),
+        work_item_id,
+        ..admission::core_message(&state.control.agent_id, seq, MessageKind::TaskResult, Priority::Next, MessageBody::text(text), at)
+    };
+    admission::records(message, at)
+}
+
+/// The records that interrupt the active tasks but for those that are `alive`, and queue one tick that names them all; the entry at `first`
+/// is the first of them. `who` did it, in words.
+pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, at: Timestamp) -> Vec<Record> {
+    let lost: Vec<_> = state.tasks.active.values().filter(|task| !alive.contains(&task.record.id)).collect();
+    if lost.is_empty() {
+        return Vec::new();
+    }
+    let ended = lost.iter().map(|task| TaskRecord { status: TaskStatus::Interrupted, updated_at: at, ..task.record.clone() });
+    let items = lost.iter().map(|task| InterruptedTask {
+        task_id: task.record.id.clone(),
+        kind: task.record.kind,
+        status_before_restart: task.record.status,
+        summary: task.record.summary.clone(),
+        wait_policy: task.wait_policy,
+    });
+    let text = format!("{who} and interrupted {} task{}", lost.len(), if lost.len() == 1 { "" } else { "s" });
+    let seq = first.plus(lost.len());
+    let note = InterruptedTasksNote { count: lost.len(), items: items.collect() };
+    let tick = MessageRecord {
+        origin: MessageOrigin::System { subsystem: "task_restart".to_string() },
+        metadata: Some(note::metadata(NoteKey::InterruptedTasks, &note)),
+        ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
+    };
+    ended.map(Record::Task).chain(admission::records(tick, at)).collect()
+}

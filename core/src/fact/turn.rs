@@ -1,0 +1,239 @@
+//! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
+
+use alloc::{
+    string::{String, ToString},
+    vec::Vec,
+};
+
+use serde::Serialize;
+
+use crate::{
+    derive::closure,
+    fact::{
+        outcome::{Outcome, Refusal},
+        work,
+    },
+    id::{AgentId, MessageId, RunId, WorkItemId},
+    record::{
+        Record, diagnostic,
+        event::{EventKind, EventRecord},
+        queue::{entry::QueueEntryRecord, envelope::QueueStatus},
+        turn::{AbortReason, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
+    },
+    state::{
+        State,
+        progress::{self, Step},
+        retry::{self, Owed},
+        turn::OpenRun,
+    },
+    time::Timestamp,
+};
+use wakeful_json::{RawJson, Readable};
+
+/// Fact `turn_terminal`: the provider says that the turn ended.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnTerminal {
+    /// The run.
+    pub run_id: RunId,
+    /// How it ended.
+    pub kind: TurnTerminalKind,
+    /// Why it ended so.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// The last thing that the model said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub last_assistant_message: Option<String>,
+    /// A turn-local checkpoint, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub checkpoint: Option<RawJson>,
+}
+
+/// Fact `turn_aborted`: the run was broken off.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnAborted {
+    /// The run.
+    pub run_id: RunId,
+    /// Why.
+    pub reason: AbortReason,
+    /// What went wrong, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
+/// Facts `provider_round_completed` and `tool_round_completed`: progress inside the open run.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct RoundCompleted {
+    /// The run.
+    pub run_id: RunId,
+    /// The round, from 1.
+    pub round: u64,
+    /// Tokens, timing and the like, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub diagnostics: Option<RawJson>,
+}
+
+/// Fact `turn_started`: the host began to execute a turn.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnStarted {
+    /// The run.
+    pub run_id: RunId,
+    /// The message that started it.
+    pub message_id: MessageId,
+    /// The number of the turn; the next one where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub turn_index: Option<u64>,
+}
+
+/// Fact `turn_baseline_over_budget`: the prompt does not fit any more.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct TurnOverBudget {
+    /// The run.
+    pub run_id: RunId,
+    /// Why, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// The transition of `turn_started`. In a driven ledger the run is open already and the fact says that the host is at it; in an observed
+/// one it opens the run.
+pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outcome {
+    if state.control.live_from.is_some() {
+        return in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::of(EventKind::TurnStarted, at, fact))]));
+    }
+    if let Some(run) = &state.turns.run {
+        return Outcome::ignored(Refusal::RunOpen, run.seq);
+    }
+    let Some(held) = state.queue.message(&fact.message_id) else {
+        return Outcome::ignored(Refusal::Unknown, state.head.seq);
+    };
+    let binding = TurnBinding::of(state, &held.record, &[]);
+    let started = TurnRecord::started(state, fact.run_id.clone(), &fact.message_id, binding, at);
+    Outcome::accepted(Vec::from([Record::Turn(TurnRecord { turn_index: fact.turn_index.unwrap_or(started.turn_index), ..started })]))
+}
+
+/// The transition of `turn_baseline_over_budget`.
+pub(crate) fn over_budget(state: &State, fact: TurnOverBudget, at: Timestamp) -> Outcome {
+    let ending = Ending { kind: TurnTerminalKind::BaselineOverBudget, reason: fact.reason, last_assistant_message: None, checkpoint: None };
+    in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
+}
+
+/// The transition of `turn_terminal`: one batch settles turn, message, closure and commit (contract 5.4).
+pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outcome {
+    let ending = Ending {
+        kind: fact.kind,
+        reason: fact.reason,
+        last_assistant_message: fact.last_assistant_message,
+        checkpoint: fact.checkpoint.filter(|_| fact.kind == TurnTerminalKind::Completed),
+    };
+    in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
+}
+
+/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its message replays (contract 4.3,
+/// D9). The agent goes on, whoever broke the run off (D25), and a failure of the host settles the message like any other (D24).
+pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcome {
+    in_open_run(state, &fact.run_id, |run| {
+        if state.control.closing.is_some() {
+            return Vec::from([Record::Turn(run.interrupted(&state.control.agent_id, at))]);
+        }
+        let ending = Ending {
+            kind: TurnTerminalKind::Aborted,
+            reason: Some(fact.reason.to_string()),
+            last_assistant_message: None,
+            checkpoint: None,
+        };
+        let mut records = settle(state, run, ending, at);
+        if fact.reason == AbortReason::RuntimeError {
+            let error = EventRecord::of(
+                EventKind::RuntimeError,
+                at,
+                &RuntimeError { message_id: &run.message_id, run_id: &run.run_id, error: fact.error.as_deref() },
+            );
+            records.insert(0, Record::Event(error));
+        }
+        records
+    })
+}
+
+#[derive(Serialize)]
+struct RuntimeError<'a> {
+    message_id: &'a MessageId,
+    run_id: &'a RunId,
+    error: Option<&'a str>,
+}
+
+/// The transition of `provider_round_completed` and `tool_round_completed`.
+pub(crate) fn round(state: &State, kind: EventKind, fact: &RoundCompleted, at: Timestamp) -> Outcome {
+    in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::of(kind, at, fact))]))
+}
+
+/// Does nothing but say `stale_run` where the fact belongs to a run that is not open (contract 5.8).
+pub(crate) fn in_open_run(state: &State, run_id: &RunId, make: impl FnOnce(&OpenRun) -> Vec<Record>) -> Outcome {
+    match &state.turns.run {
+        Some(run) if run.run_id == *run_id => Outcome::accepted(make(run)),
+        _ => Outcome::ignored(Refusal::StaleRun, state.turns.settled.unwrap_or(state.head.seq)),
+    }
+}
+
+struct Ending {
+    kind: TurnTerminalKind,
+    reason: Option<String>,
+    last_assistant_message: Option<String>,
+    checkpoint: Option<RawJson>,
+}
+
+fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Record> {
+    let kind = ending.kind;
+    let turn = TurnRecord {
+        status: RunStatus::Terminal,
+        kind: Some(kind),
+        reason: ending.reason,
+        last_assistant_message: ending.last_assistant_message,
+        checkpoint: ending.checkpoint,
+        completed_at: Some(at),
+        ..run.record(&state.control.agent_id)
+    };
+    let progress = progress::of_turn(state, &turn);
+    let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
+    let mut records = Vec::from([Record::Turn(turn)]);
+    if let Some(held) = state.queue.message(&run.message_id) {
+        let status = match kind {
+            TurnTerminalKind::Aborted => QueueStatus::Aborted,
+            _ => QueueStatus::Processed,
+        };
+        records.push(Record::QueueEntry(QueueEntryRecord::of(&held.record, status, at)));
+    }
+    if let Some(binding) = &run.work_item {
+        // contract 5.7, D8: the commit appends its event and never writes the item.
+        let committed = TurnEndCommitted { turn_index: run.turn_index, work_item_id: &binding.work_item_id, terminal_kind: kind };
+        records.push(Record::Event(EventRecord::of(EventKind::WorkItemTurnEndCommitted, at, &committed)));
+    }
+    let closure = closure::decide(&closure::Facts::of(state).settled(kind));
+    records.push(Record::Event(EventRecord::of(
+        EventKind::ClosureDecided,
+        at,
+        &ClosureDecided { agent_id: &state.control.agent_id, closure },
+    )));
+    if let Some((item, Step::Parks(cause))) = progress {
+        records.extend(work::park(item, cause, at));
+    }
+    records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))));
+    records
+}
+
+#[derive(Serialize)]
+struct TurnEndCommitted<'a> {
+    turn_index: u64,
+    work_item_id: &'a WorkItemId,
+    terminal_kind: TurnTerminalKind,
+}
+
+#[derive(Serialize)]
+struct ClosureDecided<'a> {
+    agent_id: &'a AgentId,
+    closure: closure::Closure,
+}

@@ -1,0 +1,152 @@
+//! Wait conditions: what `WaitFor` records, the way in which a turn says what its owner waits for (contract 5.17).
+
+use alloc::{string::String, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    fact::outcome::{Outcome, Refusal},
+    id::{Seq, WaitConditionId, WorkItemId},
+    record::{
+        Record,
+        waiting::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource},
+    },
+    state::State,
+    time::Timestamp,
+};
+use wakeful_json::{RawJson, Readable};
+
+/// Fact `wait_condition_registered`: an owner waits, and says what can end the wait.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitConditionRegistered {
+    /// Its id; the host's to choose, once per agent.
+    pub wait_condition_id: WaitConditionId,
+    /// The item that waits; the agent itself where there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What it waits for.
+    pub kind: WaitConditionKind,
+    /// The same in words.
+    pub waiting_for: String,
+    /// What can end it.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub wake_sources: Vec<WakeSource>,
+    /// Its deadline.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub expires_at: Option<Timestamp>,
+    /// The system that it concerns.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub source: Option<String>,
+    /// The thing in that system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub subject_ref: Option<String>,
+    /// Free data for whoever continues, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub continuation: Option<RawJson>,
+}
+
+/// Facts `wait_condition_resolved`, `wait_condition_cancelled` and `wait_condition_expired`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitConditionNamed {
+    /// The condition.
+    pub wait_condition_id: WaitConditionId,
+    /// What ended it; a trigger, the model or its deadline where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ended_by: Option<EndedBy>,
+}
+
+/// The transition of `wait_condition_registered`: it takes the place of what the owner waited for before, and ends the turn.
+pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Timestamp) -> Outcome {
+    if let Err((reason, because)) = admissible(state, &fact) {
+        return Outcome::ignored(reason, because);
+    }
+    let owned = state.waiting.conditions.values().filter(|wait| wait.record.work_item_id == fact.work_item_id);
+    let superseded = owned.filter(|wait| !wait.record.is_mirror() && state.control.is_live(wait.seq));
+    let mut records: Vec<_> = superseded.map(|wait| wait.record.ended(WaitConditionStatus::Cancelled, EndedBy::Superseded, at)).collect();
+    records.push(Record::WaitCondition(WaitConditionRecord {
+        id: fact.wait_condition_id,
+        agent_id: state.control.agent_id.clone(),
+        work_item_id: fact.work_item_id,
+        status: WaitConditionStatus::Active,
+        kind: fact.kind,
+        source: fact.source,
+        subject_ref: fact.subject_ref,
+        waiting_for: fact.waiting_for,
+        wake_sources: fact.wake_sources,
+        continuation: fact.continuation,
+        created_at: at,
+        updated_at: at,
+        expires_at: fact.expires_at,
+        resolved_at: None,
+        cancelled_at: None,
+        ended_by: None,
+    }));
+    let mut outcome = Outcome::accepted(records);
+    outcome.effects.extend(state.turns.yield_once());
+    outcome
+}
+
+/// Why a condition is not taken, and the entry that says so.
+fn admissible(state: &State, fact: &WaitConditionRegistered) -> Result<(), (Refusal, Seq)> {
+    if let Some(seq) = state.waiting.seen_condition(&fact.wait_condition_id) {
+        return Err((Refusal::Duplicate, seq));
+    }
+    if let Some(item) = &fact.work_item_id {
+        if let Some(seq) = state.work.ended.get(item) {
+            return Err((Refusal::AlreadyTerminal, *seq));
+        }
+        if !state.work.items.contains_key(item) {
+            return Err((Refusal::Unknown, state.head.seq));
+        }
+    }
+    if state.control.live_from.is_none() {
+        return Ok(());
+    }
+    // contract 5.17: nobody waits for what cannot come, nor for what is there already.
+    if fact.wake_sources.is_empty() && fact.expires_at.is_none() {
+        return Err((Refusal::NoWaker, state.head.seq));
+    }
+    fact.wake_sources.iter().try_for_each(|source| can_come(state, source))
+}
+
+fn can_come(state: &State, source: &WakeSource) -> Result<(), (Refusal, Seq)> {
+    match source {
+        WakeSource::TaskResult { task_id } => match state.tasks.ended.get(task_id) {
+            Some((_, seq)) => Err((Refusal::AlreadySatisfied, *seq)),
+            None if state.tasks.active.contains_key(task_id) => Ok(()),
+            None => Err((Refusal::Unknown, state.head.seq)),
+        },
+        WakeSource::Timer { timer_id: Some(timer_id), .. } => match state.waiting.ended_timers.get(timer_id) {
+            Some((TimerStatus::Completed, seq)) => Err((Refusal::AlreadySatisfied, *seq)),
+            Some((_, seq)) => Err((Refusal::AlreadyTerminal, *seq)),
+            None if state.waiting.timers.contains_key(timer_id) => Ok(()),
+            None => Err((Refusal::Unknown, state.head.seq)),
+        },
+        _ => Ok(()),
+    }
+}
+
+/// The transitions of `wait_condition_resolved`, `wait_condition_cancelled` and `wait_condition_expired`. The mirror of an intent ends
+/// with its intent only (contract 5.16).
+pub(crate) fn ended(state: &State, fact: &WaitConditionNamed, status: WaitConditionStatus, at: Timestamp) -> Outcome {
+    let waiting = &state.waiting;
+    if let Some((_, seq)) = waiting.ended_conditions.get(&fact.wait_condition_id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    let by = fact.ended_by.unwrap_or(match status {
+        WaitConditionStatus::Resolved => EndedBy::Trigger,
+        WaitConditionStatus::Expired => EndedBy::Deadline,
+        WaitConditionStatus::Cancelled | WaitConditionStatus::Active => EndedBy::Model,
+    });
+    match waiting.conditions.get(&fact.wait_condition_id) {
+        Some(wait) if wait.record.is_mirror() => Outcome::ignored(Refusal::FollowsItsIntent, wait.seq),
+        Some(wait) if wait.record.kind == WaitConditionKind::Operator && by == EndedBy::Trigger => {
+            // I13: no trigger satisfies a wait for the operator.
+            Outcome::ignored(Refusal::OperatorOnly, wait.seq)
+        }
+        Some(wait) => Outcome::accepted(Vec::from([wait.record.ended(status, by, at)])),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}

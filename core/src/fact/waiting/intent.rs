@@ -1,0 +1,119 @@
+//! Waiting intents: waits for something external, each with the condition that mirrors it (contract 5.16).
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::{
+    fact::outcome::{Outcome, Refusal},
+    id::{ExternalTriggerId, Seq, WaitingIntentId, WorkItemId},
+    record::{
+        Record,
+        waiting::{
+            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitingIntentRecord, WaitingIntentStatus,
+            intent::{ended, once_more, with_mirror},
+        },
+    },
+    state::State,
+    time::Timestamp,
+};
+use wakeful_json::Readable;
+
+/// Fact `waiting_intent_created`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitingIntentCreated {
+    /// Its id; the host's to choose, once per agent.
+    pub waiting_intent_id: WaitingIntentId,
+    /// Whose wait it is.
+    pub scope: ExternalTriggerScope,
+    /// The item that it names.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work_item_id: Option<WorkItemId>,
+    /// What is waited for, in words.
+    pub description: String,
+    /// The system that it concerns.
+    pub source: String,
+    /// The thing in that system.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub resource: Option<String>,
+    /// What a delivery becomes.
+    pub delivery_mode: CallbackDeliveryMode,
+    /// The trigger that serves it.
+    pub external_trigger_id: ExternalTriggerId,
+}
+
+/// Facts `waiting_intent_triggered` and `waiting_intent_cancelled`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WaitingIntentNamed {
+    /// The intent.
+    pub waiting_intent_id: WaitingIntentId,
+}
+
+/// The transition of `waiting_intent_created`.
+pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) -> Outcome {
+    if let Some(seq) = state.waiting.seen_intent(&fact.waiting_intent_id) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    if let Err((reason, because)) = can_be_owned(state, &fact) {
+        return Outcome::ignored(reason, because);
+    }
+    let intent = WaitingIntentRecord {
+        id: fact.waiting_intent_id,
+        agent_id: state.control.agent_id.clone(),
+        scope: fact.scope,
+        work_item_id: fact.work_item_id,
+        description: fact.description,
+        source: fact.source,
+        resource: fact.resource,
+        condition: None,
+        delivery_mode: fact.delivery_mode,
+        status: WaitingIntentStatus::Active,
+        external_trigger_id: fact.external_trigger_id,
+        created_at: at,
+        cancelled_at: None,
+        last_triggered_at: None,
+        trigger_count: 0,
+        correlation_id: None,
+        causation_id: None,
+        ended_by: None,
+    };
+    Outcome::accepted(with_mirror(intent).into())
+}
+
+/// A wait of an item ends with its item (contract 5.14), so one that is over or unknown cannot have a new one; the agent can.
+fn can_be_owned(state: &State, fact: &WaitingIntentCreated) -> Result<(), (Refusal, Seq)> {
+    if fact.scope == ExternalTriggerScope::Agent {
+        return Ok(());
+    }
+    let Some(item) = &fact.work_item_id else {
+        return Err((Refusal::Unknown, state.head.seq));
+    };
+    match state.work.ended.get(item) {
+        Some(seq) => Err((Refusal::AlreadyTerminal, *seq)),
+        None if state.work.items.contains_key(item) => Ok(()),
+        None => Err((Refusal::Unknown, state.head.seq)),
+    }
+}
+
+/// The transition of `waiting_intent_cancelled`.
+pub(crate) fn cancelled(state: &State, fact: &WaitingIntentNamed, at: Timestamp) -> Outcome {
+    on_active(state, &fact.waiting_intent_id, |intent| ended(intent, EndedBy::Model, at))
+}
+
+/// The transition of `waiting_intent_triggered`: it counts; what it says comes as a message or a hint, and only that ends the wait.
+pub(crate) fn triggered(state: &State, fact: &WaitingIntentNamed, at: Timestamp) -> Outcome {
+    on_active(state, &fact.waiting_intent_id, |intent| with_mirror(once_more(intent, at)))
+}
+
+fn on_active(state: &State, id: &WaitingIntentId, make: impl FnOnce(&WaitingIntentRecord) -> [Record; 2]) -> Outcome {
+    let waiting = &state.waiting;
+    if let Some(seq) = waiting.ended_intents.get(id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    match waiting.intents.get(id) {
+        Some(intent) => Outcome::accepted(make(&intent.record).into()),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}

@@ -1,0 +1,201 @@
+//! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13, 5.14, 8).
+
+pub mod delegation;
+
+use alloc::{string::String, vec::Vec};
+
+use serde::Serialize;
+
+use crate::{
+    fact::{
+        outcome::{Answer, Outcome, Refusal},
+        waiting,
+    },
+    id::WorkItemId,
+    record::{
+        Record,
+        control::{ControlRecord, FocusCause, FocusSet, ItemParked, ParkCause},
+        diagnostic::{Diagnostic, DiagnosticKind},
+        event::{EventKind, EventRecord},
+        work::{WorkItemPlanStatus, WorkItemRecord, WorkItemState, agent_home},
+    },
+    state::{State, work::Item},
+    time::Timestamp,
+};
+use wakeful_json::{RawJson, Readable};
+
+/// Fact `work_item_created`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemCreated {
+    /// Its id; the host's to choose, once per agent.
+    pub work_item_id: WorkItemId,
+    /// What is to be reached.
+    pub objective: String,
+    /// How far its plan is; draft where nothing is said.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_status: Option<WorkItemPlanStatus>,
+}
+
+/// Facts `work_item_picked` and `work_item_unblocked`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemNamed {
+    /// The item.
+    pub work_item_id: WorkItemId,
+}
+
+/// Fact `work_item_updated`; what is absent stays.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemUpdated {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// What is to be reached.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub objective: Option<String>,
+    /// How far its plan is.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan_status: Option<WorkItemPlanStatus>,
+    /// The plan, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub plan: Option<RawJson>,
+    /// The todo list, carried as given.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub todo_list: Option<RawJson>,
+}
+
+/// Fact `work_item_blocked`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemBlocked {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// What blocks it.
+    pub blocked_by: String,
+    /// When to look at it again.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub recheck_at: Option<Timestamp>,
+}
+
+/// Fact `work_item_completed`.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct WorkItemCompleted {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// What came out of it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub result_summary: Option<String>,
+}
+
+/// The transition of `work_item_created`.
+pub(crate) fn created(state: &State, fact: WorkItemCreated, at: Timestamp) -> Outcome {
+    if let Some(seq) = state.work.seen(&fact.work_item_id) {
+        return Outcome::ignored(Refusal::Duplicate, seq);
+    }
+    let record = WorkItemRecord {
+        id: fact.work_item_id,
+        agent_id: state.control.agent_id.clone(),
+        workspace_id: agent_home(),
+        revision: 1,
+        objective: fact.objective,
+        state: WorkItemState::Open,
+        plan_status: fact.plan_status.unwrap_or(WorkItemPlanStatus::Draft),
+        plan: None,
+        todo_list: None,
+        blocked_by: None,
+        recheck_at: None,
+        recheck_consumed_at: None,
+        result_summary: None,
+        created_at: at,
+        updated_at: at,
+    };
+    Outcome::accepted([Record::WorkItem(record)].into())
+}
+
+/// The transition of `work_item_picked`: the focus moves, nothing else (contract 5.14).
+pub(crate) fn picked(state: &State, fact: WorkItemNamed) -> Outcome {
+    on_open_item(state, &fact.work_item_id, |_| [focus(Some(fact.work_item_id.clone()), FocusCause::Pick)].into())
+}
+
+/// The transition of `work_item_updated`.
+pub(crate) fn updated(state: &State, fact: WorkItemUpdated, at: Timestamp) -> Outcome {
+    on_open_item(state, &fact.work_item_id.clone(), |item| {
+        let mut next = item.next_snapshot(at);
+        next.objective = fact.objective.unwrap_or(next.objective);
+        next.plan_status = fact.plan_status.unwrap_or(next.plan_status);
+        next.plan = fact.plan.or(next.plan);
+        next.todo_list = fact.todo_list.or(next.todo_list);
+        [Record::WorkItem(next)].into()
+    })
+}
+
+/// The transition of `work_item_blocked`: the item keeps the focus (contract 5.14, D12).
+pub(crate) fn blocked(state: &State, fact: WorkItemBlocked, at: Timestamp) -> Outcome {
+    on_open_item(state, &fact.work_item_id.clone(), |item| {
+        let mut next = item.next_snapshot(at);
+        next.blocked_by = Some(fact.blocked_by);
+        next.recheck_at = fact.recheck_at;
+        next.recheck_consumed_at = None;
+        [Record::WorkItem(next)].into()
+    })
+}
+
+/// The transition of `work_item_unblocked`.
+pub(crate) fn unblocked(state: &State, fact: WorkItemNamed, at: Timestamp) -> Outcome {
+    on_open_item(state, &fact.work_item_id, |item| {
+        let mut next = item.next_snapshot(at);
+        (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        [Record::WorkItem(next)].into()
+    })
+}
+
+/// The transition of `work_item_completed`: clears focus, blocker and the item's own waits in one batch, and ends
+/// the turn at the end of its round (contract 5.14).
+pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -> Outcome {
+    let mut outcome = on_open_item(state, &fact.work_item_id.clone(), |item| {
+        let mut next = item.next_snapshot(at);
+        next.state = WorkItemState::Completed;
+        next.result_summary = fact.result_summary;
+        (next.blocked_by, next.recheck_at, next.recheck_consumed_at) = (None, None, None);
+        let mut records = Vec::from([Record::WorkItem(next)]);
+        if state.work.focus.as_ref().is_some_and(|focus| focus.work_item_id == fact.work_item_id) {
+            records.push(focus(None, FocusCause::Completion));
+        }
+        records.extend(waiting::end_with_item(state, &fact.work_item_id, at));
+        records
+    });
+    if outcome.answer == Answer::Accepted {
+        outcome.effects.extend(state.turns.yield_once());
+    }
+    outcome
+}
+
+fn focus(work_item_id: Option<WorkItemId>, cause: FocusCause) -> Record {
+    Record::Control(ControlRecord::FocusSet(FocusSet { work_item_id, cause }))
+}
+
+fn on_open_item(state: &State, id: &WorkItemId, make: impl FnOnce(&Item) -> Vec<Record>) -> Outcome {
+    if let Some(seq) = state.work.ended.get(id) {
+        return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
+    }
+    match state.work.items.get(id) {
+        Some(item) => Outcome::accepted(make(item)),
+        None => Outcome::ignored(Refusal::Unknown, state.head.seq),
+    }
+}
+
+/// The records that park an item, and tell the operator.
+pub(crate) fn park(work_item_id: WorkItemId, cause: ParkCause, at: Timestamp) -> [Record; 2] {
+    let diagnostic = Diagnostic {
+        work_item_id: Some(work_item_id.clone()),
+        ..Diagnostic::new(
+            DiagnosticKind::Parked,
+            "a work item is parked until something moves it",
+            [alloc::format!("cause={cause}")].into(),
+        )
+    };
+    let parked = ControlRecord::ItemParked(ItemParked { work_item_id, cause });
+    [Record::Control(parked), Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))]
+}

@@ -1,0 +1,392 @@
+//! The short loop over a ledger, a clock and a provider.
+
+use alloc::{collections::VecDeque, string::String, vec::Vec};
+use core::ops::RangeInclusive;
+
+use serde::Serialize;
+
+use crate::{
+    derive::summary::AgentSummary,
+    explain::{Explanation, WhyNot},
+    fact::{self, Fact, control::Restarted, outcome::Answer},
+    foreign::{Folder, expected::Expected},
+    host::{
+        error::SchedulerError,
+        export,
+        imports::{Clock, Ledger, LedgerError, Provider},
+        opening::{self, Opening},
+        past::{self, DecisionFrom, Past},
+    },
+    id::{Seq, TaskId},
+    machine::{Machine, Options, Proposal, import::Import},
+    record::{
+        chain::Head,
+        decision::{Boundary, Decision, DecisionKind},
+        edition::Edition,
+        effect::Effect,
+    },
+    state::State,
+    time::Timestamp,
+};
+
+/// A replayed folder: what its `expected.json` says, what was found in the same shape, and the explanation.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Replay {
+    /// What the folder says; absent where it has no `expected.json`, as a data folder.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub expected: Option<Expected>,
+    /// What was found.
+    pub found: Expected,
+    /// Why.
+    pub explanation: Explanation,
+}
+
+/// What became of a fact.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Receipt {
+    /// Whether it changed the state.
+    #[serde(flatten)]
+    pub answer: Answer,
+    /// The head with it.
+    pub head: Head,
+    /// What the host's provider was asked to do.
+    pub effects: Vec<Effect>,
+}
+
+/// One step of the loop.
+#[derive(Clone, Debug, PartialEq, Serialize)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct StepReport {
+    /// The decision; none where something arrived, or where there was nothing new to say.
+    pub decision: Option<Decision>,
+    /// The head after it.
+    pub head: Head,
+    /// What the host's provider was asked to do.
+    pub effects: Vec<Effect>,
+}
+
+/// The length of the log at which the first snapshot is stored: a shorter one is folded in no time.
+pub const FIRST_SNAPSHOT: Seq = Seq(256);
+
+/// More steps than this without rest are a defect, not a workload.
+const MAX_STEPS: usize = 100_000;
+
+/// The scheduler of one agent over its host.
+pub struct Scheduler<L, C, P> {
+    machine: Machine,
+    ledger: L,
+    clock: C,
+    provider: P,
+    opening: Opening,
+    /// What the provider did not do, in order, and the ledger has not taken yet.
+    unsaid: VecDeque<Fact>,
+    past: Past,
+    snapshot_due: Seq,
+    snapshot_failed: Option<LedgerError>,
+}
+
+impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
+    /// Opens a ledger as an observer: reads and verifies it, from its snapshot on where it has one that can be used, and begins it where
+    /// it is empty. Nothing is started.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its snapshot.
+    pub fn observe(options: Options, mut ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+        let (machine, opening) = opening::open(&options, &mut ledger)?;
+        let snapshot_due = opening.snapshot.map_or(FIRST_SNAPSHOT, doubled);
+        let mut scheduler = Self {
+            machine,
+            ledger,
+            clock,
+            provider,
+            opening,
+            unsaid: VecDeque::new(),
+            past: Past::default(),
+            snapshot_due,
+            snapshot_failed: None,
+        };
+        let now = scheduler.clock.now();
+        if let Some(proposal) = scheduler.machine.begin(now)? {
+            scheduler.commit(&proposal)?;
+        }
+        Ok(scheduler)
+    }
+
+    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
+    ///
+    /// # Errors
+    /// As [`Scheduler::observe`], and where the provider cannot say which tasks are alive.
+    pub fn drive(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+        let mut scheduler = Self::observe(options, ledger, clock, provider)?;
+        let active: Vec<TaskId> = scheduler.state().tasks.active.keys().cloned().collect();
+        let alive_task_ids = if active.is_empty() { active } else { scheduler.provider.alive(active)? };
+        scheduler.propose_fact(Fact::RuntimeRestarted(Restarted { alive_task_ids }))?;
+        Ok(scheduler)
+    }
+
+    /// Reads what was appended since, and says how many entries that were. Call it after a [`LedgerError::Conflict`], then say the same
+    /// again. Nothing is started that others have decided; where a batch of its own is found, whose append had failed and was stored after
+    /// all, its effects are carried out.
+    ///
+    /// # Errors
+    /// Where the ledger cannot be read, is damaged, or is not the history that this scheduler has seen.
+    pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
+        let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
+        let effects = self.machine.found();
+        self.ask_provider(&effects);
+        Ok(loaded)
+    }
+
+    /// Takes a fact in JSON text.
+    ///
+    /// # Errors
+    /// Where the text is malformed or too long, or the ledger fails; nothing has changed then.
+    pub fn propose(&mut self, text: &str) -> Result<Receipt, SchedulerError> {
+        self.say_unsaid()?;
+        let now = self.clock.now();
+        let proposal = self.machine.propose_json(text, now)?;
+        self.receive(proposal)
+    }
+
+    fn propose_fact(&mut self, fact: Fact) -> Result<Receipt, SchedulerError> {
+        let now = self.clock.now();
+        let proposal = self.machine.propose(fact, now)?;
+        self.receive(proposal)
+    }
+
+    /// Says what the provider did not do. Another writer may have been first; where the ledger fails, it is said with the next call.
+    fn say_unsaid(&mut self) -> Result<(), SchedulerError> {
+        while let Some(fact) = self.unsaid.front().map(Fact::copied) {
+            let now = self.clock.now();
+            let proposal = self.machine.propose(fact, now)?;
+            match self.commit(&proposal) {
+                Ok(effects) => {
+                    self.unsaid.pop_front();
+                    self.ask_provider(&effects);
+                }
+                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) if self.catch_up()? > 0 => {}
+                Err(why) => return Err(why),
+            }
+        }
+        Ok(())
+    }
+
+    fn receive(&mut self, proposal: Proposal) -> Result<Receipt, SchedulerError> {
+        let effects = self.commit(&proposal)?;
+        self.carry_out(&effects);
+        Ok(Receipt { answer: proposal.answer, head: self.machine.head(), effects })
+    }
+
+    /// Imports a folder into a fresh ledger, as an observer sees it.
+    ///
+    /// # Errors
+    /// Where the folder cannot be read or is another agent's, the ledger is not fresh, or it fails.
+    pub fn import(&mut self, folder: &Folder) -> Result<Head, SchedulerError> {
+        let now = self.clock.now();
+        let import = Import::of_folder(folder, now)?;
+        let proposal = self.machine.import(import, now)?;
+        self.commit(&proposal)?;
+        Ok(self.machine.head())
+    }
+
+    /// Imports a folder into a fresh ledger and finds what its `expected.json` asks for; all there is where the folder expects nothing.
+    ///
+    /// # Errors
+    /// As [`Scheduler::import`].
+    pub fn replay(&mut self, folder: &Folder) -> Result<Replay, SchedulerError> {
+        let expected = Expected::of_folder(folder)?;
+        self.import(folder)?;
+        let explanation = self.explain(Boundary::RunLoopIdle);
+        let found = expected.as_ref().map_or_else(|| Expected::of(&explanation), |expected| expected.found(&explanation));
+        Ok(Replay { expected, found, explanation })
+    }
+
+    /// Takes one step at a boundary.
+    ///
+    /// # Errors
+    /// Where the ledger is observed only, or fails; nothing has changed then.
+    pub fn step(&mut self, boundary: Boundary) -> Result<StepReport, SchedulerError> {
+        self.say_unsaid()?;
+        let now = self.clock.now();
+        let Some(proposal) = self.machine.step(boundary, now)? else {
+            return Ok(StepReport { decision: None, head: self.machine.head(), effects: Vec::new() });
+        };
+        let effects = self.commit(&proposal)?;
+        self.carry_out(&effects);
+        Ok(StepReport { decision: proposal.decision, head: self.machine.head(), effects })
+    }
+
+    /// Steps until there is nothing more to do: a rest, a stop, or an open run.
+    ///
+    /// # Errors
+    /// As [`Scheduler::step`]; [`SchedulerError::Restless`] where it does not come to rest.
+    pub fn run_until_rest(&mut self) -> Result<Vec<StepReport>, SchedulerError> {
+        let mut reports = Vec::new();
+        for _ in 0..MAX_STEPS {
+            let before = self.machine.head();
+            let report = self.step(self.machine.boundary())?;
+            if report.head == before {
+                return Ok(reports);
+            }
+            let goes_on = report.decision.as_ref().is_none_or(|decision| decision.kind.goes_on());
+            reports.push(report);
+            if !goes_on {
+                return Ok(reports);
+            }
+        }
+        Err(SchedulerError::Restless { steps: MAX_STEPS })
+    }
+
+    /// Explains what would be decided at a boundary. Appends nothing.
+    pub fn explain(&mut self, boundary: Boundary) -> Explanation {
+        let now = self.clock.now();
+        self.machine.explain(boundary, now)
+    }
+
+    /// What would have to change for a decision of this kind (contract 11.2). Appends nothing.
+    pub fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> WhyNot {
+        let now = self.clock.now();
+        self.machine.why_not(boundary, asked, now)
+    }
+
+    /// The earliest instant at which a step would find something new; at once where the ledger has not taken yet what the provider did
+    /// not do.
+    pub fn next_wake(&mut self) -> Option<Timestamp> {
+        let now = self.clock.now();
+        if self.unsaid.is_empty() { self.machine.next_wake(now) } else { Some(now) }
+    }
+
+    /// The state up to the last committed entry.
+    #[must_use]
+    pub fn state(&self) -> &State {
+        self.machine.state()
+    }
+
+    /// The machine as it stood at an entry, to be asked and not to be driven; its own time is `state().at`. States on the way are kept, so
+    /// that going on and back from here is quick.
+    ///
+    /// # Errors
+    /// Where there is no such entry, or the ledger cannot be read, or is damaged before it.
+    pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
+        self.there_is(seq)?;
+        if seq == self.machine.head().seq {
+            return Ok(Machine::standing(self.machine.options().clone(), self.machine.state().clone()));
+        }
+        self.past.at(self.machine.options(), &mut self.ledger, seq)
+    }
+
+    /// What would be decided after each of these entries, as a list of those after which it is another; see [`Past::decisions_in`].
+    ///
+    /// # Errors
+    /// As [`Scheduler::at`].
+    pub fn decisions_in(&mut self, entries: RangeInclusive<Seq>, edition: Option<Edition>) -> Result<Vec<DecisionFrom>, SchedulerError> {
+        self.there_is(*entries.start())?;
+        self.there_is(*entries.end())?;
+        self.past.decisions_in(self.machine.options(), &mut self.ledger, entries, edition)
+    }
+
+    /// The ledger up to an entry, or all of it, as a fixture folder with its `expected.json` (contract 3.7).
+    ///
+    /// # Errors
+    /// As [`Scheduler::at`].
+    pub fn export(&mut self, up_to: Option<Seq>) -> Result<Folder, SchedulerError> {
+        let last = up_to.unwrap_or(self.machine.head().seq);
+        self.there_is(last)?;
+        let mut entries = Vec::new();
+        past::each_entry(&mut self.ledger, Seq(0), last, |bytes| {
+            entries.push(bytes.clone());
+            Ok(())
+        })?;
+        export::folder_of(&entries)
+    }
+
+    fn there_is(&self, seq: Seq) -> Result<(), SchedulerError> {
+        let ends = self.machine.head().seq;
+        if seq == Seq(0) || seq > ends { Err(SchedulerError::NoSuchEntry { asked: seq, ends }) } else { Ok(()) }
+    }
+
+    /// The agent's summary, assembled now (contract 6.4).
+    #[must_use]
+    pub fn summary(&self) -> AgentSummary {
+        self.machine.summary()
+    }
+
+    /// The state as text to store beside the log. The loop stores it by itself each time the log has doubled.
+    #[must_use]
+    pub fn snapshot(&self) -> String {
+        self.machine.snapshot()
+    }
+
+    /// How the ledger was opened: from which snapshot, or why from none.
+    #[must_use]
+    pub fn opening(&self) -> &Opening {
+        &self.opening
+    }
+
+    /// Why the newest snapshot that was due is not stored; none where it is. The log has all there is, and storing is tried again.
+    #[must_use]
+    pub fn snapshot_failed(&self) -> Option<&LedgerError> {
+        self.snapshot_failed.as_ref()
+    }
+
+    /// The ledger, for hosts that share it.
+    pub fn ledger(&mut self) -> &mut L {
+        &mut self.ledger
+    }
+
+    fn commit(&mut self, proposal: &Proposal) -> Result<Vec<Effect>, SchedulerError> {
+        match self.ledger.append(&proposal.expected, &proposal.batch) {
+            Ok(()) => {
+                let effects = self.machine.committed();
+                self.keep_snapshot();
+                Ok(effects)
+            }
+            Err(why) => {
+                match &why {
+                    LedgerError::Conflict { .. } => self.machine.rejected(),
+                    LedgerError::Failed { .. } => self.machine.unacknowledged(),
+                }
+                Err(why.into())
+            }
+        }
+    }
+
+    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is durable by then, so a failure is only noted.
+    fn keep_snapshot(&mut self) {
+        let head = self.machine.head();
+        if head.seq < self.snapshot_due {
+            return;
+        }
+        let stored = self.ledger.store_snapshot(&head, &|| self.machine.snapshot());
+        self.snapshot_due = if stored.is_ok() { doubled(head.seq) } else { Seq(head.seq.0.saturating_add(FIRST_SNAPSHOT.0)) };
+        self.snapshot_failed = stored.err();
+    }
+
+    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted, or the failure noted. The batch is
+    /// durable by then, so a ledger that does not take that fact fails no call but the next one.
+    fn carry_out(&mut self, effects: &[Effect]) {
+        self.ask_provider(effects);
+        // An error here comes again with the next call, which says the same first.
+        let _ = self.say_unsaid();
+    }
+
+    fn ask_provider(&mut self, effects: &[Effect]) {
+        for effect in effects {
+            let (done, run_id) = match effect {
+                Effect::StartTurn(request) => (self.provider.start_turn(request), Some(&request.run_id)),
+                Effect::Interject { run_id, message_id } => (self.provider.interject(run_id, message_id), Some(run_id)),
+                Effect::YieldTurn { run_id } => (self.provider.yield_turn(run_id), Some(run_id)),
+                Effect::AbortTurn { run_id, reason } => (self.provider.abort_turn(run_id, *reason), Some(run_id)),
+                Effect::Release => (self.provider.release(), None),
+            };
+            self.unsaid.extend(done.err().map(|why| fact::failure(run_id.cloned(), why.message)));
+        }
+    }
+}
+
+/// The length at which a log has doubled.
+fn doubled(seq: Seq) -> Seq {
+    Seq(seq.0.saturating_mul(2)).max(FIRST_SNAPSHOT)
+}

@@ -1,0 +1,127 @@
+//! The chain: the name of a whole history (contract 3.4).
+
+use core::fmt;
+
+use serde::{Serialize, Serializer};
+
+use crate::id::Seq;
+use wakeful_json::{self as json, Readable, Value, through_readable};
+
+/// The name of a whole history: equal chains mean equal entries (contract 3.4).
+#[derive(Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Chain(blake3::Hash);
+
+impl Chain {
+    /// The chain before the first entry: all zero.
+    pub const START: Self = Self(blake3::Hash::from_bytes([0; 32]));
+
+    /// The chain after an entry with these canonical bytes.
+    #[must_use]
+    pub fn extend(self, canonical: &str) -> Self {
+        let mut hasher = blake3::Hasher::new();
+        hasher.update(self.0.as_bytes());
+        hasher.update(canonical.as_bytes());
+        Self(hasher.finalize())
+    }
+
+    /// A chain from its 32 bytes, as a store may keep it.
+    #[must_use]
+    pub const fn from_bytes(bytes: [u8; 32]) -> Self {
+        Self(blake3::Hash::from_bytes(bytes))
+    }
+
+    /// Its 32 bytes.
+    #[must_use]
+    pub const fn as_bytes(&self) -> &[u8; 32] {
+        self.0.as_bytes()
+    }
+
+    /// Reads 64 lower-case hexadecimal digits.
+    #[must_use]
+    pub fn parse(text: &str) -> Option<Self> {
+        // Without a branch: which digit comes cannot be foreseen.
+        let number = |digit: u8| (digit & 0xF) + 9 * (digit >> 6);
+        let is_digit = |digit: u8| digit.is_ascii_digit() | (b'a'..=b'f').contains(&digit);
+        let digits: &[u8; 64] = text.as_bytes().try_into().ok()?;
+        let mut bytes = [0; 32];
+        let mut are_digits = true;
+        for (byte, digits) in bytes.iter_mut().zip(digits.chunks_exact(2)) {
+            are_digits &= is_digit(digits[0]) & is_digit(digits[1]);
+            *byte = number(digits[0]) << 4 | number(digits[1]) & 0xF;
+        }
+        are_digits.then(|| Self::from_bytes(bytes))
+    }
+}
+
+impl fmt::Display for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let digit = |number: u8| b"0123456789abcdef"[usize::from(number)];
+        let mut text = [0; 64];
+        for (digits, byte) in text.chunks_exact_mut(2).zip(self.0.as_bytes()) {
+            digits.copy_from_slice(&[digit(byte >> 4), digit(byte & 15)]);
+        }
+        // INVARIANT: digits are ASCII.
+        f.write_str(str::from_utf8(&text).unwrap_or_default())
+    }
+}
+
+impl fmt::Debug for Chain {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        fmt::Display::fmt(self, f)
+    }
+}
+
+impl Serialize for Chain {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_newtype_struct("Chain", &json::Printed(self))
+    }
+}
+
+impl Readable for Chain {
+    fn read(value: &Value<'_>) -> Self {
+        Self::parse(&value.text("a string")).unwrap_or_else(|| {
+            value.is_wrong(&"a chain is 64 lower-case hexadecimal digits");
+            Self::START
+        })
+    }
+}
+
+through_readable!(Chain);
+
+#[cfg(feature = "schema")]
+impl schemars::JsonSchema for Chain {
+    fn schema_name() -> alloc::borrow::Cow<'static, str> {
+        "Chain".into()
+    }
+
+    fn json_schema(_: &mut schemars::SchemaGenerator) -> schemars::Schema {
+        schemars::json_schema!({ "type": "string", "pattern": "^[0-9a-f]{64}$", "description": "BLAKE3 of the history" })
+    }
+}
+
+/// The newest entry of a ledger, and with it the whole history.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct Head {
+    /// Its position; 0 where there is none.
+    pub seq: Seq,
+    /// Its chain.
+    pub chain: Chain,
+}
+
+impl Head {
+    /// The head of an empty ledger.
+    pub const START: Self = Self { seq: Seq(0), chain: Chain::START };
+}
+
+impl Default for Head {
+    fn default() -> Self {
+        Self::START
+    }
+}
+
+impl fmt::Display for Head {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}@{}", self.seq, self.chain)
+    }
+}

@@ -1,0 +1,113 @@
+//! Events: what happened, decisions among it (class `events`).
+
+use alloc::string::{String, ToString};
+
+use serde::Serialize;
+
+use crate::time::Timestamp;
+use wakeful_json::{RawJson, Readable};
+
+macro_rules! event_kinds {
+    ($( $(#[$doc:meta])* $Kind:ident = $wire:literal; )*) => {
+        /// The kinds of events that the core writes or reads; foreign ledgers hold others.
+        #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        pub enum EventKind { $( $(#[$doc])* $Kind, )* }
+
+        impl EventKind {
+            /// The name in the record.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$Kind => $wire, )* }
+            }
+
+            /// The kind of this name. `None` if another runtime has a kind that the core does not know.
+            #[must_use]
+            pub fn parse(name: &str) -> Option<Self> {
+                match name {
+                    $( $wire => Some(Self::$Kind), )*
+                    _ => None,
+                }
+            }
+        }
+    };
+}
+
+event_kinds! {
+    /// A decision of the ladder (contract 7.4).
+    SchedulerDecision = "scheduler_decision";
+    /// How a message met the prior closure (contract 6.3).
+    ContinuationResolved = "continuation_resolved";
+    /// The closure after a turn (contract 6.1).
+    ClosureDecided = "closure_decided";
+    /// The turn-end commit (contract 5.7).
+    WorkItemTurnEndCommitted = "work_item_turn_end_committed";
+    /// A turn was told of a recheck (contract 5.17).
+    WorkItemRecheckConsumed = "work_item_recheck_consumed";
+    /// What looks wrong, for operators (contract 11.3).
+    SchedulerDiagnostic = "scheduler_diagnostic";
+    /// The host or the provider failed (contract 6.2).
+    RuntimeError = "runtime_error";
+    /// The host began to execute a turn.
+    TurnStarted = "turn_started";
+    /// The result of a task was queued as a message.
+    TaskResultQueued = "task_result_queued";
+    /// The result of a task reached the model.
+    TaskResultDelivered = "task_result_delivered";
+    /// A work item was handed to another agent.
+    WorkItemDelegated = "work_item_delegated";
+    /// A delegation is over.
+    WorkItemDelegationCompleted = "work_item_delegation_completed";
+    /// A wake hint was folded into one that was pending elsewhere.
+    WakeHintCoalesced = "wake_hint_coalesced";
+    /// A wake hint was refused elsewhere.
+    WakeHintIgnored = "wake_hint_ignored";
+    /// The context of the model was compacted (contract 5.22).
+    ContextCompacted = "context_compacted";
+    /// A checkpoint was made (contract 5.22).
+    CheckpointRecorded = "checkpoint_recorded";
+    /// A round with the provider ended.
+    ProviderRoundCompleted = "provider_round_completed";
+    /// A round of tool calls ended.
+    ToolRoundCompleted = "tool_round_completed";
+    /// A fact changed nothing, and why (contract 2.2).
+    FactIgnored = "fact_ignored";
+}
+
+/// Something that happened (class `events`).
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct EventRecord {
+    /// When.
+    pub created_at: Timestamp,
+    /// What.
+    pub kind: String,
+    /// The particulars.
+    #[serde(default)]
+    pub data: Option<RawJson>,
+}
+
+impl EventRecord {
+    /// An event that the core writes.
+    #[must_use]
+    pub fn of<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
+        Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::of(data)) }
+    }
+
+    /// Its kind. `None` if another runtime has a kind that the core does not know.
+    #[must_use]
+    pub fn known(&self) -> Option<EventKind> {
+        EventKind::parse(&self.kind)
+    }
+
+    /// Its particulars as a type. `None` if it has none, or they have another shape: other runtimes write events of the same names.
+    #[must_use]
+    pub fn particulars<T: Readable>(&self) -> Option<T> {
+        self.data.as_ref()?.read().ok()
+    }
+
+    /// One field of its particulars, likewise.
+    #[must_use]
+    pub fn particular<T: Readable>(&self, field: &str) -> Option<T> {
+        self.data.as_ref()?.field(field)?.read().ok()
+    }
+}

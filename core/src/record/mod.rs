@@ -1,0 +1,124 @@
+//! Records: what a ledger keeps. One file per kind of record; none of them knows the state that is folded from them.
+
+pub mod chain;
+pub mod context;
+pub mod continuation;
+pub mod control;
+pub mod decision;
+pub mod diagnostic;
+pub mod edition;
+pub mod effect;
+pub mod entry;
+pub mod event;
+pub mod key;
+pub mod policy;
+pub mod queue;
+pub mod task;
+pub mod turn;
+pub mod waiting;
+pub mod work;
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::record::{
+    context::{BriefRecord, ToolExecutionRecord, TranscriptRecord},
+    control::ControlRecord,
+    event::EventRecord,
+    queue::{entry::QueueEntryRecord, message::MessageRecord},
+    task::TaskRecord,
+    turn::TurnRecord,
+    waiting::{TimerRecord, WaitConditionRecord, WaitingIntentRecord},
+    work::WorkItemRecord,
+};
+use wakeful_json::{self as json, JsonError, RawJson, Readable, Value};
+
+macro_rules! classes {
+    ($( $(#[$doc:meta])* $wire:literal => $Class:ident, $Record:ident($Payload:ty); )*) => {
+        /// The classes of a ledger, in the order in which an import writes them (contract 3.1, 3.7).
+        #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        pub enum Class { $( $(#[$doc])* #[serde(rename = $wire)] $Class, )* }
+
+        impl Class {
+            /// All classes.
+            pub const ALL: &'static [Self] = &[$(Self::$Class),*];
+
+            /// The name, as in files and entries.
+            #[must_use]
+            pub fn as_str(self) -> &'static str {
+                match self { $( Self::$Class => $wire, )* }
+            }
+        }
+
+        /// One record, of one class.
+        #[derive(Clone, Debug, PartialEq, Serialize)]
+        #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+        #[serde(untagged)]
+        pub enum Record { $( $(#[$doc])* $Record($Payload), )* }
+
+        impl Record {
+            /// Its class.
+            #[must_use]
+            pub fn class(&self) -> Class {
+                match self { $( Self::$Record(_) => Class::$Class, )* }
+            }
+
+            /// Reads a record of a class.
+            ///
+            /// # Errors
+            /// What is wrong with the text, and where.
+            pub fn decode(class: Class, text: &str) -> Result<Self, JsonError> {
+                json::read_by(text, Self::way(class))
+            }
+
+            /// How a record of a class is read.
+            fn way(class: Class) -> fn(&Value<'_>) -> Self {
+                const WAYS: &[fn(&Value<'_>) -> Record] = &[$(|value| Record::$Record(Readable::read(value))),*];
+                WAYS[class as usize]
+            }
+        }
+    };
+}
+
+classes! {
+    /// What came in.
+    "messages" => Messages, Message(MessageRecord);
+    /// What became of it.
+    "queue_entries" => QueueEntries, QueueEntry(QueueEntryRecord);
+    /// What happened, decisions among it.
+    "events" => Events, Event(EventRecord);
+    /// What was said.
+    "transcript" => Transcript, Transcript(TranscriptRecord);
+    /// What runs in the background.
+    "tasks" => Tasks, Task(TaskRecord);
+    /// What is to be reached.
+    "work_items" => WorkItems, WorkItem(WorkItemRecord);
+    /// Waits for something external.
+    "waiting_intents" => WaitingIntents, WaitingIntent(WaitingIntentRecord);
+    /// Waits of an owner.
+    "wait_conditions" => WaitConditions, WaitCondition(WaitConditionRecord);
+    /// Timers.
+    "timers" => Timers, Timer(TimerRecord);
+    /// Tool calls.
+    "tools" => Tools, Tool(ToolExecutionRecord);
+    /// Briefs.
+    "briefs" => Briefs, Brief(BriefRecord);
+    /// Turns.
+    "turns" => Turns, Turn(TurnRecord);
+    /// Identity, lifecycle, focus and hints.
+    "control" => Control, Control(ControlRecord);
+    /// What an import carries and no rule reads.
+    "carried" => Carried, Carried(CarriedRecord);
+}
+
+/// A line of a foreign ledger whose class has no rules, kept so that an export can write it back (contract 3.7).
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct CarriedRecord {
+    /// The class: its file without the ending.
+    pub of_class: String,
+    /// The line, carried as given.
+    pub line: RawJson,
+}

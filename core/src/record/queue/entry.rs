@@ -1,0 +1,53 @@
+//! A message's way through the queue (class `queue_entries`).
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::{
+    id::{AgentId, MessageId},
+    record::queue::{
+        envelope::{Priority, QueueStatus},
+        message::MessageRecord,
+    },
+    time::Timestamp,
+};
+use wakeful_json::Readable;
+
+/// A message's way through the queue (class `queue_entries`).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+pub struct QueueEntryRecord {
+    /// The message.
+    pub message_id: MessageId,
+    /// The agent.
+    #[serde(alias = "session_id")]
+    pub agent_id: AgentId,
+    /// Its lane when it was admitted.
+    pub priority: Priority,
+    /// What became of it.
+    pub status: QueueStatus,
+    /// Why, where the status alone does not say (contract 5.2).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+    /// When it was admitted.
+    pub created_at: Timestamp,
+    /// When this status was reached.
+    pub updated_at: Timestamp,
+}
+
+impl QueueEntryRecord {
+    /// The entry that takes `message` to `status` at `at`.
+    #[must_use]
+    pub fn of(message: &MessageRecord, status: QueueStatus, at: Timestamp) -> Self {
+        Self {
+            message_id: message.id.clone(),
+            agent_id: message.agent_id.clone(),
+            priority: message.priority,
+            status,
+            reason: None,
+            created_at: message.created_at,
+            updated_at: at,
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! Notes: what the metadata of a message of the core says that it is about.
+
+use alloc::string::String;
+
+use serde::Serialize;
+
+use crate::{
+    id::{MessageId, RunId, TimerId, WaitConditionId, WorkItemId},
+    record::{
+        key::TickReason,
+        queue::{
+            envelope::{MessageKind, MessageOrigin},
+            message::MessageRecord,
+        },
+    },
+    tagged::names,
+    time::Timestamp,
+};
+use wakeful_json::{RawJson, Readable};
+
+names! {
+    /// The notes that the core writes into a message's metadata and reads there; each stands under the key of its name.
+    pub enum NoteKey {
+        /// An item is offered: [`WorkQueueNote`].
+        WorkQueue,
+        /// A wake hint was turned into a tick: [`HintTickNote`], and the hint itself.
+        WakeHint,
+        /// A wait for the runtime is due: [`SystemWaitNote`].
+        SystemWait,
+        /// The deadline of a wait is reached: [`DeadlineNote`].
+        WaitDeadline,
+        /// The blocker of an item is to be looked at again: [`RecheckNote`].
+        WorkItemRecheck,
+        /// Tasks were interrupted: [`InterruptedTasksNote`](crate::record::task::message::InterruptedTasksNote).
+        InterruptedTasks,
+        /// A failed turn is tried again: [`RetryNote`].
+        TurnRetry,
+    }
+}
+
+/// What is noted under a key.
+pub trait Note: Readable {
+    /// The key.
+    const KEY: NoteKey;
+}
+
+impl MessageRecord {
+    /// What the metadata holds under a note's key, in any shape: hosts and other runtimes fill it freely.
+    #[must_use]
+    pub fn raw_note(&self, key: NoteKey) -> Option<RawJson> {
+        self.noted(key.as_str())
+    }
+
+    /// The note of this kind. `None` if there is none, or something of another shape stands under its key.
+    #[must_use]
+    pub fn note<N: Note>(&self) -> Option<N> {
+        self.raw_note(N::KEY)?.read().ok()
+    }
+}
+
+/// Metadata that holds one note.
+pub(crate) fn metadata(key: NoteKey, note: &impl Serialize) -> RawJson {
+    RawJson::noting(key.as_str(), note)
+}
+
+/// The part of a wake-hint tick's metadata that says which hint it was.
+#[derive(Clone, Debug, PartialEq, Eq, Readable)]
+pub struct HintTickNote {
+    /// The key that admitting this tick spends.
+    pub idempotency_key: String,
+}
+
+impl Note for HintTickNote {
+    const KEY: NoteKey = NoteKey::WakeHint;
+}
+
+/// The metadata of a system-wait tick (contract 8.1).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct SystemWaitNote {
+    /// The key that admitting this tick spends.
+    pub idempotency_key: String,
+    /// The condition.
+    pub wait_condition_id: WaitConditionId,
+}
+
+impl Note for SystemWaitNote {
+    const KEY: NoteKey = NoteKey::SystemWait;
+}
+
+/// The metadata of a deadline that was reached (contract 5.17).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct DeadlineNote {
+    /// The condition.
+    pub wait_condition_id: WaitConditionId,
+    /// The deadline.
+    pub deadline: Timestamp,
+}
+
+impl Note for DeadlineNote {
+    const KEY: NoteKey = NoteKey::WaitDeadline;
+}
+
+/// The metadata of a recheck that is due (contract 5.17; `observed-decisions.md` 4.9.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct RecheckNote {
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// Its revision.
+    pub work_item_revision: u64,
+    /// Its objective.
+    pub objective: String,
+    /// What blocks it.
+    pub blocked_by: String,
+    /// When the blocker was to be looked at again.
+    pub recheck_at: Timestamp,
+}
+
+impl Note for RecheckNote {
+    const KEY: NoteKey = NoteKey::WorkItemRecheck;
+}
+
+/// The metadata of a work-queue tick (`observed-decisions.md` 4.9.6).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct WorkQueueNote {
+    /// `continue_active` or `queued_available`.
+    pub reason: TickReason,
+    /// The key that admitting this tick spends (contract 8.3).
+    pub idempotency_key: String,
+    /// The item.
+    pub work_item_id: WorkItemId,
+    /// Its revision.
+    pub work_item_revision: u64,
+    /// Its objective.
+    pub objective: String,
+    /// The number of the offer, where the item rested (contract 9.4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offer: Option<u64>,
+}
+
+impl Note for WorkQueueNote {
+    const KEY: NoteKey = NoteKey::WorkQueue;
+}
+
+/// What a message of the core is for, beyond its item: a retry of it has the same subject (contract 5.2).
+#[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
+pub struct Subject {
+    /// As what a tick offered the item.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub offered_as: Option<TickReason>,
+    /// The timer that fired.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub timer_id: Option<TimerId>,
+}
+
+impl Subject {
+    pub(crate) fn of(message: &MessageRecord) -> Self {
+        if let Some(note) = message.note::<RetryNote>() {
+            return note.subject;
+        }
+        let offered = message.note::<WorkQueueNote>();
+        let timer_id = match &message.origin {
+            MessageOrigin::Timer { timer_id } => Some(timer_id.clone()),
+            _ => None,
+        };
+        Self { offered_as: offered.map(|note| note.reason), timer_id }
+    }
+}
+
+/// The metadata of a retry.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+pub struct RetryNote {
+    /// The first message of the lineage.
+    pub retry_of: MessageId,
+    /// Which try it is, from 1.
+    pub attempt: u64,
+    /// The run that failed.
+    pub failed_run_id: RunId,
+    /// What the lineage is for.
+    #[serde(flatten)]
+    pub subject: Subject,
+}
+
+impl Note for RetryNote {
+    const KEY: NoteKey = NoteKey::TurnRetry;
+}
+
+/// The message after whose failure this one goes on, where it is a follow-up.
+pub(crate) fn continues(message: &MessageRecord) -> Option<MessageId> {
+    message.causation_id.as_deref().filter(|_| message.kind == MessageKind::InternalFollowup).map(MessageId::from)
+}

@@ -1,0 +1,60 @@
+//! What a turn that is admitted is about, and the record that opens its run (contract 5.4, 8.2).
+
+use crate::{
+    id::{MessageId, RunId, WorkItemId},
+    record::{
+        key::{Epoch, TickReason},
+        queue::message::MessageRecord,
+        turn::{RunStatus, TurnBinding, TurnRecord},
+    },
+    state::State,
+    time::Timestamp,
+};
+
+impl TurnRecord {
+    /// The record that opens a run of the next turn, for a message; a message that tries a failed turn again says so.
+    #[must_use]
+    pub(crate) fn started(state: &State, run_id: RunId, message_id: &MessageId, work_item: Option<TurnBinding>, at: Timestamp) -> Self {
+        let retry = state.turns.retry_by(message_id);
+        Self {
+            run_id,
+            agent_id: state.control.agent_id.clone(),
+            turn_index: state.turns.turn_index + 1,
+            message_id: message_id.clone(),
+            status: RunStatus::Started,
+            work_item,
+            started_at: at,
+            kind: None,
+            reason: None,
+            last_assistant_message: None,
+            checkpoint: None,
+            completed_at: None,
+            retry_of: retry.map(|retry| retry.retry_of.clone()),
+            attempt: retry.map_or(0, |retry| retry.attempt),
+        }
+    }
+}
+
+impl TurnBinding {
+    /// The item of the turn that `message` starts: the message's, else the current one, with its epoch after the admission batch, in
+    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2). A replay is about what its first turn was about, wherever the focus
+    /// went in between.
+    #[must_use]
+    pub(crate) fn of(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
+        let focus = state.work.current();
+        let item = match (state.queue.about(&message.id), &message.work_item_id) {
+            (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,
+            (None, Some(id)) => state.work.items.get(id)?,
+            (None, None) => focus?,
+        };
+        let id = &item.record.id;
+        let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
+        let by_operator = u64::from(state.control.live_from.is_some() && message.is_operator_input());
+        let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
+        Some(Self {
+            work_item_id: id.clone(),
+            epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
+            offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
+        })
+    }
+}

@@ -1,0 +1,224 @@
+//! The state of control: identity, lifecycle, the pending hint, the newest decision.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::{
+    id::{AgentId, ExternalTriggerId, Seq, WaitingIntentId},
+    record::{
+        control::{AgentStatus, ControlRecord, PolicySet, WakeHint},
+        decision::Decision,
+        edition::Edition,
+        entry::Place,
+        policy::Policy,
+    },
+    state::{waiting::Waiting, work::SpentKey},
+    time::Timestamp,
+};
+use wakeful_json::Readable;
+
+/// The pending wake hint and the entry that made it so.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct PendingHint {
+    /// The entry.
+    pub seq: Seq,
+    /// When another runtime recorded it, if one did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_at: Option<Timestamp>,
+    /// The newest hint.
+    pub hint: WakeHint,
+    /// What the hints before it named.
+    #[serde(default, skip_serializing_if = "Coalesced::is_empty")]
+    pub coalesced: Coalesced,
+}
+
+impl PendingHint {
+    /// What tells this hint from others of its scope (contract 8.4, D16): its entry, or, recorded elsewhere, its microsecond.
+    #[must_use]
+    pub fn generation(&self) -> i64 {
+        match self.created_at {
+            Some(at) => at.as_nanos().div_euclid(1_000),
+            None => i64::try_from(self.seq.0).unwrap_or(i64::MAX),
+        }
+    }
+}
+
+/// What pending hints named before the newest one came (contract 5.21).
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
+pub struct Coalesced {
+    /// Intents, in the order in which they came.
+    pub intents: Vec<WaitingIntentId>,
+    /// External triggers, in the order in which they came.
+    pub triggers: Vec<ExternalTriggerId>,
+    /// How many more were named than the policy keeps.
+    pub overflow: u64,
+}
+
+impl Coalesced {
+    fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// Keeps what a hint named. What an active wait waits for is always kept, of the rest no more than `room`.
+    fn keep(&mut self, hint: &WakeHint, waiting: &Waiting, room: u64) {
+        let is_room = |kept: usize| (kept as u64) < room;
+        if let Some(id) = hint.waiting_intent_id.as_ref().filter(|id| !self.intents.contains(id)) {
+            match waiting.intents.contains_key(id) || is_room(self.intents.len() + self.triggers.len()) {
+                true => self.intents.push(id.clone()),
+                false => self.overflow += 1,
+            }
+        }
+        if let Some(id) = hint.external_trigger_id.as_ref().filter(|id| !self.triggers.contains(id)) {
+            match waiting.names_trigger(id) || is_room(self.intents.len() + self.triggers.len()) {
+                true => self.triggers.push(id.clone()),
+                false => self.overflow += 1,
+            }
+        }
+    }
+}
+
+/// The newest recorded decision and its entry.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct Decided {
+    /// The entry.
+    pub seq: Seq,
+    /// The decision.
+    pub decision: Decision,
+}
+
+impl Default for Control {
+    fn default() -> Self {
+        Self {
+            agent_id: AgentId::from(""),
+            edition: Edition::default(),
+            policy: Policy::default(),
+            live_from: None,
+            imported_status: None,
+            booted: false,
+            stopped: None,
+            closing: None,
+            was_closing: false,
+            resting: None,
+            hint: None,
+            hint_ticked: None,
+            decided: None,
+        }
+    }
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct Control {
+    /// The agent; empty before the first entry.
+    pub agent_id: AgentId,
+    /// The order of the rules.
+    pub edition: Edition,
+    /// The limits and delays.
+    pub policy: Policy,
+    /// Where a driver first took the ledger over; statements marked live hold from there (contract, preface).
+    pub live_from: Option<Seq>,
+    /// The status that an import gave, until the first live entry (contract 4.1).
+    pub imported_status: Option<AgentStatus>,
+    /// Whether the agent was ever started or restarted.
+    pub booted: bool,
+    /// The entry that stopped the agent, while it is stopped.
+    pub stopped: Option<Seq>,
+    /// The entry that asked for shutdown, while the agent is closing (contract 4.3).
+    pub closing: Option<Seq>,
+    /// Whether the newest restart ended a shutdown.
+    #[serde(default)]
+    pub was_closing: bool,
+    /// The status of the newest recorded rest, until something ends the rest.
+    pub resting: Option<AgentStatus>,
+    /// The pending wake hint.
+    pub hint: Option<PendingHint>,
+    /// The key of the newest hint that was ticked: a hint that was ticked elsewhere, but not cleared, is not ticked again (contract 8.3).
+    pub hint_ticked: Option<SpentKey>,
+    /// The newest recorded decision.
+    pub decided: Option<Decided>,
+}
+
+impl Control {
+    /// Whether a driver recorded this entry: statements marked live hold for it (contract, preface).
+    #[must_use]
+    pub fn is_live(&self, seq: Seq) -> bool {
+        self.live_from.is_some_and(|from| seq > from)
+    }
+
+    pub(crate) fn apply(&mut self, place: &Place, record: &ControlRecord, waiting: &Waiting) {
+        match record {
+            ControlRecord::Genesis(genesis) => {
+                self.agent_id = genesis.agent_id.clone();
+                self.edition = genesis.edition;
+                self.policy = genesis.policy.clone();
+            }
+            ControlRecord::AgentImported(agent) => {
+                self.imported_status = Some(agent.status);
+                self.stopped = (agent.status == AgentStatus::Stopped).then_some(place.seq);
+                self.hint = agent.wake_hint.as_ref().map(|recorded| PendingHint {
+                    seq: place.seq,
+                    created_at: Some(recorded.created_at),
+                    hint: recorded.hint.clone(),
+                    coalesced: Coalesced::default(),
+                });
+            }
+            ControlRecord::FocusSet(_) | ControlRecord::ItemParked(_) => {}
+            ControlRecord::WakeHintPending(hint) => {
+                let before = self.hint.take();
+                let (hint, coalesced) = before.map_or_else(
+                    || (hint.clone(), Coalesced::default()),
+                    |before| {
+                        let mut coalesced = before.coalesced;
+                        coalesced.keep(&before.hint, waiting, self.policy.hint_ids.get());
+                        (hint.clone().with_content_of(before.hint), coalesced)
+                    },
+                );
+                self.hint = Some(PendingHint { seq: place.seq, created_at: None, hint, coalesced });
+            }
+            ControlRecord::WakeHintCleared(_) => self.hint = None,
+            ControlRecord::StartRequested(_) => {
+                self.booted = true;
+                self.stopped = None;
+                self.resting = None;
+                // contract 4.1: an imported status stands until then at the latest.
+                self.imported_status = None;
+            }
+            ControlRecord::StopRequested(_) => self.stopped = Some(place.seq),
+            ControlRecord::ShutdownRequested(_) => {
+                self.closing = Some(place.seq);
+                self.was_closing = true;
+            }
+            ControlRecord::RuntimeRestarted(_) => {
+                if self.live_from.is_none() {
+                    // contract 4.1: asleep in an import is a rest that its runtime recorded.
+                    self.resting = self.imported_status.filter(|status| *status == AgentStatus::Asleep);
+                    self.live_from = Some(place.seq);
+                }
+                self.booted = true;
+                self.was_closing = self.closing.take().is_some();
+            }
+            ControlRecord::PolicySet(set) => self.set(set.clone()),
+        }
+    }
+
+    /// Sets what is named of edition and policy.
+    pub(crate) fn set(&mut self, set: PolicySet) {
+        if let Some(policy) = set.policy {
+            self.policy = policy;
+        }
+        self.edition = set.edition.unwrap_or(self.edition);
+    }
+
+    pub(crate) fn apply_decision(&mut self, place: &Place, decision: Decision) {
+        if let Some(rest) = decision.kind.rests_as() {
+            self.resting = Some(rest);
+        }
+        self.decided = Some(Decided { seq: place.seq, decision });
+    }
+
+    /// Something happened that ends a rest: a message was queued or a run opened (contract 4.1).
+    pub(crate) fn wake(&mut self) {
+        self.resting = None;
+    }
+}

@@ -1,0 +1,326 @@
+//! The fold: how each record changes the state (contract 3.3). Nothing else changes one.
+
+use wakeful_json::Map;
+
+use crate::{
+    id::{self, MessageId},
+    record::{
+        Record,
+        control::{AgentImported, ControlRecord},
+        diagnostic::{self, DiagnosticKind},
+        entry::{Entry, Place},
+        event::{EventKind, EventRecord},
+        key::Key,
+        queue::{
+            entry::QueueEntryRecord,
+            envelope::{MessageKind, MessageOrigin, QueueStatus},
+            message::MessageRecord,
+            note::{DeadlineNote, HintTickNote, RecheckNote, SystemWaitNote, WorkQueueNote},
+        },
+        task::TaskRecord,
+        turn::{AbortReason, RunStatus, TurnRecord, TurnTerminalKind},
+        waiting::{EndedBy, WaitConditionStatus},
+        work::{DelegationState, WorkItemState},
+    },
+    state::{
+        State, autonomy,
+        progress::{self, Step},
+        retry::{self, Owed},
+        turn::{LastTerminal, OpenRun},
+        work::{Rest, SpentKey},
+    },
+};
+
+impl State {
+    /// The state after one more entry. This is the only way in which a state changes.
+    pub fn apply(&mut self, entry: &Entry) {
+        self.clock_behind &= entry.at <= self.at;
+        self.at = entry.at;
+        let place = Place { seq: entry.seq, live: self.control.live_from.is_some() };
+        if self.is_own(&entry.record) {
+            self.fold(&place, &entry.record);
+        } else {
+            self.foreign_records += 1;
+        }
+        self.relist(&place, &entry.record);
+        self.head = entry.head();
+    }
+
+    fn is_own(&self, record: &Record) -> bool {
+        let owner = match record {
+            Record::Message(record) => &record.agent_id,
+            Record::QueueEntry(record) => &record.agent_id,
+            Record::Transcript(record) => &record.agent_id,
+            Record::Task(record) => &record.agent_id,
+            Record::WorkItem(record) => &record.agent_id,
+            Record::WaitingIntent(record) => &record.agent_id,
+            Record::WaitCondition(record) => &record.agent_id,
+            Record::Timer(record) => &record.agent_id,
+            Record::Tool(record) => &record.agent_id,
+            Record::Brief(record) => &record.agent_id,
+            Record::Turn(record) => &record.agent_id,
+            Record::Event(_) | Record::Control(_) | Record::Carried(_) => return true,
+        };
+        *owner == self.control.agent_id
+    }
+
+    fn fold(&mut self, place: &Place, record: &Record) {
+        if place.live && is_of_run(record) {
+            self.turns.heard(self.at);
+        }
+        match record {
+            Record::Message(record) => self.fold_message(place, record),
+            Record::QueueEntry(record) => {
+                if place.live {
+                    self.fold_deferred(record);
+                }
+                self.queue.apply_entry(place, record);
+                if record.status.is_terminal() {
+                    self.turns.message_settled(&record.message_id);
+                }
+                if place.live && record.status == QueueStatus::Queued {
+                    self.control.wake();
+                }
+            }
+            Record::Event(record) => self.fold_event(place, record),
+            Record::Transcript(_) => self.context.transcript += 1,
+            Record::Task(record) => self.fold_task(place, record),
+            Record::WorkItem(record) => {
+                self.context.work_changed(place);
+                if place.live && record.state == WorkItemState::Completed {
+                    self.turns.set_yields();
+                }
+                self.work.apply(place, record);
+            }
+            Record::WaitingIntent(record) => {
+                self.waiting.apply_intent(place, record);
+                self.wait_ended(place, record.ended_by, record.work_item_id.as_ref());
+            }
+            Record::WaitCondition(record) => {
+                if place.live && record.status == WaitConditionStatus::Active && !record.is_mirror() {
+                    self.turns.set_yields();
+                }
+                self.waiting.apply_condition(place, record);
+                // The mirror of an intent ends with it; the epoch moves once.
+                let ended_by = record.ended_by.filter(|_| !record.is_mirror());
+                self.wait_ended(place, ended_by, record.work_item_id.as_ref());
+            }
+            Record::Timer(record) => self.waiting.apply_timer(place, record),
+            Record::Tool(record) => {
+                self.context.tool_executions += 1;
+                if place.live {
+                    self.turns.called(place, record);
+                }
+            }
+            Record::Brief(record) => self.context.apply_brief(place, record),
+            Record::Turn(record) => self.fold_turn(place, record),
+            Record::Carried(_) => self.carried_records += 1,
+            Record::Control(record) => {
+                self.control.apply(place, record, &self.waiting);
+                match record {
+                    ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
+                    ControlRecord::ItemParked(parked) => self.work.apply_parked(place, parked),
+                    // What an import has queued, or was told to look at, ends the rest that it came with.
+                    ControlRecord::RuntimeRestarted(_) if !place.live && self.has_imported_news() => self.control.wake(),
+                    ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
+                    _ => {}
+                }
+            }
+        }
+    }
+
+    /// contract 5.3: what is settled without a turn that read it is told by the next one.
+    fn fold_deferred(&mut self, record: &QueueEntryRecord) {
+        let Some(held) = self.queue.message(&record.message_id).cloned() else { return };
+        let in_run = self.queue.is_in_run(&record.message_id);
+        let run = self.turns.run.as_ref().map(|run| &run.run_id);
+        self.queue.deferred.settled(&held, record, in_run, run, self.control.policy.deferred_cap);
+    }
+
+    fn fold_task(&mut self, place: &Place, record: &TaskRecord) {
+        let blocked = self.tasks.active.get(&record.id).filter(|task| task.is_blocking()).and_then(|task| task.work_item_id.clone());
+        self.tasks.apply(place, record);
+        // contract 8.2: the end of a task that blocks it is a new reason to look at an item.
+        if let (true, Some(item)) = (place.live && record.status.is_terminal(), blocked) {
+            self.work.move_epoch(&item);
+        }
+    }
+
+    fn fold_message(&mut self, place: &Place, record: &MessageRecord) {
+        self.queue.apply_message(place, record);
+        self.tasks.apply_message(place, record);
+        if place.live {
+            self.turns.message_queued(record);
+        }
+        let is_tick =
+            record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
+        if !is_tick {
+            return;
+        }
+        // contract 8.3: admitting its tick spends a key.
+        if let Some(note) = record.note::<WorkQueueNote>() {
+            let key = Key::named(note.idempotency_key);
+            if let Some(offer) = note.offer.filter(|_| place.live) {
+                self.work.offered(&note.work_item_id, offer);
+            }
+            self.work.spend(&note.work_item_id, note.reason, key, place.seq);
+        }
+        if let Some(note) = record.note::<HintTickNote>() {
+            self.control.hint_ticked = Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
+        }
+        if place.live {
+            self.fold_arrival(record);
+        }
+        if let Some(note) = record.note::<SystemWaitNote>() {
+            self.waiting.ticked.insert(note.wait_condition_id, place.seq);
+        }
+    }
+
+    /// contract 5.17: that a deadline or a recheck is due was told.
+    fn fold_arrival(&mut self, record: &MessageRecord) {
+        if let Some(note) = record.note::<DeadlineNote>() {
+            self.waiting.deadlines_told.insert(note.wait_condition_id, record.id.clone());
+        }
+        if let Some(note) = record.note::<RecheckNote>() {
+            self.work.recheck_told(&note, &record.id);
+        }
+    }
+
+    fn fold_event(&mut self, place: &Place, record: &EventRecord) {
+        let Some(kind) = record.known() else { return };
+        match kind {
+            EventKind::RuntimeError => self.context.failed(place, record.created_at),
+            EventKind::ContextCompacted => record.particulars().into_iter().for_each(|compacted| self.context.compacted(compacted)),
+            EventKind::CheckpointRecorded => {
+                record.particulars().iter().for_each(|checkpoint| self.context.checkpointed(place, checkpoint))
+            }
+            EventKind::WorkItemDelegated => self.work.delegated(place, record.particular("delegation_id"), DelegationState::Open),
+            EventKind::WorkItemDelegationCompleted => {
+                self.work.delegated(place, record.particular("delegation_id"), DelegationState::Completed);
+            }
+            // What another runtime decided is evidence: the rest is read of what a driver recorded.
+            _ if !place.live => {}
+            EventKind::SchedulerDecision => {
+                record.particulars().into_iter().for_each(|decision| self.control.apply_decision(place, decision))
+            }
+            EventKind::ContinuationResolved => {
+                let id: Option<MessageId> = record.particular("message_id");
+                if let (Some(id), Some(resolution)) = (id, record.particular("resolution")) {
+                    self.queue.set_resolution(&id, resolution);
+                }
+            }
+            EventKind::WorkItemRecheckConsumed => record.particulars().iter().for_each(|note| self.work.recheck_consumed(note)),
+            EventKind::SchedulerDiagnostic => {
+                if diagnostic::is_recorded(record, DiagnosticKind::StalledRun) {
+                    self.turns.set_stalled();
+                }
+                self.clock_behind |= diagnostic::is_recorded(record, DiagnosticKind::ClockBehind);
+            }
+            _ => {}
+        }
+    }
+
+    fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
+        if place.live && record.status == RunStatus::Started {
+            let message = self.queue.message(&record.message_id);
+            self.turns.autonomous = message.map_or(0, |held| autonomy::with_turn_of(self, &held.record));
+        }
+        let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
+        let progress = progress::of_turn(self, record).filter(|_| was_open && record.status == RunStatus::Terminal);
+        self.turns.apply(place, record);
+        match record.status {
+            RunStatus::Started => {
+                self.control.wake();
+                self.queue.set_in_run(&record.message_id, true);
+                if place.live {
+                    let item = record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
+                    self.queue.set_about(&record.message_id, item);
+                }
+                self.queue.deferred.listed(&record.run_id);
+            }
+            RunStatus::Interrupted => {
+                self.queue.set_in_run(&record.message_id, false);
+                if was_open && place.live && !self.control.was_closing {
+                    self.queue.interrupted(&record.message_id);
+                }
+            }
+            RunStatus::Terminal => {
+                self.queue.deferred.ended(record);
+                if record.kind == Some(TurnTerminalKind::Completed) {
+                    self.context.turn_completed(record.completed_at.unwrap_or(self.at));
+                }
+                if was_open && place.live {
+                    let retry = (retry::owed(self, record) == Owed::Retry).then(|| retry::of(self, record, place.seq));
+                    self.turns.set_owed(record, retry);
+                }
+            }
+        }
+        let Some(binding) = &record.work_item else { return };
+        if record.status == RunStatus::Started {
+            // contract 8.2: operator input about an item is a new reason to look at it.
+            let message = self.queue.message(&record.message_id);
+            if place.live && message.is_some_and(|held| held.record.is_operator_input()) {
+                self.work.move_epoch(&binding.work_item_id);
+            }
+        } else if record.status == RunStatus::Terminal && was_open {
+            // contract 8.3: the settlement of a turn about an item spends its key.
+            let key = Key::work(binding.offered_as, &binding.work_item_id, binding.epoch);
+            self.work.spend(&binding.work_item_id, binding.offered_as, key, place.seq);
+            if let Some((item, Step::Rests)) = progress {
+                self.work.rests(&item, Rest { since: record.completed_at.unwrap_or(self.at), seq: place.seq });
+            }
+            // contract 8.2: a turn that a stop broke off was no chance to act; the item is offered again after start.
+            if place.live && record.was_aborted_by(AbortReason::AgentStopped) {
+                self.work.move_epoch(&binding.work_item_id);
+            }
+        }
+    }
+
+    fn wait_ended(&mut self, place: &Place, by: Option<EndedBy>, item: Option<&id::WorkItemId>) {
+        if let (true, Some(item)) = (place.live && by.is_some_and(EndedBy::moves_epoch), item) {
+            self.work.move_epoch(item);
+        }
+    }
+
+    fn fold_imported_agent(&mut self, place: &Place, agent: &AgentImported) {
+        let turns = &mut self.turns;
+        turns.turn_index = agent.turn_index;
+        let settled = agent.terminal_turn_index.unwrap_or(agent.turn_index);
+        turns.last_terminal = agent.last_turn_terminal.map(|kind| LastTerminal { turn_index: settled, kind, seq: place.seq });
+        // contract 5.23: an imported open run is open until a restart interrupts it. Its folder says neither its message nor its start.
+        turns.run = agent.current_run_id.clone().map(|run_id| OpenRun {
+            run_id,
+            seq: place.seq,
+            turn_index: agent.turn_index,
+            message_id: "".into(),
+            work_item: None,
+            started_at: self.at,
+            yields: false,
+            heard_at: self.at,
+            stalled: false,
+            retry_of: None,
+            attempt: 0,
+            calls: Map::new(),
+        });
+        turns.imported_item = agent.current_turn_work_item_id.clone();
+    }
+
+    fn has_imported_news(&self) -> bool {
+        !self.queue.is_empty() || self.control.hint.is_some()
+    }
+}
+
+/// Whether only whoever executes a turn says this: a run that says something is not stalled (contract 5.8).
+fn is_of_run(record: &Record) -> bool {
+    match record {
+        Record::Event(event) => {
+            matches!(event.known(), Some(EventKind::TurnStarted | EventKind::ProviderRoundCompleted | EventKind::ToolRoundCompleted))
+        }
+        Record::Transcript(_) | Record::Tool(_) | Record::Brief(_) | Record::WorkItem(_) | Record::WaitCondition(_) => true,
+        _ => false,
+    }
+}
+
+fn is_tick_origin(origin: &MessageOrigin) -> bool {
+    matches!(origin, MessageOrigin::System { subsystem } if subsystem == "work_queue" || subsystem == "wake_hint")
+}

@@ -1,0 +1,222 @@
+//! What the index lists, and what is asked of it: the readings of the state that find things by their lists.
+
+use alloc::vec::Vec;
+use core::cmp::Reverse;
+
+use crate::{
+    id::WorkItemId,
+    record::{
+        Record,
+        control::ControlRecord,
+        entry::Place,
+        key::TickReason,
+        waiting::{ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord},
+    },
+    state::{
+        State,
+        arrival::Arrival,
+        index::{Index, List, Listed, Standing, Subject},
+        progress,
+        readiness::{self, SchedulingState},
+        recheck,
+        task::Task,
+        waiting::Active,
+        work::Item,
+    },
+    time::Timestamp,
+};
+use wakeful_json::sort::sort_by_key;
+
+impl State {
+    /// The active conditions of a work item, by id; without an item, those of the agent itself, and mirrors of its intents.
+    #[must_use]
+    pub fn conditions_of(&self, item: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
+        self.conditions_in(List::Conditions, item)
+    }
+
+    /// The active conditions that wait for the runtime, by id.
+    #[must_use]
+    pub(crate) fn system_conditions(&self) -> Vec<&Active<WaitConditionRecord>> {
+        self.conditions_in(List::System, None)
+    }
+
+    /// The active intents that are this work item's own waits, by id; one of the agent's scope that names the item is not among them.
+    #[must_use]
+    pub fn intents_for(&self, item: &WorkItemId) -> Vec<&Active<WaitingIntentRecord>> {
+        found(self.index.of(List::Intents, Some(item)), &|id| self.waiting.intents.get(&id.into()))
+    }
+
+    /// The active blocking tasks of `item`, most recently updated first.
+    #[must_use]
+    pub fn blocking_tasks(&self, item: &WorkItemId) -> Vec<&Task> {
+        let mut tasks = found(self.index.of(List::Blocking, Some(item)), &|id| self.tasks.active.get(&id.into()));
+        sort_by_key(&mut tasks, |task| Reverse((task.record.updated_at, task.seq)));
+        tasks
+    }
+
+    /// What comes to the agent by itself up to an instant, earliest first.
+    pub(crate) fn arrivals(&self, until: Timestamp) -> impl Iterator<Item = Arrival<'_>> {
+        self.index.until(List::Arrivals, until).filter_map(|listed| {
+            if listed.is(CONDITION) {
+                return self.waiting.conditions.get(&listed.id().into()).map(Arrival::Deadline);
+            }
+            if listed.is(TIMER) {
+                return self.waiting.timers.get(&listed.id().into()).map(Arrival::Timer);
+            }
+            self.item(listed).map(Arrival::Recheck)
+        })
+    }
+
+    /// The items of a list up to an instant, without the one that has the focus.
+    pub(crate) fn items_in(&self, list: List, until: Timestamp) -> impl Iterator<Item = &Item> {
+        let focus = self.work.focus.as_ref().map(|focus| &focus.work_item_id);
+        self.index.until(list, until).filter_map(move |listed| self.item(listed).filter(|item| Some(&item.record.id) != focus))
+    }
+
+    fn item(&self, listed: &Subject) -> Option<&Item> {
+        self.work.items.get(&listed.id().into())
+    }
+
+    fn conditions_in(&self, list: List, owner: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
+        found(self.index.of(list, owner), &|id| self.waiting.conditions.get(&id.into()))
+    }
+
+    /// Lists once more what this record has changed.
+    pub(crate) fn relist(&mut self, place: &Place, record: &Record) {
+        match record {
+            Record::Task(record) => self.list(Subject::new(TASK, record.id.as_str())),
+            Record::WaitCondition(record) => self.list(Subject::new(CONDITION, record.id.as_str())),
+            Record::WaitingIntent(record) => self.list(Subject::new(INTENT, record.id.as_str())),
+            Record::Timer(record) => self.list(Subject::new(TIMER, record.id.as_str())),
+            Record::Control(ControlRecord::PolicySet(_)) => self.relist_all(),
+            // From here on it counts which entries a driver has recorded.
+            Record::Control(ControlRecord::RuntimeRestarted(_)) if self.control.live_from == Some(place.seq) => self.relist_all(),
+            _ => {}
+        }
+        while let Some(item) = self.work.touched.pop() {
+            self.list(Subject::new(ITEM, item.as_str()));
+        }
+        // What rested up to now can be offered.
+        while let Some(item) = self.index.until(List::Resting, self.at).next().cloned() {
+            self.list(item);
+        }
+    }
+
+    /// Makes the index once more, from nothing.
+    pub(crate) fn relist_all(&mut self) {
+        self.index = Index::default();
+        let mut all = Vec::new();
+        for id in self.waiting.conditions.keys() {
+            all.push(Subject::new(CONDITION, id.as_str()));
+        }
+        for id in self.waiting.intents.keys() {
+            all.push(Subject::new(INTENT, id.as_str()));
+        }
+        for id in self.waiting.timers.keys() {
+            all.push(Subject::new(TIMER, id.as_str()));
+        }
+        for id in self.tasks.active.keys() {
+            all.push(Subject::new(TASK, id.as_str()));
+        }
+        // Items last: where they stand follows from the others.
+        for id in self.work.items.keys() {
+            all.push(Subject::new(ITEM, id.as_str()));
+        }
+        for subject in all {
+            self.list(subject);
+        }
+        self.work.touched.clear();
+    }
+
+    fn list(&mut self, subject: Subject) {
+        let standing = self.standing(&subject);
+        self.work.touched.extend(standing.owner.clone());
+        let before = self.index.set(subject, standing);
+        self.work.touched.extend(before.owner);
+    }
+
+    fn standing(&self, subject: &Subject) -> Standing {
+        let mut standing = Standing::default();
+        let id = subject.id();
+        if subject.is(TASK)
+            && let Some(task) = self.tasks.active.get(&id.into()).filter(|task| task.is_blocking())
+        {
+            standing.under(List::Blocking, task.work_item_id.as_ref());
+        } else if subject.is(CONDITION)
+            && let Some(wait) = self.waiting.conditions.get(&id.into())
+        {
+            standing.of_condition(&wait.record);
+        } else if subject.is(INTENT)
+            && let Some(intent) = self.waiting.intents.get(&id.into())
+            && intent.record.scope == ExternalTriggerScope::WorkItem
+        {
+            standing.under(List::Intents, intent.record.work_item_id.as_ref());
+        } else if subject.is(TIMER)
+            && let Some(timer) = self.waiting.timers.get(&id.into())
+        {
+            standing.at(List::Arrivals, timer.record.due_at());
+        } else if subject.is(ITEM)
+            && let Some(item) = self.item(subject)
+        {
+            standing.of_item(self, item);
+        }
+        for listing in &mut standing.listings {
+            listing.0.extend_from_slice(subject.0.as_bytes());
+        }
+        standing
+    }
+}
+
+/// The kinds of what is listed.
+const TASK: char = 't';
+
+const CONDITION: char = 'c';
+
+const INTENT: char = 'i';
+
+const TIMER: char = 'r';
+
+const ITEM: char = 'w';
+
+impl Standing {
+    fn of_condition(&mut self, record: &WaitConditionRecord) {
+        self.under(List::Conditions, record.work_item_id.as_ref());
+        if record.kind == WaitConditionKind::System {
+            self.listings.push(List::System.of(None));
+        }
+        if let Some(at) = record.deadline() {
+            self.at(List::Arrivals, at);
+        }
+    }
+
+    fn of_item(&mut self, state: &State, item: &Item) {
+        if let Some(at) = recheck::pending_at(item) {
+            self.at(List::Arrivals, at);
+        }
+        if readiness::of(state, item).state != SchedulingState::Runnable {
+            return;
+        }
+        // contract 9.2: of those touched at one instant the one recorded first, so that they take turns also while the clock stands still.
+        let recorded = readiness::recorded(state, item).map_or(0, |seq| seq.0);
+        let in_order = |list: List| list.of(None).at(item.record.updated_at).then(recorded).at(item.record.created_at);
+        self.listings.push(in_order(List::Runnable));
+        let (_, spent_by) = state.work.key(item, TickReason::QueuedAvailable);
+        let next = progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());
+        let can_be_offered = spent_by.is_none() || next.is_some_and(|at| at <= state.at);
+        if can_be_offered {
+            self.listings.push(in_order(List::Offered));
+        }
+        if let Some(at) = next {
+            self.at(if can_be_offered { List::Due } else { List::Resting }, at);
+        }
+    }
+}
+
+/// What is listed, found by its ids.
+fn found<'a, T>(listed: Listed<'_>, find: &dyn Fn(&str) -> Option<&'a T>) -> Vec<&'a T> {
+    let mut found = Vec::new();
+    for listed in listed {
+        found.extend(find(listed.id()));
+    }
+    found
+}

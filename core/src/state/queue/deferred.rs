@@ -1,0 +1,71 @@
+//! Deferred messages: what was said and reached no turn is told by the next one (contract 5.3, D11).
+
+use alloc::vec::Vec;
+use core::num::NonZeroU64;
+
+use serde::Serialize;
+use wakeful_json::Readable;
+
+use crate::{
+    id::{RunId, Seq},
+    record::{
+        queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord, note::NoteKey},
+        turn::{TurnRecord, TurnTerminalKind},
+    },
+    state::{queue::lanes::Held, trigger::Trigger},
+};
+
+/// Messages that no turn has read, oldest first.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
+pub struct Deferred {
+    messages: Vec<Unread>,
+    /// How many more there were than are kept; the newest are kept.
+    pub overflow: u64,
+}
+
+/// A message, and the run that was told of it.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+struct Unread {
+    seq: Seq,
+    record: MessageRecord,
+    listed_by: Option<RunId>,
+}
+
+impl Deferred {
+    /// The messages that the next turn is told of, oldest first.
+    pub fn iter(&self) -> impl Iterator<Item = &MessageRecord> {
+        self.messages.iter().map(|unread| &unread.record)
+    }
+
+    /// A message is settled: without a turn, or by going into the open run.
+    pub(crate) fn settled(&mut self, held: &Held, entry: &QueueEntryRecord, in_run: bool, run: Option<&RunId>, cap: NonZeroU64) {
+        let listed_by = match entry.status {
+            QueueStatus::Processed if !in_run && entry.reason.is_none() && says_something(held) => None,
+            QueueStatus::Interjected => run.cloned(),
+            _ => return,
+        };
+        self.messages.push(Unread { seq: held.seq, record: held.record.clone(), listed_by });
+        if self.messages.len() as u64 > cap.get() {
+            self.messages.remove(0);
+            self.overflow += 1;
+        }
+    }
+
+    /// A run was opened, and told of all of them.
+    pub(crate) fn listed(&mut self, run: &RunId) {
+        self.messages.iter_mut().for_each(|unread| unread.listed_by = Some(run.clone()));
+    }
+
+    /// A run ended; what it was told is read where it completed.
+    pub(crate) fn ended(&mut self, turn: &TurnRecord) {
+        if turn.kind == Some(TurnTerminalKind::Completed) {
+            self.messages.retain(|unread| unread.listed_by.as_ref() != Some(&turn.run_id));
+            self.overflow = 0;
+        }
+    }
+}
+
+/// Whether the message has content and is of a kind that has a trigger; a tick about work says nothing that lasts.
+fn says_something(held: &Held) -> bool {
+    held.live && held.record.raw_note(NoteKey::WorkQueue).is_none() && Trigger::read(held).is_some_and(|trigger| trigger.contentful)
+}

@@ -1,0 +1,183 @@
+//! Readiness: where each open work item stands, and in which order the runnable ones are offered (contract 5.13).
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::{
+    id::{Seq, WorkItemId},
+    record::{
+        key::TickReason,
+        waiting::{WaitConditionKind, WaitConditionRecord},
+        work::WorkItemPlanStatus,
+    },
+    state::{State, index::List, progress, waiting::Active, work::Item},
+    tagged::names,
+    time::Timestamp,
+};
+
+names! {
+    /// Where a work item stands.
+    pub enum SchedulingState {
+        /// It can be worked on.
+        Runnable,
+        /// It waits for the operator.
+        WaitingOperator,
+        /// It waits for a task.
+        WaitingTask,
+        /// It waits for something external.
+        WaitingExternal,
+        /// It waits for an instant.
+        WaitingTimer,
+        /// It waits for the runtime.
+        WaitingSystem,
+        /// Something else blocks it.
+        Blocked,
+        /// It is done.
+        Completed,
+    }
+}
+
+/// A scheduling state and the entries that it rests on.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub struct Readiness {
+    /// The state.
+    pub state: SchedulingState,
+    /// The entries of the waits behind it; empty where the item's own snapshot says it all.
+    pub waits: Vec<Seq>,
+}
+
+impl Readiness {
+    fn new(state: SchedulingState, waits: Vec<Seq>) -> Self {
+        Self { state, waits }
+    }
+}
+
+/// The active conditions that count. An imported one without item is inert (contract, preface).
+pub fn conditions(state: &State) -> impl Iterator<Item = &Active<WaitConditionRecord>> {
+    state.waiting.conditions.values().filter(|wait| counts(state, wait))
+}
+
+/// Whether an active condition counts.
+pub(crate) fn counts(state: &State, wait: &Active<WaitConditionRecord>) -> bool {
+    wait.record.work_item_id.is_some() || wait.record.is_mirror() || state.control.is_live(wait.seq)
+}
+
+/// The entries of the conditions of one kind that the agent itself waits for (contract 5.17).
+#[must_use]
+pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
+    let own = state.conditions_of(None).into_iter().filter(|wait| wait.record.kind == kind && !wait.record.is_mirror());
+    own.filter(|wait| counts(state, wait)).map(|wait| wait.seq).collect()
+}
+
+/// The active waits of one item, by what they wait for: the entries of their newest records.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ItemWaits {
+    /// Blocking tasks that belong to it.
+    pub blocking_tasks: Vec<Seq>,
+    /// Conditions that wait for a task.
+    pub task: Vec<Seq>,
+    /// Conditions that wait for the operator.
+    pub operator: Vec<Seq>,
+    /// Conditions that wait for an instant.
+    pub timer: Vec<Seq>,
+    /// Conditions that wait for something external, the mirrors of intents among them.
+    pub external: Vec<Seq>,
+    /// Intents of the item's own scope.
+    pub intents: Vec<Seq>,
+    /// Conditions that wait for the runtime.
+    pub system: Vec<Seq>,
+}
+
+impl ItemWaits {
+    /// The waits of the item with this id, whether or not it is open.
+    #[must_use]
+    pub fn of(state: &State, id: &WorkItemId) -> Self {
+        let mut waits = Self {
+            blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
+            intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
+            ..Self::default()
+        };
+        for condition in state.conditions_of(Some(id)) {
+            let list = match condition.record.kind {
+                WaitConditionKind::Task => &mut waits.task,
+                WaitConditionKind::Operator => &mut waits.operator,
+                WaitConditionKind::Timer => &mut waits.timer,
+                WaitConditionKind::External => &mut waits.external,
+                WaitConditionKind::System => &mut waits.system,
+            };
+            list.push(condition.seq);
+        }
+        waits
+    }
+
+    /// Whether a task is waited for, be it by a condition or because it blocks.
+    #[must_use]
+    pub fn wait_for_task(&self) -> bool {
+        !self.blocking_tasks.is_empty() || !self.task.is_empty()
+    }
+
+    /// Whether an intent or a condition is active; a task that blocks is neither.
+    #[must_use]
+    pub fn are_registered(&self) -> bool {
+        let registered = [&self.task, &self.operator, &self.timer, &self.external, &self.intents, &self.system];
+        registered.iter().any(|waits| !waits.is_empty())
+    }
+}
+
+/// Where an open item stands: the first row of contract 5.13 that matches.
+#[must_use]
+pub fn of(state: &State, item: &Item) -> Readiness {
+    if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
+        return Readiness::new(SchedulingState::WaitingOperator, Vec::new());
+    }
+    let waits = ItemWaits::of(state, &item.record.id);
+    let rows = [
+        (SchedulingState::WaitingTask, [waits.blocking_tasks, waits.task].concat()),
+        (SchedulingState::WaitingOperator, waits.operator),
+        (SchedulingState::WaitingTimer, waits.timer),
+        (SchedulingState::WaitingExternal, [waits.external, waits.intents].concat()),
+        (SchedulingState::WaitingSystem, waits.system),
+    ];
+    for (waits_as, waits) in rows {
+        if !waits.is_empty() {
+            return Readiness::new(waits_as, waits);
+        }
+    }
+    if item.record.blocked_by.is_some() {
+        return Readiness::new(SchedulingState::Blocked, Vec::new());
+    }
+    // contract 9.4, 9.5: a parked item gives no work signal.
+    if let Some(seq) = item.progress.parked {
+        return Readiness::new(SchedulingState::Blocked, Vec::from([seq]));
+    }
+    Readiness::new(SchedulingState::Runnable, Vec::new())
+}
+
+/// The runnable items without the focus, least recently touched first.
+#[must_use]
+pub fn queued_runnable(state: &State) -> Vec<&Item> {
+    state.items_in(List::Runnable, Timestamp::MAX).collect()
+}
+
+/// The first of them that can be offered now.
+#[must_use]
+pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
+    let is_unspent = |item: &Item| state.work.key(item, TickReason::QueuedAvailable).1.is_none();
+    let is_enabled =
+        |item: &&Item| is_unspent(item) || progress::next_offer(state, state.control.edition, item).is_some_and(|at| at <= now);
+    let offered = state.items_in(List::Offered, Timestamp::MAX).find(is_enabled);
+    let due = state.items_in(List::Resting, now);
+    offered.into_iter().chain(due).min_by_key(|item| offer_order(state, item))
+}
+
+/// The order in which runnable items are offered (contract 5.13). Of those touched at one instant the one recorded first (contract 9.2), so that
+/// they take turns also while the clock stands still.
+fn offer_order<'a>(state: &State, item: &'a Item) -> (Timestamp, Option<Seq>, Timestamp, &'a WorkItemId) {
+    (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id)
+}
+
+/// The entry of an item's newest snapshot, where a driver recorded it; lines of an import have no order among items (contract 3.7).
+pub(crate) fn recorded(state: &State, item: &Item) -> Option<Seq> {
+    Some(item.seq).filter(|seq| state.control.is_live(*seq))
+}

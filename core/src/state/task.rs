@@ -1,0 +1,74 @@
+//! The state of tasks: what is active, how the rest ended, which results were told.
+
+use serde::Serialize;
+
+use crate::{
+    id::{Seq, TaskId, WorkItemId},
+    record::{
+        entry::Place,
+        queue::message::MessageRecord,
+        task::{TaskRecord, TaskStatus, TaskWaitPolicy, message},
+    },
+};
+use wakeful_json::{Map, Readable};
+
+/// An active task and the entry of its latest record.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct Task {
+    /// The entry of the latest record.
+    pub seq: Seq,
+    /// The latest record.
+    pub record: TaskRecord,
+    /// Its wait policy.
+    pub wait_policy: TaskWaitPolicy,
+    /// The item that it belongs to.
+    pub work_item_id: Option<WorkItemId>,
+}
+
+impl Task {
+    /// Whether the item that it belongs to waits for it; an active task alone is no wait (contract 5.12).
+    #[must_use]
+    pub fn is_blocking(&self) -> bool {
+        self.wait_policy == TaskWaitPolicy::Blocking
+    }
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
+pub struct Tasks {
+    /// What is queued, running or being cancelled.
+    pub active: Map<TaskId, Task>,
+    /// How the others ended, and the entry that says so.
+    pub ended: Map<TaskId, (TaskStatus, Seq)>,
+    /// The messages that told their results, by the entry of the message: a task has one (contract 5.11).
+    pub told: Map<TaskId, Seq>,
+    /// Records that a terminal status refused (contract 3.3).
+    pub refused: u64,
+}
+
+impl Tasks {
+    pub(crate) fn apply(&mut self, place: &Place, record: &TaskRecord) {
+        if let Some((status, seq)) = self.ended.get_mut(&record.id) {
+            if *status == record.status {
+                *seq = place.seq;
+            } else {
+                self.refused += 1;
+            }
+            return;
+        }
+        let before = self.active.remove(&record.id);
+        if record.status.is_terminal() {
+            self.ended.insert(record.id.clone(), (record.status, place.seq));
+            return;
+        }
+        let record = record.clone().inheriting(before.as_ref().map(|task| &task.record));
+        let task = Task { seq: place.seq, wait_policy: record.wait_policy(), work_item_id: record.effective_work_item_id(), record };
+        self.active.insert(task.record.id.clone(), task);
+    }
+
+    pub(crate) fn apply_message(&mut self, place: &Place, message: &MessageRecord) {
+        if let Some(task) = message::task_of(message) {
+            self.told.get_or_insert(task, place.seq);
+        }
+    }
+}

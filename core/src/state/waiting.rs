@@ -1,0 +1,162 @@
+//! The state of waiting: what is active, and how the rest ended.
+
+use alloc::vec::Vec;
+
+use serde::Serialize;
+
+use crate::{
+    id::{ExternalTriggerId, MessageId, Seq, TimerId, WaitConditionId, WaitingIntentId},
+    record::{
+        Record,
+        entry::Place,
+        waiting::{
+            EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord, WaitConditionStatus, WaitingIntentRecord,
+            WaitingIntentStatus, WakeSource,
+            intent::{self, with_mirror},
+        },
+    },
+    time::Timestamp,
+};
+use wakeful_json::{Map, Readable};
+
+/// An active wait and the entry of its latest record.
+#[derive(Clone, Debug, PartialEq, Serialize, Readable)]
+pub struct Active<T> {
+    /// The entry.
+    pub seq: Seq,
+    /// The record.
+    pub record: T,
+}
+
+/// The state of the plane.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Readable)]
+pub struct Waiting {
+    /// Active intents.
+    pub intents: Map<WaitingIntentId, Active<WaitingIntentRecord>>,
+    /// Active conditions.
+    pub conditions: Map<WaitConditionId, Active<WaitConditionRecord>>,
+    /// Active timers.
+    pub timers: Map<TimerId, Active<TimerRecord>>,
+    /// Ended intents, and the entry that says so.
+    pub ended_intents: Map<WaitingIntentId, Seq>,
+    /// Ended conditions, how and by which entry.
+    pub ended_conditions: Map<WaitConditionId, (WaitConditionStatus, Seq)>,
+    /// Ended timers, how and by which entry.
+    pub ended_timers: Map<TimerId, (TimerStatus, Seq)>,
+    /// Active conditions whose system-wait key is spent, and the entry that spent it (contract 8.3).
+    pub ticked: Map<WaitConditionId, Seq>,
+    /// Active conditions whose deadline was told, and the newest message that tells it (contract 5.17).
+    #[serde(default)]
+    pub deadlines_told: Map<WaitConditionId, MessageId>,
+    /// Records that a terminal status refused (contract 3.3).
+    pub refused: u64,
+}
+
+impl Waiting {
+    /// The entry that knows this intent, if any does.
+    #[must_use]
+    pub fn seen_intent(&self, id: &WaitingIntentId) -> Option<Seq> {
+        let active = self.intents.get(id).map(|wait| wait.seq);
+        active.or_else(|| self.ended_intents.get(id).copied())
+    }
+
+    /// The entry that knows this timer, if any does.
+    #[must_use]
+    pub fn seen_timer(&self, id: &TimerId) -> Option<Seq> {
+        let active = self.timers.get(id).map(|wait| wait.seq);
+        active.or_else(|| self.ended_timers.get(id).map(|(_, seq)| *seq))
+    }
+
+    /// The entry that knows this condition, if any does.
+    #[must_use]
+    pub fn seen_condition(&self, id: &WaitConditionId) -> Option<Seq> {
+        let active = self.conditions.get(id).map(|wait| wait.seq);
+        active.or_else(|| self.ended_conditions.get(id).map(|(_, seq)| *seq))
+    }
+
+    /// Whether an active wait names this external trigger.
+    #[must_use]
+    pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
+        let by_intent = self.intents.values().any(|wait| wait.record.external_trigger_id == *id);
+        let ingress =
+            |source: &WakeSource| matches!(source, WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id);
+        by_intent || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
+    }
+
+    /// The active intents of one scope, by id.
+    pub fn intents_of(&self, scope: ExternalTriggerScope) -> impl Iterator<Item = &Active<WaitingIntentRecord>> {
+        self.intents.values().filter(move |intent| intent.record.scope == scope)
+    }
+
+    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16, D20).
+    pub(crate) fn intent_satisfied(&self, id: &WaitingIntentId, at: Timestamp) -> Vec<Record> {
+        let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
+            return Vec::new();
+        };
+        let triggered = intent::once_more(intent, at);
+        match intent.scope {
+            ExternalTriggerScope::Agent => with_mirror(triggered).into(),
+            ExternalTriggerScope::WorkItem => intent::ended(&triggered, EndedBy::Trigger, at).into(),
+        }
+    }
+
+    /// The record with which the turn that a trigger starts consumes a condition (contract 5.16).
+    pub(crate) fn condition_satisfied(&self, id: &WaitConditionId, by: EndedBy, at: Timestamp) -> Option<Record> {
+        let condition = self.conditions.get(id)?;
+        if by == EndedBy::Deadline {
+            return Some(condition.record.ended_by_deadline(at));
+        }
+        Some(condition.record.ended(WaitConditionStatus::Resolved, by, at))
+    }
+
+    pub(crate) fn apply_intent(&mut self, place: &Place, record: &WaitingIntentRecord) {
+        let id = &record.id;
+        match record.status {
+            WaitingIntentStatus::Active if self.ended_intents.contains_key(id) => self.refused += 1,
+            WaitingIntentStatus::Active => {
+                let wait = Active { seq: place.seq, record: record.clone() };
+                self.intents.insert(id.clone(), wait);
+            }
+            WaitingIntentStatus::Cancelled => {
+                self.intents.remove(id);
+                self.ended_intents.insert(id.clone(), place.seq);
+            }
+        }
+    }
+
+    pub(crate) fn apply_condition(&mut self, place: &Place, record: &WaitConditionRecord) {
+        let id = &record.id;
+        if let Some((status, seq)) = self.ended_conditions.get_mut(id) {
+            if *status == record.status {
+                *seq = place.seq;
+            } else {
+                self.refused += 1;
+            }
+        } else if record.status == WaitConditionStatus::Active {
+            let wait = Active { seq: place.seq, record: record.clone() };
+            self.conditions.insert(id.clone(), wait);
+        } else {
+            self.conditions.remove(id);
+            self.ticked.remove(id);
+            self.deadlines_told.remove(id);
+            self.ended_conditions.insert(id.clone(), (record.status, place.seq));
+        }
+    }
+
+    pub(crate) fn apply_timer(&mut self, place: &Place, record: &TimerRecord) {
+        let id = &record.id;
+        if let Some((status, seq)) = self.ended_timers.get_mut(id) {
+            if *status == record.status {
+                *seq = place.seq;
+            } else {
+                self.refused += 1;
+            }
+        } else if record.status == TimerStatus::Active {
+            let wait = Active { seq: place.seq, record: record.clone() };
+            self.timers.insert(id.clone(), wait);
+        } else {
+            self.timers.remove(id);
+            self.ended_timers.insert(id.clone(), (record.status, place.seq));
+        }
+    }
+}
