@@ -1,15 +1,27 @@
-//! The Wakeful scheduler, in the order in which data flows.
+//! The Wakeful scheduler: typed facts in, one projection, one decision with its evidence out.
 //!
-//! A host says a [`fact`]. A [`plane`] says which records follow. The [`machine`] seals them into a batch of [`entry`] bytes, which the
-//! host stores; only then the [`state`] changes. At a boundary a [`ladder::View`] is read from the state, with the help of what
-//! [`derive`](mod@derive) reads; the [`ladder`] gives one decision with its evidence; its consequences go the same way. What the host must
-//! then do comes out as an [`effect`]. [`check`] has what must hold at each of these steps. [`explain`] says why; [`foreign`] reads what other runtimes wrote; [`host`] is the short loop for
-//! hosts whose storage is synchronous.
+//! A host opens a ledger with a [`Scheduler`], or drives a [`Machine`] itself if its storage is not synchronous.
+//! It proposes a [`Fact`] for everything that happens, and takes steps until the agent rests.
+//! Each step gives a [`Decision`]; each [`Effect`] that comes out is for the host to carry out.
+//! [`Explanation`] says why the scheduler decides as it does, [`WhyNot`] what would have to change.
 //!
 //! Nothing here knows a clock, a file, a thread or a float, and nothing iterates in hash order.
+//!
+//! # Floors
+//!
+//! The modules below are floors: each uses only modules above it in the list (`cargo xtask tidy` checks that).
+//! Data flows down the list.
+//! A fact says what happened; records are what the ledger keeps of it; the state is folded from the records.
+//! Derivations read the state; the ladder reads both and rules; consequences are the records and effects that follow.
+//! The machine is the outbox over all of it, and the host loop drives the machine.
+//!
+//! An embedder uses the names at the root of this crate.
+//! The modules themselves are public only with the feature `internals`, which has no promise of stability.
 
 #![no_std]
 #![forbid(unsafe_code)]
+// Without `internals` much is there for our own hosts and tests only; the lints hold with it.
+#![cfg_attr(not(feature = "internals"), allow(dead_code, unreachable_pub, unused_imports))]
 
 extern crate alloc;
 // What is derived names this crate, here and elsewhere.
@@ -19,37 +31,163 @@ pub use wakeful_json as json;
 
 mod tagged;
 
+#[cfg(not(feature = "internals"))]
+mod id;
+#[cfg(feature = "internals")]
 pub mod id;
+
+#[cfg(not(feature = "internals"))]
+mod time;
+#[cfg(feature = "internals")]
 pub mod time;
 
+#[cfg(not(feature = "internals"))]
+mod record;
+#[cfg(feature = "internals")]
 pub mod record;
 
+#[cfg(not(feature = "internals"))]
+mod state;
+#[cfg(feature = "internals")]
 pub mod state;
 
+#[cfg(not(feature = "internals"))]
+mod derive;
+#[cfg(feature = "internals")]
 pub mod derive;
 
+#[cfg(not(feature = "internals"))]
+mod fact;
+#[cfg(feature = "internals")]
 pub mod fact;
 
+#[cfg(not(feature = "internals"))]
+mod ladder;
+#[cfg(feature = "internals")]
 pub mod ladder;
 
+#[cfg(not(feature = "internals"))]
+mod shape;
+#[cfg(feature = "internals")]
 pub mod shape;
 
 mod consequence;
 
+#[cfg(not(feature = "internals"))]
+mod explain;
+#[cfg(feature = "internals")]
 pub mod explain;
 
+#[cfg(not(feature = "internals"))]
+mod check;
+#[cfg(feature = "internals")]
 pub mod check;
 
+#[cfg(not(feature = "internals"))]
+mod machine;
+#[cfg(feature = "internals")]
 pub mod machine;
 
+#[cfg(not(feature = "internals"))]
+mod foreign;
+#[cfg(feature = "internals")]
 pub mod foreign;
 
+#[cfg(not(feature = "internals"))]
+mod host;
+#[cfg(feature = "internals")]
 pub mod host;
 
 #[cfg(feature = "oracle")]
 pub mod oracle;
+
 #[cfg(feature = "story")]
 pub mod story;
+
+pub use self::{
+    check::{Breach, breaches},
+    derive::{
+        closure::{Closure, RuntimePosture, WorkReactivationMode, WorkSignal},
+        obligation::{Obligation, ObligationKind},
+        posture::{AgentPosture, Posture},
+        summary::{AgentListEntry, AgentSummary, ConditionSummary, IntentSummary, Lifecycle, SetAside, Tombstones},
+    },
+    explain::{
+        Explanation, Supposition,
+        why_not::{Way, WhyNot},
+    },
+    fact::{
+        Fact,
+        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
+        control::Restarted,
+        outcome::{Answer, Refusal},
+        queue::{MessageQueued, NewMessage, observed::MessageNamed},
+        task::{TaskChanged, TaskResultMoved},
+        turn::{RoundCompleted, TurnAborted, TurnOverBudget, TurnStarted, TurnTerminal},
+        waiting::{
+            condition::{WaitConditionNamed, WaitConditionRegistered},
+            intent::{WaitingIntentCreated, WaitingIntentNamed},
+            timer::{TimerCreated, TimerNamed},
+        },
+        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
+    foreign::{FIXTURE_FORMAT, Folder, ForeignError, agent_of, expected::Expected},
+    host::{
+        Clock, ErrorCode, ErrorReport, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError, Receipt, Replay, Scheduler,
+        SchedulerError, StepReport, folder_of,
+        opening::{Opening, open},
+        past::DecisionFrom,
+        suite,
+    },
+    id::{AgentId, DelegationId, ExternalTriggerId, MessageId, RunId, Seq, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    ladder::rule::{RuleOutcome, RuleTrace, Spent},
+    machine::{Machine, OpenError, Options, Proposal, ProposeError, import::Import},
+    record::{
+        CarriedRecord, Class, Record,
+        chain::{Chain, Head},
+        context::{
+            BriefKind, BriefRecord, CheckpointRecorded, ContextCompacted, RuntimeFailed, ToolExecutionRecord, ToolExecutionStatus,
+            TranscriptRecord,
+        },
+        continuation::{ClosureOutcome, WaitingReason},
+        control::{
+            AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, Genesis, ItemParked, Marker, ParkCause, PolicySet, WakeHint,
+        },
+        decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode},
+        diagnostic::{Diagnostic, DiagnosticKind, Severity, clock_behind_at},
+        edition::Edition,
+        effect::{Effect, TurnRequest},
+        entry::{Entry, EntryBytes, EntryError, seal_all},
+        event::{EventKind, EventRecord},
+        key::{Epoch, Key, TickReason},
+        policy::{Delays, Policy},
+        queue::{
+            entry::QueueEntryRecord,
+            envelope::{
+                AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus,
+                TrustLevel,
+            },
+            message::{MessageRecord, TriggerKind},
+        },
+        task::{
+            TaskKind, TaskRecord, TaskStatus, TaskWaitPolicy,
+            recovery::{ChildWorkspaceMode, CommandTaskSpec, TaskRecovery},
+        },
+        turn::{AbortReason, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
+        waiting::{
+            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionKind, WaitConditionRecord,
+            WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
+        },
+        work::{DelegationCompleted, DelegationState, WorkItemDelegated, WorkItemPlanStatus, WorkItemRecord, WorkItemState},
+    },
+    state::{
+        State,
+        snapshot::{Snapshot, SnapshotIgnored},
+        task::Task,
+        turn::OpenRun,
+    },
+    time::{Timestamp, TimestampError},
+};
 
 /// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

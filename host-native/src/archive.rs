@@ -8,8 +8,7 @@ use std::path::Path;
 
 use serde::Serialize;
 use wakeful_core::{
-    host::opening,
-    host::{Ledger, LedgerError, SchedulerError},
+    host::{Ledger, LedgerError, SchedulerError, opening},
     id::{AgentId, Seq},
     machine::Options,
     record::chain::Head,

@@ -42,7 +42,7 @@ pub struct RecordedClock {
 impl RecordedClock {
     /// The instants of these entries, which begin with entry 1.
     #[must_use]
-    pub fn of<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
+    pub fn from_entries<'a>(entries: impl IntoIterator<Item = &'a Entry>) -> Self {
         let mut clock = Self::default();
         for entry in entries {
             clock.instants.push(entry.at);
@@ -120,7 +120,7 @@ mod tests {
         let (mut entries, _) = entry::seal_all(Head::START, Timestamp::from_nanos(5), record());
         let head = entries[0].head();
         entries.extend(entry::seal_all(head, Timestamp::from_nanos(9), record()).0);
-        let clock = RecordedClock::of(&entries);
+        let clock = RecordedClock::from_entries(&entries);
         let said = [0, 1, 2, 3].map(|seq| clock.at(Seq(seq)).map(Timestamp::as_nanos));
         assert_eq!(said, [None, Some(5), Some(9), None]);
     }
@@ -141,7 +141,7 @@ mod tests {
             entry
         };
         let entries: Vec<_> = batches.concat().iter().map(open).collect();
-        let clock = RecordedClock::of(&entries);
+        let clock = RecordedClock::from_entries(&entries);
         assert_eq!([1, 2, 3].map(|seq| clock.at(Seq(seq))), [Some(now); 3], "the ledger's time stands");
         assert_eq!([1, 2, 3, 4].map(|seq| clock.behind_at(Seq(seq))), [None, None, Some(past), None]);
     }

@@ -21,10 +21,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
-use crate::{
-    engine::{Engine, EngineError, Engines, Mode},
-    sandbox::GuestError,
-};
+use crate::engine::{Engine, EngineError, Engines, Mode};
 
 /// How many entries are read at once.
 const PAGE: u32 = 1024;
@@ -39,7 +36,7 @@ pub trait Watcher {
 
     /// The engine's instance broke down; whether another one goes on. To the scheduler that is a restart: the open run is interrupted, and tasks
     /// that the provider does not prove alive. Whoever does not expect that stays with no, and the driver ends.
-    fn goes_on(&mut self, _why: &GuestError) -> bool {
+    fn goes_on(&mut self, _why: &EngineError) -> bool {
         false
     }
 }
@@ -142,7 +139,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// Where the engine cannot go on.
     pub fn ask<T>(&mut self, mut question: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>) -> Result<T, DriveError> {
         match question(&mut *self.engine) {
-            Err(EngineError::Guest(why)) if is_broken_down(&why) => {
+            Err(why) if why.is_broken_down() => {
                 self.reopen(why)?;
                 Ok(question(&mut *self.engine)?)
             }
@@ -159,12 +156,12 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     }
 
     /// Goes on in another instance of the engine.
-    fn reopen(&mut self, why: GuestError) -> Result<(), DriveError> {
+    fn reopen(&mut self, why: EngineError) -> Result<(), DriveError> {
         // What the instance has stored before it broke down counts; so does another driver that came between.
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
         if !self.watcher.goes_on(&why) {
-            return Err(EngineError::from(why).into());
+            return Err(why.into());
         }
         self.engine = (self.start)()?;
         self.tell()?;
@@ -183,7 +180,7 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
         match said {
             Ok(receipt) => Ok(Ok(json::read::<Receipt>(&receipt)?.answer())),
-            Err(DriveError::Engine(EngineError::Guest(why @ GuestError::TooLong(_)))) => {
+            Err(DriveError::Engine(why)) if why.is_too_long() => {
                 Ok(Err(ErrorReport { code: ErrorCode::TooLarge, message: why.to_string(), place: None }))
             }
             Err(why) => {
@@ -284,11 +281,6 @@ impl Receipt {
             Self { .. } => Answer::Accepted,
         }
     }
-}
-
-/// Whether the instance is gone, and another one could go on.
-fn is_broken_down(why: &GuestError) -> bool {
-    matches!(why, GuestError::Breach(_) | GuestError::Trapped { .. } | GuestError::Gone)
 }
 
 fn is_conflict(why: &EngineError) -> bool {

@@ -1,19 +1,18 @@
-//! The native host of the Wakeful scheduler.
+//! A native host of the Wakeful scheduler.
 //!
-//! [`engine`] is one trait over the native core and the sandboxed guest, so that every command takes `--engine`. [`sandbox`] runs the
-//! guest in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the scheduler. [`driver`] drives a ledger with
-//! an engine, and [`run`] is the loop of an agent that plays a story over it. [`crosscheck`] puts engines side by side: a [`case`] is played by
-//! each of them, and their [`trace`]s are compared ([`compare`]).
+//! [`engine`] is one trait over the native core and the sandboxed guest. [`sandbox`] runs the guest in wasmtime under limits. [`ledger`], [`clock`]
+//! and [`provider`] are what a host lends to the scheduler. [`driver`] drives a ledger with an engine. [`doctor`] reads a whole ledger and says what
+//! is wrong with it, and [`archive`] moves its beginning out.
 //!
-//! On Linux, `agent` is a real agent: a model, people, child agents, and processes. `command` runs commands and looks after them, `confine` is
-//! what they may do, and `worktree` is where children work.
+//! `sandbox` is behind the feature `sandbox` (wasmtime). [`ledger::SqliteFile`], `doctor` and `archive` are behind the feature `sqlite`. Both are
+//! on by default.
 //!
 //! # An agent in a program
 //!
 //! Without a sandbox the core runs in the program itself. A host lends a ledger, a clock and a provider:
 //!
 //! ```
-//! use wakeful::{
+//! use wakeful_host::{
 //!     clock::SystemClock,
 //!     ledger::SqliteFile,
 //! };
@@ -74,32 +73,14 @@
 //! A host in production sets one alarm for `next_wake`, and says each fact as it comes. `wakeful status agents.sqlite` shows the agent meanwhile.
 //! [`sandbox::Plugin`] is the same with the guest in wasmtime.
 
-#[cfg(target_os = "linux")]
-pub mod agent;
+#[cfg(feature = "sqlite")]
 pub mod archive;
-pub mod case;
-pub mod cli;
 pub mod clock;
-#[cfg(target_os = "linux")]
-pub mod command;
-pub mod compare;
-#[cfg(target_os = "linux")]
-pub mod confine;
-pub mod conformance;
-pub mod crosscheck;
+#[cfg(feature = "sqlite")]
 pub mod doctor;
 pub mod driver;
 pub mod engine;
-pub mod generator;
 pub mod ledger;
 pub mod provider;
-pub mod run;
+#[cfg(feature = "sandbox")]
 pub mod sandbox;
-pub mod scenario;
-pub mod schema;
-mod source;
-pub mod story;
-mod toml_text;
-pub mod trace;
-#[cfg(target_os = "linux")]
-pub mod worktree;

@@ -6,13 +6,6 @@ use std::{
     rc::Rc,
 };
 
-use wakeful::{
-    clock::VirtualClock,
-    engine::{Engine, EngineError, Mode, Native},
-    ledger::MemoryLedger,
-    provider::Elsewhere,
-    sandbox::{Limits, Sandbox},
-};
 use wakeful_core::{
     SCHEMA_VERSION,
     host::{ErrorCode, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError},
@@ -27,8 +20,15 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode, Native},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Limits, Sandbox},
+};
 
-use crate::program::{product, prompt};
+use crate::shared::{product, prompt};
 
 fn start() -> VirtualClock {
     VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"))

@@ -2,14 +2,6 @@
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
 
-use wakeful::{
-    clock::VirtualClock,
-    driver::{DriveError, Driver, Watcher},
-    engine::{EngineError, Engines},
-    ledger::MemoryLedger,
-    provider::Elsewhere,
-    sandbox::{GuestError, Limits},
-};
 use wakeful_core::{
     fact::outcome::{Answer, Refusal},
     host::{ErrorCode, Ledger, LedgerError},
@@ -24,8 +16,16 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
+use wakeful_host::{
+    clock::VirtualClock,
+    driver::{DriveError, Driver, Watcher},
+    engine::{EngineError, Engines},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{GuestError, Limits},
+};
 
-use crate::program::{product, prompt};
+use crate::shared::{product, prompt};
 
 /// Far below what `SLOW` is, far above what a call takes.
 const LIMITS: Limits =
@@ -66,7 +66,7 @@ impl Watcher for Told {
         self.entries.push(entry.clone());
     }
 
-    fn goes_on(&mut self, why: &GuestError) -> bool {
+    fn goes_on(&mut self, why: &EngineError) -> bool {
         self.breakdowns.push(why.to_string());
         self.goes_on
     }

@@ -2,16 +2,16 @@
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs};
 
-use wakeful::{
+use wakeful_core::{machine::Options, record::decision::Boundary, time::Timestamp};
+use wakeful_host::{
     clock::VirtualClock,
     engine::{Engine, Mode},
     ledger::MemoryLedger,
     provider::Elsewhere,
     sandbox::{Limits, Sandbox},
 };
-use wakeful_core::{machine::Options, record::decision::Boundary, time::Timestamp};
 
-use crate::program::{product, source};
+use crate::shared::{product, source};
 
 /// What is kept, a path and its fuel in a line.
 const KEPT: &str = "host-native/tests/fuel.txt";

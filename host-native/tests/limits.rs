@@ -2,16 +2,16 @@
 
 use std::{thread, time::Duration};
 
-use wakeful::{
+use wakeful_core::{host::Clock, machine::Options, time::Timestamp};
+use wakeful_host::{
     clock::VirtualClock,
     engine::{Engine, EngineError, Mode},
     ledger::MemoryLedger,
     provider::Elsewhere,
     sandbox::{Breach, Guest, GuestError, Limit, Limits, Plugin, Pool, Runtime, Sandbox},
 };
-use wakeful_core::{host::Clock, machine::Options, time::Timestamp};
 
-use crate::program::{guest, product};
+use crate::shared::{guest, product};
 
 const START: &str = "2026-05-27T09:00:00Z";
 

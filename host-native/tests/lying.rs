@@ -4,12 +4,6 @@
 
 use std::{cell::Cell, rc::Rc};
 
-use wakeful::{
-    engine::{Engine, EngineError, Mode, Native},
-    ledger::MemoryLedger,
-    provider::Elsewhere,
-    sandbox::{Guest, GuestError, Limit, Limits, Plugin},
-};
 use wakeful_core::{
     host::{Clock, ErrorCode, Ledger, LedgerError, Provider, ProviderError},
     id::{MessageId, RunId, Seq, TaskId},
@@ -17,8 +11,14 @@ use wakeful_core::{
     record::{chain::Head, effect::TurnRequest, entry::EntryBytes, turn::AbortReason},
     time::Timestamp,
 };
+use wakeful_host::{
+    engine::{Engine, EngineError, Mode, Native},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Guest, GuestError, Limit, Limits, Plugin},
+};
 
-use crate::program::{product, prompt};
+use crate::shared::{product, prompt};
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 

@@ -7,7 +7,6 @@ use std::{
     rc::Rc,
 };
 
-use wakeful::clock::VirtualClock;
 use wakeful_core::{
     host::{ErrorCode, Ledger, LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId, Seq},
@@ -24,6 +23,7 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
+use wakeful_host::clock::VirtualClock;
 use wakeful_tests::watched::WatchedLedger;
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

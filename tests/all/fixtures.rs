@@ -3,10 +3,10 @@
 use wakeful::{
     case::{self, CaseKind},
     compare,
-    sandbox::Guest,
     trace::{Trace, Tracer},
 };
 use wakeful_core::{foreign::Folder, json};
+use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
 fn fixtures() -> Vec<case::Case> {
@@ -43,7 +43,7 @@ fn every_fixture_replays_as_expected_in_the_native_core() {
 
 #[test]
 fn every_fixture_replays_as_expected_in_the_sandbox() {
-    replay_all(Tracer::of(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits"));
+    replay_all(Tracer::sandboxed(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits"));
 }
 
 #[test]
@@ -78,7 +78,7 @@ fn the_heartbeat_has_one_head_in_both_native_engines() {
     let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
     let cases = case::load_all(&[paths::data("fixtures/stories/heartbeat.json")]).expect("the story loads");
     let native = Tracer::Native.trace(&cases[0]).expect("a trace");
-    let wasm = Tracer::of(&guest).expect("it fits").trace(&cases[0]).expect("a trace");
+    let wasm = Tracer::sandboxed(&guest).expect("it fits").trace(&cases[0]).expect("a trace");
     assert_eq!(compare::first_difference(&native, &wasm), None);
     let summary = native.summary().expect("the story ends with an explanation");
     assert_eq!(summary.decision.rule, "8.timer", "the agent rests and waits for its timer");
@@ -90,7 +90,7 @@ fn a_class_may_be_an_array_in_a_json_file() {
     let lines = r#"{"id":"nightly"}"#;
     let files = |name: &str, text: &str| Folder::from([("agent.json".to_owned(), "{}".to_owned()), (name.to_owned(), text.to_owned())]);
     let at = wakeful_core::time::Timestamp::from_nanos(0);
-    let import = |folder: &Folder| wakeful_core::foreign::Import::of_folder(folder, at).expect("reads");
+    let import = |folder: &Folder| wakeful_core::machine::import::Import::of_folder(folder, at).expect("reads");
     let by_line = import(&files("ledger/timers.jsonl", lines));
     let by_array = import(&files("ledger/timers.json", &json::write(&[json::read::<json::RawJson>(lines).expect("json")])));
     assert_eq!(by_line, by_array);

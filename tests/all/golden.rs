@@ -9,7 +9,7 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere, scenario, trace::Tracer};
+use wakeful::{scenario, trace::Tracer};
 use wakeful_core::{
     host::past::DecisionFrom,
     host::{Ledger, Scheduler},
@@ -18,6 +18,7 @@ use wakeful_core::{
     record::{edition::Edition, entry::EntryBytes},
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_tests::paths;
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

@@ -7,7 +7,8 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful::{case, sandbox::Guest, trace::Tracer};
+use wakeful::{case, trace::Tracer};
+use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
 /// A difference that is meant.
@@ -126,7 +127,7 @@ fn differences(tracer: &mut Tracer, folder: &Path, oracle: &Value) -> Vec<String
 }
 
 fn sandbox() -> Tracer {
-    Tracer::of(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits")
+    Tracer::sandboxed(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits")
 }
 
 fn every_folder_below(below: &Path, mut tracer: Tracer) -> usize {

@@ -5,9 +5,9 @@ use serde_json::Value;
 use wakeful::{
     case::{self, Case},
     compare,
-    sandbox::Guest,
     trace::{Tracer, Web},
 };
+use wakeful_host::sandbox::Guest;
 use wakeful_tests::paths;
 
 /// Free JSON that engines and libraries like to change.
@@ -61,7 +61,7 @@ fn odd_json_gives_one_head_or_one_typed_error_in_every_engine() {
     let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
     let case = story();
     let native = Tracer::Native.trace(&case).expect("a native trace");
-    for mut tracer in [Tracer::of(&guest).expect("it fits"), Tracer::Web(Web::node().expect("Node starts"))] {
+    for mut tracer in [Tracer::sandboxed(&guest).expect("it fits"), Tracer::Web(Web::node().expect("Node starts"))] {
         let trace = tracer.trace(&case).expect("a trace");
         assert_eq!(compare::first_difference(&native, &trace), None, "native against {}", tracer.name());
     }

@@ -1,6 +1,5 @@
 //! The outbox machine: nothing changes before the batch is durable (contract 1.1, 3.2, I21).
 
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     fact::outcome::Answer,
     host::{Ledger, Scheduler},
@@ -9,6 +8,7 @@ use wakeful_core::{
     record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const RESTARTED: &str = r#"{"fact":"runtime_restarted"}"#;

@@ -2,17 +2,16 @@
 
 use std::{cell::Cell, ops::RangeInclusive, rc::Rc};
 
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     explain::Supposition,
-    host::past::DecisionFrom,
-    host::{ErrorCode, Ledger, LedgerError, Scheduler},
+    host::{ErrorCode, Ledger, LedgerError, Scheduler, past::DecisionFrom},
     id::Seq,
     json,
     machine::{Machine, Options},
     record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 

@@ -5,9 +5,6 @@ use std::{num::NonZeroU64, path::PathBuf};
 
 use wakeful::{
     case::{self, Case, CaseKind},
-    clock::VirtualClock,
-    ledger::MemoryLedger,
-    provider::Elsewhere,
     trace::Tracer,
 };
 use wakeful_core::{
@@ -19,6 +16,7 @@ use wakeful_core::{
     record::{decision::Boundary, edition::Edition, entry::EntryBytes, policy::Policy},
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_tests::paths;
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

@@ -2,8 +2,8 @@
 
 use std::fs;
 
-use wakeful::sandbox::{Guest, IMPORTS, Limit, Limits, Pool};
 use wakeful_core::host::ErrorCode;
+use wakeful_host::sandbox::{Guest, IMPORTS, Limit, Limits, Pool};
 use wakeful_tests::paths;
 
 #[test]

@@ -1,10 +1,6 @@
 //! Stories in which the provider does what it can do wrong: the invariants hold after every batch, and the agent comes to rest.
 
-use wakeful::{
-    clock::VirtualClock,
-    engine::{Engine, Mode, Native},
-    provider::ScriptedProvider,
-};
+use wakeful::provider::ScriptedProvider;
 use wakeful_core::{
     fact::outcome::Refusal,
     host::Ledger,
@@ -13,6 +9,10 @@ use wakeful_core::{
     record::{Record, chain::Head, event::EventKind, turn::RunStatus, work::WorkItemState},
     state::State,
     story::{Adversary, Command, Story},
+};
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, Mode, Native},
 };
 use wakeful_tests::watched::WatchedLedger;
 

@@ -3,12 +3,12 @@
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
-use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
     host::{Ledger, LedgerError, suite},
     id::{AgentId, Seq},
     record::{chain::Head, entry::EntryBytes},
 };
+use wakeful_host::ledger::MemoryLedger;
 
 /// What a ledger does otherwise.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

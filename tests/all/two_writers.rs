@@ -1,6 +1,5 @@
 //! A driver beside another writer: what comes first is read, and nothing is lost (contract 3.2).
 
-use wakeful::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 use wakeful_core::{
     host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
     id::{MessageId, RunId},
@@ -11,6 +10,7 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};
 
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 

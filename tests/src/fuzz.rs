@@ -4,13 +4,6 @@
 
 use std::sync::LazyLock;
 
-use wakeful::{
-    clock::VirtualClock,
-    engine::{Engine, EngineError, Mode},
-    ledger::MemoryLedger,
-    provider::Elsewhere,
-    sandbox::{Guest, Limits, Plugin},
-};
 use wakeful_core::{
     foreign::{Folder, Import},
     host::{Scheduler, SchedulerError},
@@ -23,6 +16,13 @@ use wakeful_core::{
         entry::{EntryBytes, seal_all},
     },
     time::Timestamp,
+};
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode},
+    ledger::MemoryLedger,
+    provider::Elsewhere,
+    sandbox::{Guest, Limits, Plugin},
 };
 
 use crate::{paths, watched::WatchedLedger};

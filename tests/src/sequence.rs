@@ -4,13 +4,13 @@ use std::fmt;
 
 use proptest::{collection::vec, prelude::*, sample::select};
 use serde_json::{Value, json};
-use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
     host::{Clock, Scheduler, SchedulerError},
     machine::Options,
     record::{decision::Boundary, edition::Edition},
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, provider::Elsewhere};
 
 use crate::watched::WatchedLedger;
 

@@ -2,7 +2,6 @@
 
 use std::{cell::RefCell, num::NonZeroUsize, rc::Rc};
 
-use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
     check::{self, Breach},
     host::{Ledger, LedgerError},
@@ -13,6 +12,7 @@ use wakeful_core::{
     },
     state::State,
 };
+use wakeful_host::ledger::MemoryLedger;
 
 /// A ledger in memory, and what its batches broke. Clones share both.
 #[derive(Clone, Default)]

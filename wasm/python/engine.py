@@ -2,7 +2,7 @@
 
     python engine.py COMPONENT
 
-Lines of JSON, as `host-native/src/engine/remote.rs` says them: a call comes in, what the guest imports is asked for, its answer comes in, and so
+Lines of JSON, as `cli/src/engine/remote.rs` says them: a call comes in, what the guest imports is asked for, its answer comes in, and so
 on until the call has returned.
 """
 

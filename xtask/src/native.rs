@@ -7,9 +7,13 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
 /// wasmtime is compiled again.
-pub const SELECTION: [&str; 14] = [
+pub const SELECTION: [&str; 18] = [
     "-p",
     "wakeful",
+    "-p",
+    "wakeful-agent",
+    "-p",
+    "wakeful-host",
     "-p",
     "wakeful-core",
     "-p",

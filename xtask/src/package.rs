@@ -1,6 +1,6 @@
 //! `cargo xtask package`: the crates as a registry gives them out, and a program installed from them, tried where no source tree is.
 //!
-//! A crate is only what lies in its own folder. The published host carries its guest and the worlds that it was compiled against, so the crates
+//! A crate is only what lies in its own folder. The published host carries its guest and the world that it was compiled against, so the crates
 //! are packed in a copy of the tree (target/package/tree) in which these lie in the folder of the host; the copy is what is published from.
 
 use std::{
@@ -28,25 +28,26 @@ struct Crate {
 }
 
 /// The published crates; each depends on those before it.
-const CRATES: [Crate; 4] = [
+const CRATES: [Crate; 6] = [
     Crate { name: "wakeful-json-derive", folder: "core/json/derive", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-json", folder: "core/json", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-core", folder: "core", holds: &["LICENSE", "README.md"] },
-    Crate {
-        name: "wakeful",
-        folder: "host-native",
-        holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit", "wit/oracle/oracle.wit"],
-    },
+    Crate { name: "wakeful-host", folder: HOST, holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit"] },
+    Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },
+    Crate { name: "wakeful", folder: "cli", holds: &["LICENSE", "README.md"] },
 ];
+
+/// The folder of the host.
+const HOST: &str = "host-native";
 
 /// Where the packed host has its guest.
 const GUEST: &str = "guest/wakeful.component.wasm";
 
-/// What the host's files say in the tree, and what they say in the package.
+/// What files say in the tree, and what they say in the package.
 const MOVED: [[&str; 3]; 3] = [
-    ["src/sandbox/mod.rs", "\"../wasm/wit/", "\"wit/"],
-    ["src/conformance/oracle.rs", "\"../wasm/wit/", "\"wit/"],
-    ["Cargo.toml", "\nembed-guest = []\n", "\ndefault = [\"embed-guest\"]\nembed-guest = []\n"],
+    ["host-native/src/sandbox/mod.rs", "\"../wasm/wit/", "\"wit/"],
+    ["host-native/Cargo.toml", "\ndefault = [\"sandbox\", \"sqlite\"]\n", "\ndefault = [\"sandbox\", \"sqlite\", \"embed-guest\"]\n"],
+    ["cli/Cargo.toml", "\n[features]\n", "\n[features]\ndefault = [\"embed-guest\"]\n"],
 ];
 
 /// Packs the crates; then installs the program from them, unless that is not asked for, and uses it.
@@ -82,17 +83,15 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
     for packed in &CRATES {
         put(&paths.at("LICENSE"), &tree.at(packed.folder).join("LICENSE"))?;
     }
-    let host = tree.at("host-native");
+    let host = tree.at(HOST);
     put(&paths.at("target").join(GUEST), &host.join(GUEST))?;
-    for path in ["0.1.0", "oracle"] {
-        let folder = paths.at("wasm/wit").join(path);
-        let files = fs::read_dir(&folder).map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
-        for file in files.filter_map(Result::ok) {
-            put(&file.path(), &host.join("wit").join(path).join(file.file_name()))?;
-        }
+    let folder = paths.at("wasm/wit/0.1.0");
+    let files = fs::read_dir(&folder).map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
+    for file in files.filter_map(Result::ok) {
+        put(&file.path(), &host.join("wit/0.1.0").join(file.file_name()))?;
     }
     for [file, from, to] in MOVED {
-        let file = host.join(file);
+        let file = tree.at(file);
         let unread = |why| Failure::new(format!("cannot change {}: {why}", file.display()));
         let text = fs::read_to_string(&file).map_err(unread)?;
         if text.matches(from).count() != 1 {
@@ -139,16 +138,16 @@ fn elsewhere() -> PathBuf {
 }
 
 fn install(paths: &Paths) -> Result<(), Failure> {
-    let [derive, json, core, host] = &CRATES;
+    let [below @ .., program] = &CRATES;
     // The registry does not have them yet: the packed ones stand for it.
     let patch = |packed: &Crate| format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed));
     Call::cargo(paths, "install", "install")
         .folder(env::temp_dir())
         .arg("--path")
-        .arg(unpacked(paths, host))
+        .arg(unpacked(paths, program))
         .args(["--debug", "--root"])
         .arg(elsewhere())
-        .args(["--config", &patch(derive), "--config", &patch(json), "--config", &patch(core)])
+        .args(below.iter().flat_map(|packed| ["--config".to_owned(), patch(packed)]))
         .env("CARGO_TARGET_DIR", paths.at("target/package/installed"))
         .build()
 }

@@ -8,7 +8,7 @@ use crate::{
 };
 
 /// The crates that are published.
-pub const PUBLISHED: [&str; 4] = ["wakeful-json-derive", "wakeful-json", "wakeful-core", "wakeful"];
+pub const PUBLISHED: [&str; 6] = ["wakeful-json-derive", "wakeful-json", "wakeful-core", "wakeful-host", "wakeful-agent", "wakeful"];
 
 /// Windows with the compiler and the libraries that other systems have for it.
 const TARGET: &str = "x86_64-pc-windows-gnu";

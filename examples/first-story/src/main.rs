@@ -6,8 +6,7 @@
 use std::{env, error::Error, fs};
 
 use wakeful_core::{
-    machine::{Machine, Options, Proposal},
-    record::{decision::Decision, effect::Effect},
+    Decision, Effect, Machine, Options, Proposal,
     story::{Command, Cue, Player, Story},
 };
 

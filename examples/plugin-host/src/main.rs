@@ -5,14 +5,14 @@
 use std::{env, error::Error, path::Path};
 
 use serde_json::{Value, json};
-use wakeful::{
+use wakeful_core::{machine::Options, record::decision::Boundary};
+use wakeful_host::{
     clock::SystemClock,
     engine::{Engine, Mode},
     ledger::SqliteFile,
     provider::Elsewhere,
     sandbox::{Limits, Plugin, Pool, Runtime},
 };
-use wakeful_core::{machine::Options, record::decision::Boundary};
 
 fn main() -> Result<(), Box<dyn Error>> {
     let given: Vec<String> = env::args().skip(1).collect();

@@ -2,8 +2,9 @@
 
 use wakeful_core::host::{Clock, Ledger, Provider};
 
-use super::{Engine, Native};
-use crate::sandbox::{Guest, GuestError, Limits, Sandbox};
+use super::{Engine, EngineError, Native};
+#[cfg(feature = "sandbox")]
+use crate::sandbox::{Guest, Limits, Sandbox};
 
 /// What the agents of a host are driven by. Each agent gets an engine of its own.
 #[derive(Clone)]
@@ -11,6 +12,7 @@ pub enum Engines {
     /// The core of this program.
     Native,
     /// An instance of the guest, each within these limits.
+    #[cfg(feature = "sandbox")]
     Sandboxed(Guest, Limits),
 }
 
@@ -19,7 +21,7 @@ impl Engines {
     ///
     /// # Errors
     /// Where the guest does not offer what a scheduler offers, or there is no room for another instance.
-    pub fn start<L, C, P>(&self, ledger: L, clock: C, provider: P) -> Result<Box<dyn Engine>, GuestError>
+    pub fn start<L, C, P>(&self, ledger: L, clock: C, provider: P) -> Result<Box<dyn Engine>, EngineError>
     where
         L: Ledger + 'static,
         C: Clock + 'static,
@@ -27,6 +29,7 @@ impl Engines {
     {
         Ok(match self {
             Self::Native => Box::new(Native::new(ledger, clock, provider)),
+            #[cfg(feature = "sandbox")]
             Self::Sandboxed(guest, limits) => Box::new(Sandbox::new(guest, ledger, clock, provider, *limits)?),
         })
     }

@@ -2,14 +2,9 @@
 
 mod choice;
 mod native;
-mod process;
-mod remote;
 
 pub use choice::Engines;
 pub use native::Native;
-pub(crate) use process::Process;
-pub use process::ProcessError;
-pub(crate) use remote::Remote;
 use serde::Serialize;
 use wakeful_core::{
     host::ErrorReport,
@@ -19,6 +14,7 @@ use wakeful_core::{
     time::Timestamp,
 };
 
+#[cfg(feature = "sandbox")]
 use crate::sandbox::GuestError;
 
 /// How a ledger is opened.
@@ -38,11 +34,34 @@ pub enum EngineError {
     #[error("{}", .0.message)]
     Refused(ErrorReport),
     /// The guest broke a limit or trapped; its instance is gone, its ledger is consistent.
+    #[cfg(feature = "sandbox")]
     #[error(transparent)]
     Guest(#[from] GuestError),
-    /// The program that hosts the guest does not do what it should.
+    /// An engine that is not of this crate did not do what it should.
     #[error(transparent)]
-    Process(#[from] ProcessError),
+    Other(Box<dyn std::error::Error + Send + Sync>),
+}
+
+impl EngineError {
+    /// Whether the engine's instance is gone, and another one could go on.
+    #[must_use]
+    pub fn is_broken_down(&self) -> bool {
+        match self {
+            #[cfg(feature = "sandbox")]
+            Self::Guest(why) => matches!(why, GuestError::Breach(_) | GuestError::Trapped { .. } | GuestError::Gone),
+            Self::Refused(_) | Self::Other(_) => false,
+        }
+    }
+
+    /// Whether what was said is longer than the engine takes. The engine is as it was.
+    #[must_use]
+    pub fn is_too_long(&self) -> bool {
+        match self {
+            #[cfg(feature = "sandbox")]
+            Self::Guest(why) => matches!(why, GuestError::TooLong(_)),
+            Self::Refused(_) | Self::Other(_) => false,
+        }
+    }
 }
 
 /// The scheduler of one agent, wherever it runs. Answers are JSON text of the types that each method names.

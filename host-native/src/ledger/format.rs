@@ -17,7 +17,7 @@ const BEGINNINGS: [(Format, &[u8]); 2] = [(Format::Sqlite, b"SQLite format 3\0")
 impl Format {
     /// That of the file at a path; none where it begins otherwise, or cannot be read.
     #[must_use]
-    pub fn of(path: &Path) -> Option<Self> {
+    pub fn from_file(path: &Path) -> Option<Self> {
         let longest = BEGINNINGS.iter().map(|(_, beginning)| beginning.len() as u64).max()?;
         let mut begins = Vec::new();
         File::open(path).and_then(|file| file.take(longest).read_to_end(&mut begins)).ok()?;

@@ -40,14 +40,15 @@ pub fn find(named: Option<&Path>, compiler: Compiler) -> Result<Option<Guest>, G
 
 /// The file of the guest: `named`, else `WAKEFUL_GUEST` unless it is empty, else, where none is embedded, that of the build folder.
 #[must_use]
-pub(crate) fn file(named: Option<&Path>) -> Option<PathBuf> {
+pub fn file(named: Option<&Path>) -> Option<PathBuf> {
     let from_environment = env::var_os("WAKEFUL_GUEST").filter(|path| !path.is_empty()).map(PathBuf::from);
     let from_build = || if EMBEDDED.is_some() { None } else { built(BUILT) };
     named.map(Path::to_owned).or(from_environment).or_else(from_build)
 }
 
-/// A file in the target folder that this program was built into.
-pub(crate) fn built(file: &str) -> Option<PathBuf> {
+/// A file in the target folder that this program was built into; none where there is no such file.
+#[must_use]
+pub fn built(file: &str) -> Option<PathBuf> {
     let program = env::current_exe().ok()?;
     program.ancestors().map(|folder| folder.join(file)).find(|path| path.is_file())
 }

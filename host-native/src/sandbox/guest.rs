@@ -87,12 +87,12 @@ pub enum GuestError {
 
 impl GuestError {
     /// wasmtime did not do what it always does.
-    pub(crate) fn of_setup(why: wasmtime::Error) -> Self {
+    pub(crate) fn from_setup(why: wasmtime::Error) -> Self {
         Self::Setup { why: format!("{why:#}") }
     }
 
     /// What a failed call means; the instance cannot be entered again.
-    pub(crate) fn of_call(why: &wasmtime::Error, guest: &Guest, limits: Limits) -> Self {
+    pub(crate) fn from_call(why: &wasmtime::Error, guest: &Guest, limits: Limits) -> Self {
         let breach = |limit, most| Self::Breach(Breach { limit, most });
         match why.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => breach(Limit::Fuel, limits.fuel_per_call),
@@ -103,7 +103,7 @@ impl GuestError {
     }
 
     /// What a failed instantiation means.
-    pub(crate) fn of_instantiation(why: &wasmtime::Error, guest: &Guest, world: &'static str) -> Self {
+    pub(crate) fn from_instantiation(why: &wasmtime::Error, guest: &Guest, world: &'static str) -> Self {
         if let Some(breach) = why.downcast_ref::<Breach>() {
             return Self::Breach(*breach);
         }

@@ -35,7 +35,7 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
     /// Where the guest does not offer what a scheduler offers.
     pub fn new(guest: &Guest) -> Result<Self, GuestError> {
         let mut linker = Linker::new(guest.engine());
-        link(&mut linker).map_err(GuestError::of_setup)?;
+        link(&mut linker).map_err(GuestError::from_setup)?;
         let linked = linker.instantiate_pre(guest.component()).and_then(SchedulerPre::new);
         let linked = linked.map_err(|why| GuestError::WrongWorld { world: WORLD, why: format!("{why:#}") })?;
         Ok(Self { guest: guest.clone(), linked })
@@ -49,7 +49,7 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
         let mut store = Store::new(self.guest.engine(), Lent::new(ledger, clock, provider, limits));
         store.limiter(|lent| lent.meter());
         begin(&mut store)?;
-        let world = self.linked.instantiate(&mut store).map_err(|why| GuestError::of_instantiation(&why, &self.guest, WORLD))?;
+        let world = self.linked.instantiate(&mut store).map_err(|why| GuestError::from_instantiation(&why, &self.guest, WORLD))?;
         Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false, spent: 0 })
     }
 }
@@ -100,7 +100,7 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
         self.spent = self.spent.saturating_add(used(&mut self.store));
         let limits = self.store.data_mut().meter().limits();
-        let met = answer.map_err(|why| GuestError::of_call(&why, &self.guest, limits)).and_then(|answer| {
+        let met = answer.map_err(|why| GuestError::from_call(&why, &self.guest, limits)).and_then(|answer| {
             let bytes = answer.as_ref().map_or_else(|why| why.message.len(), Crossing::bytes);
             self.store.data_mut().meter().payload(bytes).map(|()| answer).map_err(GuestError::Breach)
         });

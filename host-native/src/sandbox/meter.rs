@@ -97,7 +97,7 @@ pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> 
     store.set_epoch_deadline(limits.call_ms.div_ceil(TICK_MS) + 1);
     // Where the pool counts no fuel a store has none to tell.
     if store.get_fuel().is_ok() {
-        store.set_fuel(limits.fuel_per_call).map_err(GuestError::of_setup)?;
+        store.set_fuel(limits.fuel_per_call).map_err(GuestError::from_setup)?;
     }
     Ok(())
 }

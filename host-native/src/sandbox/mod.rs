@@ -5,6 +5,7 @@
 //! opens it and goes on.
 
 mod find;
+mod function;
 mod guest;
 mod imports;
 mod instance;
@@ -12,13 +13,12 @@ mod limits;
 mod meter;
 mod runtime;
 
-pub use find::{NoGuest, find};
-pub(crate) use find::{built, file};
+pub use find::{NoGuest, built, file, find};
+pub use function::Function;
 pub use guest::{Guest, GuestError, IMPORTS, WORLD_VERSION};
 pub use imports::Calls;
 pub use instance::{Plugin, Sandbox};
 pub use limits::{Breach, Limit, Limits, Pool};
-pub(crate) use meter::{Meter, begin};
 pub use runtime::{Compiler, Runtime};
 
 #[allow(missing_docs, clippy::all)]

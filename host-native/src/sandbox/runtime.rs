@@ -73,7 +73,7 @@ impl Runtime {
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
         let with = |reserved| Self::engine_with(compiler, pool, reserved);
         let engine =
-            with(WHOLE_MEMORY.max(pool.memory_bytes as u64)).or_else(|_| with(pool.memory_bytes as u64)).map_err(GuestError::of_setup)?;
+            with(WHOLE_MEMORY.max(pool.memory_bytes as u64)).or_else(|_| with(pool.memory_bytes as u64)).map_err(GuestError::from_setup)?;
         tick(&engine);
         Ok(Self { engine, compiler, pool })
     }

@@ -2,11 +2,6 @@
 
 use std::path::Path;
 
-use wakeful::{
-    clock::VirtualClock,
-    ledger::{SqliteFile, SqliteLedger},
-    provider::Elsewhere,
-};
 use wakeful_core::{
     host::{Ledger, Scheduler},
     id::{AgentId, Seq},
@@ -15,8 +10,13 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
+use wakeful_host::{
+    clock::VirtualClock,
+    ledger::{SqliteFile, SqliteLedger},
+    provider::Elsewhere,
+};
 
-use crate::program::prompt;
+use crate::shared::prompt;
 
 /// The time of every test.
 pub(crate) const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

@@ -10,14 +10,14 @@ use std::{
     process::Command,
 };
 
-use wakeful::ledger::SqliteFile;
 use wakeful_core::host::Ledger;
+use wakeful_host::ledger::SqliteFile;
 
 use super::{
     agent::{entries, file_with, folded, ledger, observed},
     child::{self, Role},
 };
-use crate::program::prompt;
+use crate::shared::prompt;
 
 fn permit(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode is set");

@@ -3,10 +3,6 @@
 
 use std::{cell::Cell, collections::BTreeSet, path::Path, rc::Rc};
 
-use wakeful::{
-    clock::VirtualClock,
-    ledger::{SqliteFile, SqliteLedger},
-};
 use wakeful_core::{
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
     id::Seq,
@@ -14,9 +10,13 @@ use wakeful_core::{
     record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
     state::snapshot::SnapshotIgnored,
 };
+use wakeful_host::{
+    clock::VirtualClock,
+    ledger::{SqliteFile, SqliteLedger},
+};
 
 use super::agent::{Agent, NOW, file_with, folded, ledger};
-use crate::program::prompt;
+use crate::shared::prompt;
 
 /// A ledger of which one call fails.
 struct Failing {
@@ -102,7 +102,7 @@ fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
     let open = |came: &mut Came| {
         let attempt = || {
             let lent = Failing { inner: ledger(&file, "a"), left: Rc::clone(&left), error: error.clone(), failed: Rc::clone(&failed) };
-            Scheduler::drive(Options::new("a".into()), lent, VirtualClock::at(NOW), wakeful::provider::Elsewhere)
+            Scheduler::drive(Options::new("a".into()), lent, VirtualClock::at(NOW), wakeful_host::provider::Elsewhere)
         };
         let agent = attempt().or_else(|why| {
             assert!(matches!(&why, SchedulerError::Ledger(found) if found == error), "{why}");

@@ -3,14 +3,14 @@
 use std::{fs, io::Write, os::unix::fs::FileExt, path::Path};
 
 use rusqlite::Connection;
-use wakeful::ledger::{SqliteError, SqliteFile};
 use wakeful_core::{
     host::{Ledger, LedgerError},
     id::Seq,
 };
+use wakeful_host::ledger::{SqliteError, SqliteFile};
 
 use super::agent::{entries, file_with, folded, ledger, observed};
-use crate::program::prompt;
+use crate::shared::prompt;
 
 /// The message of a file that cannot be opened, with its path taken out.
 fn refused(path: &Path, opened: Result<SqliteFile, SqliteError>) -> String {

@@ -11,17 +11,17 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful::ledger::{SqliteFile, SqliteLedger};
 use wakeful_core::{
     host::{LedgerError, SchedulerError},
     state::State,
 };
+use wakeful_host::ledger::{SqliteFile, SqliteLedger};
 
 use super::{
     agent::{Agent, folded, ledger, observed},
     child::{self, Role},
 };
-use crate::program::prompt;
+use crate::shared::prompt;
 
 /// Says one thing, however often another writer is first; how often that was.
 fn insist(agent: &mut Agent<SqliteLedger>, id: &str) -> usize {
@@ -82,10 +82,15 @@ fn meet(role: &Role, place: &str) {
 
 /// Begins the ledger of agent `a`, or finds that the other has.
 fn begun(file: &SqliteFile) -> Agent<SqliteLedger> {
-    use wakeful::clock::VirtualClock;
     use wakeful_core::{host::Scheduler, machine::Options};
+    use wakeful_host::clock::VirtualClock;
     let open = || {
-        Scheduler::observe(Options::new("a".into()), ledger(file, "a"), VirtualClock::at(super::agent::NOW), wakeful::provider::Elsewhere)
+        Scheduler::observe(
+            Options::new("a".into()),
+            ledger(file, "a"),
+            VirtualClock::at(super::agent::NOW),
+            wakeful_host::provider::Elsewhere,
+        )
     };
     match open() {
         Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => open().expect("it is begun"),

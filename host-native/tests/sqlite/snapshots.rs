@@ -3,7 +3,6 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
     host::opening::Opening,
     host::{FIRST_SNAPSHOT, Scheduler},
@@ -14,9 +13,10 @@ use wakeful_core::{
         snapshot::{CORE_VERSION, SnapshotIgnored},
     },
 };
+use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};
-use crate::program::prompt;
+use crate::shared::prompt;
 
 /// Where the snapshots of agent `a` stand.
 fn stored(path: &Path) -> Vec<i64> {
@@ -166,8 +166,8 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
     let opened = Scheduler::observe(
         Options::new("a".into()),
         ledger(&file, "a"),
-        wakeful::clock::VirtualClock::at(NOW),
-        wakeful::provider::Elsewhere,
+        wakeful_host::clock::VirtualClock::at(NOW),
+        wakeful_host::provider::Elsewhere,
     );
     let why = opened.map(|_| ()).expect_err("it is refused").to_string();
     let said = "the ledger ends before entry 257, at which its snapshot stands: entries were lost, restore a copy that has them";

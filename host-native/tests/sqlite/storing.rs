@@ -1,14 +1,14 @@
 //! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head that is not the newest is refused.
 
-use wakeful::ledger::{MemoryLedger, SqliteFile};
 use wakeful_core::{
     host::{Ledger, LedgerError, SchedulerError, suite},
     id::{AgentId, Seq},
     record::{chain::Head, entry::EntryBytes},
 };
+use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 
 use super::agent::{entries, file_with, folded, ledger, observed};
-use crate::program::prompt;
+use crate::shared::prompt;
 
 #[test]
 fn what_was_appended_is_there_after_a_reopening_byte_for_byte() {

@@ -49,8 +49,7 @@ pub(super) fn run(paths: &Paths) -> Result<Ran, Failure> {
     copy::take_over(paths, &folder(paths), &BUILT)?;
     let left_out = self_contained::others(paths, &[GUEST, BESIDE])?;
     // It begins with taking earlier counters away; the second call leaves those of the first.
-    let core =
-        cargo_llvm_cov(paths, "coverage-core").args(["--no-report", "-p", "wakeful-core", "--features", "oracle,schema,story", "--lib"]);
+    let core = cargo_llvm_cov(paths, "coverage-core").args(["--no-report", "-p", "wakeful-core", "--all-features", "--lib"]);
     // The one package with a target of this name. The selection is that of every native build, so that dependencies are those that are there.
     let tests = cargo_llvm_cov(paths, "coverage-tests").args(["--no-report", "--no-clean"]).args(native::SELECTION);
     let tests = tests.args(["--test", "all", "--"]).args(self_contained::leaving_out(&left_out));

@@ -11,7 +11,7 @@ use xtask::{
 };
 
 /// Where tests are.
-const FOLDERS: [&str; 3] = ["tests", "host-native/tests", "core/src"];
+const FOLDERS: [&str; 5] = ["tests", "host-native/tests", "agent/tests", "cli/tests", "core/src"];
 
 /// For each rule, the tests that name it, as places to look at.
 pub(super) fn tests_by_rule(paths: &Paths, rules: &[&str]) -> Result<BTreeMap<String, Vec<String>>, Failure> {

@@ -28,7 +28,7 @@ pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "unit tests",
         does: "functions alone, beside their code",
-        rooms: &["core/src/", "host-native/src/"],
+        rooms: &["core/src/", "host-native/src/", "agent/src/", "cli/src/"],
         command: None,
         fails: &[],
     },
@@ -71,7 +71,7 @@ pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "conformance",
         does: "what the reference runtime answered to drawn inputs; a difference is one that the contract demands, or a failure",
-        rooms: &["tests/all/conformance.rs", "tests/all/ledgers.rs", "tests/conformance/", "host-native/src/conformance/"],
+        rooms: &["tests/all/conformance.rs", "tests/all/ledgers.rs", "tests/conformance/", "cli/src/conformance/"],
         command: None,
         fails: &[
             ("tests/all/conformance.rs", "without_any_one_rule_the_vectors_fail"),
@@ -89,7 +89,7 @@ pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "hosts",
         does: "the command line, the sandbox, SQLite, agents, commands and the wire, with real files and real processes",
-        rooms: &["host-native/tests/", "tests/all/suite.rs", "examples/", "wasm/hostile/", "wasm/python/"],
+        rooms: &["host-native/tests/", "agent/tests/", "cli/tests/", "tests/all/suite.rs", "examples/", "wasm/hostile/", "wasm/python/"],
         command: None,
         fails: &[],
     },
@@ -146,12 +146,12 @@ pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "crosscheck",
         does: "the same stories in seven engines: entries, decisions, explanations and fuel, byte for byte; random ones, shrunk where they differ",
-        rooms: &["host-native/tests/crosscheck.rs", "host-native/tests/seeded.rs", "host-native/src/crosscheck/"],
+        rooms: &["cli/tests/crosscheck.rs", "cli/tests/seeded.rs", "cli/src/crosscheck/"],
         command: Some(Command { line: |minutes| format!("crosscheck --random {}", 80_000 * minutes), share: 12, tells: " differences" }),
         fails: &[
-            ("host-native/tests/seeded.rs", "an_altered_reason_code_is_found_by_case_step_and_path"),
-            ("host-native/tests/seeded.rs", "an_altered_entry_byte_is_found_by_its_head"),
-            ("host-native/tests/seeded.rs", "random_stories_find_an_altered_entry"),
+            ("cli/tests/seeded.rs", "an_altered_reason_code_is_found_by_case_step_and_path"),
+            ("cli/tests/seeded.rs", "an_altered_entry_byte_is_found_by_its_head"),
+            ("cli/tests/seeded.rs", "random_stories_find_an_altered_entry"),
         ],
     },
     Method {

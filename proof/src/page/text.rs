@@ -125,8 +125,7 @@ fn known(tree: &Tree) -> BTreeMap<&'static str, Known<'_>> {
         *places.0.entry(citation.path).or_default() += 1;
         let has = |method: &Method| method.rooms.iter().any(|room| citation.path.starts_with(room));
         // Beside the code of a room stand its tests; code that a method is made of is the method.
-        let is_method =
-            citation.is_test || citation.path.starts_with("tests/src/") || citation.path.starts_with("host-native/src/conformance/");
+        let is_method = citation.is_test || citation.path.starts_with("tests/src/") || citation.path.starts_with("cli/src/conformance/");
         known.methods.extend(METHODS.iter().enumerate().filter(|(_, method)| is_method && has(method)).map(|(index, _)| index));
     }
     for (number, known) in &mut all {

@@ -2,7 +2,6 @@
 
 use std::{cell::RefCell, rc::Rc};
 
-use wakeful::engine::{Engine, EngineError, Mode, Native};
 use wakeful_core::{
     host::{Clock, Ledger, Provider, ProviderError},
     id::{MessageId, RunId},
@@ -10,6 +9,7 @@ use wakeful_core::{
     record::{effect::TurnRequest, turn::AbortReason},
     time::Timestamp,
 };
+use wakeful_host::engine::{Engine, EngineError, Mode, Native};
 
 /// An instant to begin with.
 const BEGIN: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);

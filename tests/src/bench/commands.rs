@@ -7,12 +7,12 @@ use std::{
 };
 
 use tempfile::TempDir;
-use wakeful::ledger::{SqliteFile, SqliteLedger};
 use wakeful_core::{
     host::{Ledger, LedgerError},
     id::{AgentId, Seq},
     record::{chain::Head, entry::EntryBytes},
 };
+use wakeful_host::ledger::{SqliteFile, SqliteLedger};
 
 use super::{Depth, Figure, agent, measure::elapsed};
 

@@ -8,7 +8,7 @@ use std::{
     time::Instant,
 };
 
-use wakeful::{engine::Engine, ledger::SqliteFile};
+use wakeful_host::{engine::Engine, ledger::SqliteFile};
 
 use super::{
     Depth, Figure,

@@ -1,7 +1,7 @@
 //! A long history: what a step and a decision cost after it, and what it costs to open it.
 
-use wakeful::{engine::Engine, ledger::MemoryLedger};
 use wakeful_core::record::decision::Boundary;
+use wakeful_host::{engine::Engine, ledger::MemoryLedger};
 
 use super::{
     Depth, Figure,

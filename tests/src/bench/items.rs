@@ -1,6 +1,6 @@
 //! Many live work items: what a step costs beside them.
 
-use wakeful::{engine::Engine, ledger::MemoryLedger};
+use wakeful_host::{engine::Engine, ledger::MemoryLedger};
 
 use super::{
     Depth, Figure,

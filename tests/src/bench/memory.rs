@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use wakeful::{engine::Engine, ledger::MemoryLedger};
+use wakeful_host::{engine::Engine, ledger::MemoryLedger};
 
 use super::{
     Depth, Figure,

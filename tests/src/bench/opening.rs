@@ -1,11 +1,11 @@
 //! Opening a long ledger: from its first entry, and from a snapshot.
 
 use serde_json::Value;
-use wakeful::ledger::MemoryLedger;
 use wakeful_core::{
     machine::{Machine, Options},
     record::entry::EntryBytes,
 };
+use wakeful_host::ledger::MemoryLedger;
 
 use super::{Depth, Figure, agent, measure::beside};
 

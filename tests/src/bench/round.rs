@@ -1,7 +1,7 @@
 //! A full step, beside what no implementation can do without: reading and writing the same JSON, and the hashes of the entries.
 
 use serde_json::Value;
-use wakeful::ledger::MemoryLedger;
+use wakeful_host::ledger::MemoryLedger;
 
 use super::{Depth, Figure, agent, measure::beside};
 

@@ -2,7 +2,7 @@
 
 use std::thread;
 
-use wakeful::{
+use wakeful_host::{
     engine::Engine,
     ledger::MemoryLedger,
     sandbox::{Guest, Limits, Plugin, Pool, Runtime},

@@ -7,7 +7,7 @@ use std::{
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use wakeful::ledger::MemoryLedger;
+use wakeful_host::ledger::MemoryLedger;
 
 use super::{
     Depth, Figure, agent,

@@ -8,11 +8,9 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful::{
-    generator::{Drawn, Pace},
-    ledger::SqliteFile,
-};
+use wakeful::generator::{Drawn, Pace};
 use wakeful_core::{host::Ledger, id::Seq};
+use wakeful_host::ledger::SqliteFile;
 
 use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
 use crate::{paths, watched::WatchedLedger};

@@ -2,11 +2,7 @@
 
 use std::sync::mpsc;
 
-use wakeful::{
-    driver::Watcher,
-    engine::Engines,
-    run::{Audience, Ending, Run, Time, Until},
-};
+use wakeful::run::{Audience, Ending, Run, Time, Until};
 use wakeful_core::{
     host::{ErrorReport, Ledger, LedgerError},
     id::Seq,
@@ -19,6 +15,7 @@ use wakeful_core::{
     story::Story,
     time::Timestamp,
 };
+use wakeful_host::{driver::Watcher, engine::Engines};
 
 use super::end::End;
 use crate::watched::WatchedLedger;

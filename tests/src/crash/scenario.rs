@@ -3,7 +3,6 @@
 //! A scenario says what its host does, and a death would put that out of step. So nothing more of it is played after the cut: every open turn is
 //! completed, and every instant that is owed comes.
 
-use wakeful::clock::VirtualClock;
 use wakeful_core::{
     derive::obligation::ObligationKind,
     host::{Provider, ProviderError, Scheduler, SchedulerError},
@@ -14,6 +13,7 @@ use wakeful_core::{
     state::{State, autonomy},
     time::Timestamp,
 };
+use wakeful_host::clock::VirtualClock;
 
 use super::{Tried, end::End, nothing_is_done_twice, nothing_is_lost};
 use crate::{scenario, watched::WatchedLedger};

@@ -8,10 +8,7 @@ mod lines;
 
 use std::{fmt::Write as _, mem};
 
-use wakeful::{
-    clock::VirtualClock,
-    scenario::{self, Command, START},
-};
+use wakeful::scenario::{self, Command, START};
 use wakeful_core::{
     derive::status,
     fact::outcome::Answer,
@@ -19,6 +16,7 @@ use wakeful_core::{
     machine::{Machine, Options},
     record::{chain::Head, decision::Boundary, edition::Edition, entry::EntryBytes},
 };
+use wakeful_host::clock::VirtualClock;
 
 use self::{
     host::{Kept, Told, Trouble},

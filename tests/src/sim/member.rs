@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, VecDeque};
 
 use serde_json::Value;
-use wakeful::clock::VirtualClock;
 use wakeful_core::{
     host::{Clock, LedgerError, Scheduler, SchedulerError},
     id::{AgentId, RunId, TaskId},
@@ -15,6 +14,7 @@ use wakeful_core::{
     state::State,
     time::Timestamp,
 };
+use wakeful_host::clock::VirtualClock;
 
 use super::faults::{Asked, Fate, Store};
 

@@ -8,7 +8,6 @@ use std::{
 };
 
 use serde_json::{Value, json};
-use wakeful::{clock::VirtualClock, provider::Elsewhere};
 use wakeful_core::{
     fact::outcome::Answer,
     host::{Ledger, LedgerError, Scheduler, SchedulerError},
@@ -24,6 +23,7 @@ use wakeful_core::{
     },
     time::Timestamp,
 };
+use wakeful_host::{clock::VirtualClock, provider::Elsewhere};
 
 use super::{
     model::Model,

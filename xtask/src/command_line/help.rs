@@ -98,7 +98,7 @@ ARCHITECTURE.md, citations of the contract, the shape of the fixture folders, do
 
 A comment cites a statement of the contract as `contract 5.3`, `D4` or `I16`. A statement that neither code nor a test cites is a finding,
 unless it holds only live. Tests are what stands below a folder `tests` or `e2e` (scenarios and READMEs of fixtures included),
-in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, wasm and web-demo.
+in `*.test.*`, and under `#[cfg(test)]`; code is the rest of core, host-native, agent, cli, wasm and web-demo.
 
   --statements   a line per statement first: its number, the first code and the first test that cite it (`-`: none), `(live)`
   --uncited      name the statements that nothing cites

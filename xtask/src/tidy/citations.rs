@@ -6,7 +6,7 @@ use super::{
 };
 
 /// Where code and tests may cite a statement.
-const CITING: [&str; 5] = ["core/", "host-native/", "wasm/", "tests/", "web-demo/"];
+const CITING: [&str; 7] = ["core/", "host-native/", "agent/", "cli/", "wasm/", "tests/", "web-demo/"];
 
 /// One number in one comment.
 #[derive(Debug, PartialEq, Eq)]

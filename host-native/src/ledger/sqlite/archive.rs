@@ -185,7 +185,7 @@ impl SqliteLedger {
         let (path, agent) = (archive.path().to_owned(), self.agent_id.clone());
         // First of all nobody else appends there. A ledger that goes on by itself is no archive of this one: it may be a copy whose beginning leads back here.
         let rest = as_named_by(archive.path(), self.file.path());
-        if !archive.end(&agent, &rest.to_string_lossy()).map_err(|why| SqliteError::of(&path, "append to", &why))? {
+        if !archive.end(&agent, &rest.to_string_lossy()).map_err(|why| SqliteError::new(&path, "append to", &why))? {
             return Err(ArchiveError::Alive { path, agent });
         }
         let mut there = archive.ledger(&agent);
@@ -205,14 +205,14 @@ impl SqliteLedger {
                 }
                 // What an earlier try has copied stands there already.
                 if at.seq > there.seq {
-                    rows.push(Row::of(bytes, at.seq, *batch)?);
+                    rows.push(Row::new(bytes, at.seq, *batch)?);
                 }
             }
             if entries.is_empty() {
                 return Err(ArchiveError::Changed(to.seq));
             }
             if !rows.is_empty() {
-                let appended = archive.receive(&agent, &there, &rows).map_err(|why| SqliteError::of(&path, "append to", &why))?;
+                let appended = archive.receive(&agent, &there, &rows).map_err(|why| SqliteError::new(&path, "append to", &why))?;
                 if !matches!(appended, Appended::By(_)) {
                     return Err(ArchiveError::Changed(at.seq));
                 }
@@ -232,7 +232,7 @@ impl SqliteLedger {
     /// Takes out what was copied.
     fn cut(&mut self, begins: Head, to: Head, archive: &Path) -> Result<(), ArchiveError> {
         let Some(agent) = self.agent else { return Err(ArchiveError::Changed(to.seq)) };
-        let failed = |why| SqliteError::of(self.file.path(), "archive", &why);
+        let failed = |why| SqliteError::new(self.file.path(), "archive", &why);
         let done = cut(&mut self.file.connection(), agent, begins, to, &archive.to_string_lossy()).map_err(failed)?;
         self.archive = None;
         if done { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
@@ -269,7 +269,7 @@ impl SqliteFile {
         let done = connection.execute_batch("VACUUM").and_then(|()| {
             connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).map(|is_busy| is_busy == 0)
         });
-        done.or_else(|why| match SqliteError::of(&self.path, "shrink", &why) {
+        done.or_else(|why| match SqliteError::new(&self.path, "shrink", &why) {
             SqliteError::Busy(_) => Ok(false),
             why => Err(why),
         })

@@ -114,7 +114,7 @@ pub enum SqliteError {
 
 impl SqliteError {
     /// What SQLite's error means for the file.
-    pub(super) fn of(path: &Path, doing: &'static str, why: &rusqlite::Error) -> Self {
+    pub(super) fn new(path: &Path, doing: &'static str, why: &rusqlite::Error) -> Self {
         let path = path.to_owned();
         let said = why.to_string();
         match why.sqlite_error_code() {
@@ -162,7 +162,7 @@ mod tests {
 
     fn said(code: i32) -> String {
         let why = rusqlite::Error::SqliteFailure(ffi::Error::new(code), None);
-        SqliteError::of(Path::new("FILE"), "append to", &why).to_string()
+        SqliteError::new(Path::new("FILE"), "append to", &why).to_string()
     }
 
     #[test]
@@ -187,6 +187,6 @@ mod tests {
     #[test]
     fn a_column_that_holds_what_no_schema_lets_in_is_damage() {
         let why = rusqlite::Error::InvalidColumnType(0, "canonical".into(), rusqlite::types::Type::Blob);
-        assert!(matches!(SqliteError::of(Path::new("FILE"), "read", &why), SqliteError::Damaged { .. }));
+        assert!(matches!(SqliteError::new(Path::new("FILE"), "read", &why), SqliteError::Damaged { .. }));
     }
 }

@@ -64,7 +64,7 @@ impl SqliteLedger {
             self.agent = agent;
             read(&connection, agent)
         });
-        done.map_err(|why| SqliteError::of(self.file.path(), doing, &why))
+        done.map_err(|why| SqliteError::new(self.file.path(), doing, &why))
     }
 }
 
@@ -72,7 +72,7 @@ impl Ledger for SqliteLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let rows = rows(expected, batch)?;
         let appended = self.file.append(&self.agent_id, expected, rows);
-        match appended.map_err(|why| SqliteError::of(self.file.path(), "append to", &why))? {
+        match appended.map_err(|why| SqliteError::new(self.file.path(), "append to", &why))? {
             Appended::By(agent) => self.agent = agent,
             Appended::Conflict(found) => return Err(LedgerError::Conflict { found: found.seq }),
             Appended::Ended(goes_on_in) => return Err(self.ended(Path::new(&goes_on_in)).into()),
@@ -92,7 +92,7 @@ impl Ledger for SqliteLedger {
         // An agent without entries has nothing to go on from.
         let (Some(agent), Ok(seq)) = (self.agent, i64::try_from(head.seq.0)) else { return Ok(()) };
         let stored = snapshots::store(&mut self.file.connection(), agent, seq, &write());
-        stored.map_err(|why| SqliteError::of(self.file.path(), "store a snapshot in", &why).into())
+        stored.map_err(|why| SqliteError::new(self.file.path(), "store a snapshot in", &why).into())
     }
 }
 
@@ -108,7 +108,7 @@ pub(super) struct Row {
 
 impl Row {
     /// An entry at its place, in the batch that begins at `batch`.
-    pub(super) fn of(bytes: &EntryBytes, seq: Seq, batch: Seq) -> Result<Self, LedgerError> {
+    pub(super) fn new(bytes: &EntryBytes, seq: Seq, batch: Seq) -> Result<Self, LedgerError> {
         let failed = |what: &str| LedgerError::Failed { message: format!("entry {seq} of the batch {what}: nothing was stored") };
         let (canonical, chain) = bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
         let place = |seq: Seq| i64::try_from(seq.0).map_err(|_| failed("is beyond the last position that a file can hold"));
@@ -126,7 +126,7 @@ impl Row {
 
 pub(super) fn rows(expected: &Head, batch: &[EntryBytes]) -> Result<Vec<Row>, LedgerError> {
     let first = expected.seq.next();
-    (first.0..).map(Seq).zip(batch).map(|(seq, bytes)| Row::of(bytes, seq, first)).collect()
+    (first.0..).map(Seq).zip(batch).map(|(seq, bytes)| Row::new(bytes, seq, first)).collect()
 }
 
 /// Entries that are there, each with the position at which its batch begins.

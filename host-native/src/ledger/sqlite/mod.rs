@@ -61,7 +61,7 @@ impl SqliteFile {
     pub fn open(path: &Path) -> Result<Self, SqliteError> {
         let flags = OpenFlags::SQLITE_OPEN_READ_WRITE | OpenFlags::SQLITE_OPEN_CREATE;
         let mut connection = connect(path, flags)?;
-        let failed = |why| SqliteError::of(path, "open", &why);
+        let failed = |why| SqliteError::new(path, "open", &why);
         if connection.is_readonly("main").map_err(failed)? {
             return Err(SqliteError::ReadOnly(path.to_owned()));
         }
@@ -72,7 +72,7 @@ impl SqliteFile {
         // Where fsync alone leaves data in the disk's own cache (macOS); without effect elsewhere.
         connection.pragma_update(None, "fullfsync", true).map_err(failed)?;
         schema::migrate(path, &mut connection)?;
-        Ok(Self::of(path, connection))
+        Ok(Self::new(path, connection))
     }
 
     /// Opens a file as an observer: reads what is committed, also while another process writes, and changes nothing.
@@ -85,14 +85,14 @@ impl SqliteFile {
         }
         let connection = connect(path, OpenFlags::SQLITE_OPEN_READ_ONLY)?;
         schema::require_some(path, &connection)?;
-        Ok(Self::of(path, connection))
+        Ok(Self::new(path, connection))
     }
 
     /// A file in memory, which is gone with the last ledger of it. Errors name it by `path`.
     pub(super) fn in_memory(path: &Path) -> Result<Self, SqliteError> {
-        let mut connection = Connection::open_in_memory().map_err(|why| SqliteError::of(path, "make room for", &why))?;
+        let mut connection = Connection::open_in_memory().map_err(|why| SqliteError::new(path, "make room for", &why))?;
         schema::migrate(path, &mut connection)?;
-        Ok(Self::of(path, connection))
+        Ok(Self::new(path, connection))
     }
 
     /// The agents that have entries here, by id.
@@ -105,7 +105,7 @@ impl SqliteFile {
             let mut statement = connection.prepare_cached("SELECT agent_id FROM agents ORDER BY agent_id")?;
             statement.query_map([], |row| row.get::<_, String>(0).map(AgentId::from))?.collect()
         };
-        list().map_err(|why| SqliteError::of(&self.path, "list the agents", &why))
+        list().map_err(|why| SqliteError::new(&self.path, "list the agents", &why))
     }
 
     /// The ledger of one agent; empty where the file knows no such agent. Nothing is written before the first append.
@@ -120,7 +120,7 @@ impl SqliteFile {
         &self.path
     }
 
-    fn of(path: &Path, connection: Connection) -> Self {
+    fn new(path: &Path, connection: Connection) -> Self {
         connection.set_prepared_statement_cache_capacity(STATEMENTS);
         Self { path: Arc::new(path.to_owned()), connection: Arc::new(Mutex::new(connection)), group: Arc::default() }
     }
@@ -143,7 +143,7 @@ fn enter_wal_mode(path: &Path, connection: &Connection) -> Result<(), SqliteErro
         match connection.pragma_update_and_check(None, "journal_mode", "wal", |row| row.get::<_, String>(0)) {
             Ok(mode) if mode == "wal" => return Ok(()),
             Ok(mode) => return Err(SqliteError::NoWal { path: path.to_owned(), mode }),
-            Err(why) => match SqliteError::of(path, "open", &why) {
+            Err(why) => match SqliteError::new(path, "open", &why) {
                 SqliteError::Busy(_) if since.elapsed() < BUSY_TIMEOUT => thread::sleep(BUSY_PAUSE),
                 why => return Err(why),
             },
@@ -176,7 +176,7 @@ fn connect(path: &Path, flags: OpenFlags) -> Result<Connection, SqliteError> {
     if let Some(parent) = path.parent().filter(|parent| !parent.as_os_str().is_empty() && !parent.is_dir()) {
         return Err(SqliteError::NoFolder { path: path.to_owned(), folder: parent.to_owned() });
     }
-    let failed = |why| SqliteError::of(path, "open", &why);
+    let failed = |why| SqliteError::new(path, "open", &why);
     // The mutex of `SqliteFile` is the one that guards the connection.
     let mut connection = Connection::open_with_flags(path, flags | OpenFlags::SQLITE_OPEN_NO_MUTEX).map_err(failed)?;
     connection.busy_handler(Some(wait_for_another)).map_err(failed)?;

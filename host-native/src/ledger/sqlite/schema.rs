@@ -74,7 +74,7 @@ pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), S
 
 /// Brings a file to the newest version, all steps or none. Of two processes that do so at once, one waits and finds it done.
 pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), SqliteError> {
-    let failed = |why| SqliteError::of(path, "migrate", &why);
+    let failed = |why| SqliteError::new(path, "migrate", &why);
     if version(path, connection)? == NEWEST {
         return Ok(());
     }
@@ -90,7 +90,7 @@ pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), Sq
 
 /// The version of a file that this program can use; 0 where the file is new.
 fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
-    match found(connection).map_err(|why| SqliteError::of(path, "open", &why))? {
+    match found(connection).map_err(|why| SqliteError::new(path, "open", &why))? {
         Found::Empty => Ok(0),
         Found::Foreign => Err(SqliteError::Foreign(path.to_owned())),
         Found::Version(found) if found > NEWEST => Err(SqliteError::Newer { path: path.to_owned(), found, supported: NEWEST }),

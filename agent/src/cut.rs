@@ -1,0 +1,35 @@
+//! Texts that are too long for where they go, cut.
+
+use std::borrow::Cow;
+
+/// What stands in the place of the rest.
+const REST: &str = " [...]";
+
+/// A text on one line, of at most so many characters before it is cut.
+pub(crate) fn line(text: &str, characters: usize) -> String {
+    let line = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    match line.char_indices().nth(characters) {
+        None => line,
+        Some((end, _)) => format!("{}...", &line[..end]),
+    }
+}
+
+/// The beginning of a text, of at most so many bytes before it is cut.
+pub(crate) fn beginning(text: &str, bytes: usize) -> Cow<'_, str> {
+    match text.len() {
+        length if length <= bytes => Cow::Borrowed(text),
+        _ => Cow::Owned(format!("{}{REST}", &text[..text.floor_char_boundary(bytes)])),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_fits_is_whole_and_the_rest_is_cut_between_characters() {
+        assert_eq!((line(" a \n b ", 3), line("a b c", 3)), ("a b".to_owned(), "a b...".to_owned()));
+        assert!(matches!(beginning("äöü", 6), Cow::Borrowed("äöü")));
+        assert_eq!(beginning("äöü", 5), "äö [...]");
+    }
+}

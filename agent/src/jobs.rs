@@ -1,0 +1,287 @@
+//! What runs beside the turns: commands and child agents, each the business of a task. The ledger says which should run; what runs and
+//! should not is ended, whoever decided so (contract 5.10, 5.11).
+
+use std::{collections::BTreeMap, thread::JoinHandle};
+
+use serde::Serialize;
+use serde_json::{Map, Value, json};
+use wakeful_core::{
+    fact::{Fact, task::TaskChanged},
+    id::{TaskId, WorkItemId},
+    json,
+    record::{
+        queue::envelope::TrustLevel,
+        task::{
+            TaskKind, TaskStatus,
+            recovery::{CommandTaskSpec, TaskRecovery},
+        },
+    },
+    state::State,
+};
+
+use crate::{
+    actor::Actor,
+    child::{self, ChildEnd, Supervision},
+    command::{Cause, Exit, Running},
+    context::Context,
+    cut,
+    effects::Alive,
+    handle::Handle,
+    tools::{ToolError, accepted},
+};
+
+/// How much of a command's output its task record keeps, in bytes.
+const KEPT_OUTPUT: usize = 2_000;
+
+/// How much of what a child said last, in bytes.
+const MOST_WORDS: usize = 64 << 10;
+
+/// What runs for a task.
+enum Job {
+    Command { running: Running, told: bool },
+    Child { handle: Handle, thread: JoinHandle<()>, told: bool },
+}
+
+/// What runs beside the turns of an agent.
+pub(crate) struct Jobs {
+    by_task: BTreeMap<TaskId, Job>,
+    /// The tasks that a driver which opens the ledger does not give up.
+    alive: Alive,
+}
+
+/// A command that takes longer than its turn waits for it.
+pub(crate) struct Promoted {
+    pub(crate) running: Running,
+    pub(crate) spec: CommandTaskSpec,
+    pub(crate) trust: TrustLevel,
+    pub(crate) output_path: String,
+}
+
+/// The receipt of an operation that goes on as a task (contract 12).
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+pub(crate) struct TaskHandle {
+    pub(crate) task_id: TaskId,
+    pub(crate) task_kind: TaskKind,
+    pub(crate) status: TaskStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) initial_output: Option<String>,
+}
+
+impl Jobs {
+    /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A command is nobody's once its host is gone.
+    pub(crate) fn new(context: &Context, state: &State) -> Self {
+        let alive = Alive::default();
+        let active = state.tasks.active.values().map(|task| &task.record);
+        active.filter(|task| child::is_resumable(context, task)).for_each(|task| alive.add(&task.id));
+        Self { by_task: BTreeMap::new(), alive }
+    }
+
+    /// The tasks for which something runs, or is about to.
+    pub(crate) fn alive(&self) -> Alive {
+        self.alive.clone()
+    }
+
+    /// Goes on with what the ledger says is alive.
+    pub(crate) fn resume(actor: &mut Actor) {
+        let children: Vec<_> = actor.state().tasks.active.values().map(|task| task.record.clone()).collect();
+        for record in children.iter().filter(|record| record.kind == TaskKind::ChildAgentTask) {
+            child::resume(actor, record);
+        }
+    }
+
+    /// A child runs for a task.
+    pub(crate) fn add_child(&mut self, task: TaskId, handle: Handle, thread: JoinHandle<()>) {
+        self.add(task, Job::Child { handle, thread, told: false });
+    }
+
+    fn add(&mut self, task: TaskId, job: Job) {
+        self.alive.add(&task);
+        self.by_task.insert(task, job);
+    }
+
+    fn remove(&mut self, task: &TaskId) {
+        self.alive.remove(task);
+        self.by_task.remove(task);
+    }
+
+    /// The command that runs for a task.
+    pub(crate) fn command(&self, task: &TaskId) -> Option<Running> {
+        match self.by_task.get(task)? {
+            Job::Command { running, .. } => Some(running.clone()),
+            Job::Child { .. } => None,
+        }
+    }
+
+    /// The handle of the child that runs for a task.
+    pub(crate) fn child(&self, task: &TaskId) -> Option<Handle> {
+        match self.by_task.get(task)? {
+            Job::Child { handle, .. } => Some(handle.clone()),
+            Job::Command { .. } => None,
+        }
+    }
+
+    /// Ends what should not run. `wanted` says of a task whether it was asked to stop, or nothing where it is not active any more.
+    pub(crate) fn reconcile(&mut self, wanted: impl Fn(&TaskId) -> Option<bool>) {
+        for (task, job) in &mut self.by_task {
+            let ends = wanted(task).unwrap_or(true);
+            match job {
+                Job::Command { running, told } if ends && !*told => {
+                    *told = true;
+                    running.stop();
+                }
+                Job::Child { handle, told, .. } if ends && !*told => {
+                    *told = true;
+                    // A child that has ended needs no word.
+                    let _ = handle.tell(child::stop);
+                }
+                Job::Command { .. } | Job::Child { .. } => {}
+            }
+        }
+    }
+
+    /// The host goes down: commands end with it, children rest on their ledgers.
+    pub(crate) fn stop(&self) {
+        for job in self.by_task.values() {
+            match job {
+                Job::Command { running, .. } => running.stop(),
+                Job::Child { handle, .. } => drop(handle.tell(child::shut_down)),
+            }
+        }
+    }
+
+    /// Waits until all of it has ended.
+    pub(crate) fn join(&mut self) {
+        for (_, job) in std::mem::take(&mut self.by_task) {
+            match job {
+                Job::Command { running, .. } => drop(running.wait(Context::LONGEST_WAIT)),
+                // Where it panicked, its ledger says how far it came.
+                Job::Child { thread, .. } => drop(thread.join()),
+            }
+        }
+    }
+}
+
+/// Makes a managed task of a command that goes on (contract 12: a task is a receipt, never made by itself).
+///
+/// # Errors
+/// Where the scheduler does not take it; then nobody looks after the command.
+pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandle, ToolError> {
+    let Promoted { running, spec, trust, output_path } = promoted;
+    let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
+    let summary = format!("Run command: {}", cut::line(&spec.cmd, 80));
+    let work_item_id = bound_item(actor.state());
+    let detail = command_detail(&spec, &output_path);
+    let recovery = TaskRecovery::CommandTask { summary: summary.clone(), spec, trust, promoted_from_exec_command: true };
+    let change = TaskChanged {
+        task_id: task_id.clone(),
+        task_kind: Some(TaskKind::CommandTask),
+        work_item_id,
+        summary: Some(summary.clone()),
+        detail: Some(raw(&Value::Object(detail.clone()))),
+        recovery: Some(recovery),
+    };
+    accepted(actor, &Fact::TaskCreated(change.clone()))?;
+    actor.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
+    accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change })).inspect_err(|_| actor.jobs.remove(&task_id))?;
+    let (handle, task) = (actor.handle.clone(), task_id.clone());
+    let kept = running.clone();
+    running.on_exit(move |exit| {
+        let exit = exit.clone();
+        // Where the agent has ended, the next life of it interrupts the task.
+        let _ = handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
+    });
+    Ok(TaskHandle { task_id, task_kind: TaskKind::CommandTask, status: TaskStatus::Running, initial_output: None })
+}
+
+fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<String, Value>, running: &Running, exit: &Exit) {
+    let asked = actor.state().tasks.active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
+    let (status, how) = match (&exit.cause, exit.code, exit.signal) {
+        (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
+        (Cause::TimedOut, ..) => (TaskStatus::Failed, "took longer than it may, and was ended".to_owned()),
+        (_, Some(0), _) => (TaskStatus::Completed, "exited with status 0".to_owned()),
+        (_, Some(code), _) => (TaskStatus::Failed, format!("exited with status {code}")),
+        (_, None, Some(signal)) => (TaskStatus::Failed, format!("was ended by signal {signal}")),
+        (_, None, None) => (TaskStatus::Failed, "ended, and nobody knows how".to_owned()),
+    };
+    let mut detail = detail;
+    let output = running.preview(KEPT_OUTPUT).unwrap_or_default();
+    detail.extend([
+        ("task_status".to_owned(), json!(status.to_string())),
+        ("exit_status".to_owned(), json!(exit.code)),
+        ("signal".to_owned(), json!(exit.signal)),
+        ("terminal_snapshot_ready".to_owned(), json!(true)),
+        ("accepts_input".to_owned(), json!(false)),
+        ("output_summary".to_owned(), json!(output.text)),
+        ("output_bytes".to_owned(), json!(exit.output_bytes)),
+        ("output_left_out_bytes".to_owned(), json!(exit.left_out_bytes)),
+        ("duration_ms".to_owned(), json!(u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX))),
+    ]);
+    let change = TaskChanged {
+        task_id: task.clone(),
+        task_kind: None,
+        work_item_id: None,
+        summary: Some(format!("command task {status}: {summary}; it {how}")),
+        detail: Some(raw(&Value::Object(detail))),
+        recovery: None,
+    };
+    end(actor, &task, status, change);
+}
+
+/// A child came to its end.
+pub(crate) fn child_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Supervision, end_of: &ChildEnd) {
+    let known = actor.state().tasks.active.get(&task).map(|task| task.record.status);
+    let status = if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
+    let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
+    if known.is_none() && !left.is_empty() {
+        // A stop or a restart has interrupted the task before, so its record does not say it.
+        actor.context.audience.notice(&actor.context.agent_id, &format!("the child of `{task}` has ended{left}"));
+    }
+    let detail = detail.saying(cut::beginning(&end_of.text, MOST_WORDS).into_owned());
+    let change = TaskChanged {
+        task_id: task.clone(),
+        task_kind: None,
+        work_item_id: None,
+        summary: Some(format!("child agent task {status}: {summary}{left}")),
+        detail: Some(json::RawJson::of(&detail)),
+        recovery: None,
+    };
+    end(actor, &task, status, change);
+}
+
+fn end(actor: &mut Actor, task: &TaskId, status: TaskStatus, change: TaskChanged) {
+    let fact = match status {
+        TaskStatus::Completed => Fact::TaskCompleted(change),
+        TaskStatus::Cancelled => Fact::TaskCancelled(change),
+        _ => Fact::TaskFailed(change),
+    };
+    // Where it is not taken the actor has said why.
+    drop(actor.propose(&fact));
+    actor.jobs.remove(task);
+}
+
+/// The item that a new task belongs to: that of the turn, else the one with the focus.
+pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
+    let of_turn = state.turns.run.as_ref().and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone()));
+    let bound = of_turn.filter(|id| state.work.items.contains_key(id));
+    bound.or_else(|| state.work.current().map(|item| item.record.id.clone()))
+}
+
+/// What a record of a command says about it (`observed-tasks-waits-storage.md` 1.12).
+fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Value> {
+    let target = if spec.tty { Some("tty") } else { spec.accepts_input.then_some("stdin") };
+    let detail = json!({
+        "cmd": spec.cmd, "wait_policy": "background", "workdir": spec.workdir, "shell": spec.shell, "login": spec.login, "tty": spec.tty,
+        "yield_time_ms": spec.yield_time_ms, "max_output_tokens": spec.max_output_tokens, "terminal_reentry": spec.terminal_reentry,
+        "promoted_from_exec_command": true, "accepts_input": spec.accepts_input, "input_target": target, "output_path": output_path,
+        "terminal_snapshot_ready": false,
+    });
+    match detail {
+        Value::Object(detail) => detail,
+        _ => Map::new(),
+    }
+}
+
+/// Free JSON of a record.
+pub(crate) fn raw(value: &Value) -> json::RawJson {
+    json::RawJson::of(value)
+}

@@ -1,0 +1,47 @@
+//! A real agent on the Wakeful scheduler: a model, people, child agents, and processes.
+//!
+//! An [`Agent`] lives on a ledger of `wakeful_host`. [`command`] runs its commands and looks after them, [`confine`] is what they may do, and
+//! [`worktree`] is where its children work. All of these need Linux, and the feature `linux` (default). [`openai`] speaks to the model, on every
+//! system.
+
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod actor;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod agent;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod child;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+pub mod command;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+pub mod confine;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod context;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod cut;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod effects;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod handle;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod history;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod jobs;
+pub mod openai;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod prompt;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod rounds;
+pub mod toml_text;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod tools;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+mod turn;
+#[cfg(all(target_os = "linux", feature = "linux"))]
+pub mod worktree;
+
+#[cfg(all(target_os = "linux", feature = "linux"))]
+pub use self::{
+    agent::{Agent, AgentError, Ending, Until},
+    context::{Audience, Setup},
+    handle::{Ended, Handle},
+};

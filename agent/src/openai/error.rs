@@ -1,0 +1,295 @@
+//! Why no round came, and what to do about it.
+
+use std::{fmt, time::Duration};
+
+use serde_json::Value;
+use ureq::http::StatusCode;
+
+use super::round::Round;
+
+/// The most characters of a server's own words that are kept.
+const MOST_SAID: usize = 2_000;
+
+/// Why a request gave no whole round. The key is in none of it.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum ChatError {
+    /// It was cancelled.
+    #[error("the request was cancelled")]
+    Cancelled,
+    /// There is no connection to the server, or it was lost before the answer began.
+    #[error("cannot reach `{url}`{}: {why}", Through(.proxy.as_deref()))]
+    Unreachable {
+        /// What was asked.
+        url: String,
+        /// Host and port of the proxy that stands before it.
+        proxy: Option<String>,
+        /// Why.
+        why: Unreachable,
+    },
+    /// Something took too long.
+    #[error("`{url}` took longer than {} s {phase}", .after.as_secs_f64())]
+    TimedOut {
+        /// What was asked.
+        url: String,
+        /// What took too long.
+        phase: Phase,
+        /// How long it may take.
+        after: Duration,
+    },
+    /// The server refused the request.
+    #[error("`{url}` answered {}: {says}{}", Status(*.status), advice(*.status, .says, *.had_key))]
+    Refused {
+        /// What was asked.
+        url: String,
+        /// The HTTP status.
+        status: u16,
+        /// The server's own words.
+        says: ServerMessage,
+        /// How long it wants to be left alone.
+        retry_after: Option<Duration>,
+        /// Whether a key was sent.
+        had_key: bool,
+    },
+    /// The server began an answer, and said in it that it failed.
+    #[error("`{url}` failed while it answered: {says}")]
+    Failed {
+        /// What was asked.
+        url: String,
+        /// The server's own words.
+        says: ServerMessage,
+    },
+    /// The chat does not fit into what the model can read.
+    #[error("the chat is longer than the model can read: {says}; shorten it, or use a model or server setting with a longer context")]
+    ContextLength {
+        /// The server's own words.
+        says: ServerMessage,
+    },
+    /// What came is no answer of chat completions.
+    #[error("`{url}` does not speak chat completions: {why}; it said `{beginning}`; check the base URL")]
+    Malformed {
+        /// What was asked.
+        url: String,
+        /// What is wrong.
+        why: String,
+        /// How the part that is wrong begins.
+        beginning: String,
+    },
+    /// The answer is larger than allowed.
+    #[error("the answer has more than {limit} bytes, the most that one may have")]
+    TooLarge {
+        /// The most bytes.
+        limit: u64,
+    },
+    /// The answer ended before it was whole.
+    #[error("`{url}` ended its answer before it was whole")]
+    Ended {
+        /// What was asked.
+        url: String,
+    },
+    /// A part of the answer was accepted, and then it broke off. It is not asked for again, since what was said cannot be taken back.
+    #[error("the answer broke off after its beginning was accepted: {why}")]
+    CutOff {
+        /// What came; the last tool call in it may be cut.
+        partial: Box<Round>,
+        /// Why it broke off.
+        why: Box<ChatError>,
+    },
+    /// It was tried again as often as allowed.
+    #[error("{why} (tried {attempts} times)")]
+    GaveUp {
+        /// How often it was tried.
+        attempts: u32,
+        /// Why the last try failed.
+        why: Box<ChatError>,
+    },
+}
+
+/// Why there is no connection.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
+pub enum Unreachable {
+    /// Nothing listens there.
+    #[error("the connection was refused; start the server, or correct the base URL")]
+    Refused,
+    /// The name of the host is not known.
+    #[error("its host is not known; correct the base URL, or look at the network")]
+    NoSuchHost,
+    /// The connection is not secure.
+    #[error("no secure connection ({0}); look at the server's certificate, and that this system has certificates (ca-certificates)")]
+    Tls(String),
+    /// The connection was lost.
+    #[error("the connection was lost ({0}); look at the server and at the network")]
+    Lost(String),
+}
+
+/// The parts of a request that may take too long.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Phase {
+    /// Finding the host and connecting.
+    Connect,
+    /// Until the first byte of the answer.
+    FirstByte,
+    /// Until the next piece of the answer.
+    Idle,
+}
+
+impl fmt::Display for Phase {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(match self {
+            Self::Connect => "to connect; look at the base URL and at the network",
+            Self::FirstByte => "to begin its answer; it may be overloaded, or the chat too long for it",
+            Self::Idle => "to go on with its answer",
+        })
+    }
+}
+
+impl ChatError {
+    /// Whether to try again, and when.
+    pub(super) fn retry(&self) -> Retry {
+        let helps = match self {
+            Self::Refused { status, says, retry_after, .. } => {
+                return match retry_after {
+                    _ if !may_go_better(*status) || says.code.as_deref() == Some("insufficient_quota") => Retry::Never,
+                    Some(after) => Retry::After(*after),
+                    None => Retry::Later,
+                };
+            }
+            Self::Failed { says, .. } => says.code.as_deref().and_then(|code| code.parse().ok()).is_none_or(may_go_better),
+            Self::Unreachable { why, .. } => !matches!(why, Unreachable::Tls(_)),
+            Self::TimedOut { .. } | Self::Ended { .. } => true,
+            _ => false,
+        };
+        if helps { Retry::Later } else { Retry::Never }
+    }
+}
+
+/// Whether a failed request is tried again.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Retry {
+    /// It would fail again.
+    Never,
+    /// After a wait that grows.
+    Later,
+    /// After the wait that the server asks for.
+    After(Duration),
+}
+
+fn may_go_better(status: u16) -> bool {
+    matches!(status, 408 | 409 | 429 | 500..=599)
+}
+
+/// What a server says about an error.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct ServerMessage {
+    /// Its words, at most 2,000 characters.
+    pub message: String,
+    /// Its code, such as `invalid_api_key`.
+    pub code: Option<String>,
+    /// Its type, such as `invalid_request_error`.
+    pub kind: Option<String>,
+}
+
+impl ServerMessage {
+    /// The message of an error's body: JSON of several shapes, or any text.
+    pub(super) fn read(body: &str) -> Self {
+        match serde_json::from_str::<Value>(body) {
+            Ok(value @ Value::Object(_)) => Self::from_json(value.get("error").filter(|error| !error.is_null()).unwrap_or(&value)),
+            _ => Self { message: body.trim().to_owned(), ..Self::default() },
+        }
+    }
+
+    /// The message of an error as JSON: an object with `message` or `detail`, or text.
+    pub(super) fn from_json(error: &Value) -> Self {
+        let plain = |value: &Value| match value {
+            Value::Null => None,
+            Value::String(text) => Some(text.clone()),
+            other => Some(other.to_string()),
+        };
+        let message = ["message", "detail"].iter().find_map(|name| error.get(name).and_then(plain)).or_else(|| plain(error));
+        Self {
+            message: message.unwrap_or_default().trim().to_owned(),
+            code: error.get("code").and_then(plain),
+            kind: error.get("type").and_then(plain),
+        }
+    }
+
+    /// Whether it says that the chat is too long: by its code, its type or in the words of the usual servers.
+    pub(super) fn is_about_context_length(&self) -> bool {
+        const NAMES: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
+        const WORDINGS: [&str; 6] = [
+            "maximum context length",
+            "exceeds the available context size",
+            "exceeds the context length",
+            "exceeds context length",
+            "exceed context window",
+            "longer than the maximum model length",
+        ];
+        let is_named = [&self.code, &self.kind].into_iter().flatten().any(|name| NAMES.contains(&name.as_str()));
+        let message = self.message.to_lowercase();
+        is_named || WORDINGS.iter().any(|wording| message.contains(wording))
+    }
+
+    /// The same as it may be shown: with the key taken out first, and then no longer than is kept.
+    pub(super) fn shown(self, hide: impl Fn(&str) -> String) -> Self {
+        let shown = |text: String| beginning(&hide(&text), MOST_SAID);
+        Self { message: shown(self.message), code: self.code.map(shown), kind: self.kind.map(shown) }
+    }
+}
+
+impl fmt::Display for ServerMessage {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(if self.message.is_empty() { "it says nothing more" } else { &self.message })?;
+        match (&self.kind, &self.code) {
+            (Some(kind), Some(code)) => write!(f, " ({kind}, {code})"),
+            (Some(only), None) | (None, Some(only)) => write!(f, " ({only})"),
+            (None, None) => Ok(()),
+        }
+    }
+}
+
+/// At most so many characters of a text.
+pub(super) fn beginning(text: &str, most: usize) -> String {
+    text.chars().take(most).collect()
+}
+
+/// The proxy that a connection goes through.
+struct Through<'a>(Option<&'a str>);
+
+impl fmt::Display for Through<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(proxy) => write!(f, " through the proxy `{proxy}`, which the environment names"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// A status as people read it.
+struct Status(u16);
+
+impl fmt::Display for Status {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "{}", self.0)?;
+        match StatusCode::from_u16(self.0).ok().and_then(|status| status.canonical_reason()) {
+            Some(reason) => write!(f, " {reason}"),
+            None => Ok(()),
+        }
+    }
+}
+
+/// What to do about a refusal.
+fn advice(status: u16, says: &ServerMessage, had_key: bool) -> &'static str {
+    match status {
+        300..=399 => "; give the base URL that it names",
+        401 if !had_key => "; no key was sent: put it into WAKEFUL_API_KEY or OPENAI_API_KEY",
+        401 => "; put a key that it knows into WAKEFUL_API_KEY or OPENAI_API_KEY",
+        403 => "; the key in WAKEFUL_API_KEY or OPENAI_API_KEY may not do this: use another key or model",
+        404 | 405 => "; check the model (--model) and the base URL (--base-url), which mostly ends in `/v1`",
+        413 => "; shorten the chat",
+        429 if says.code.as_deref() == Some("insufficient_quota") => "; what the key may spend is used up: add credit, or use another key",
+        429 => "; it is asked too often: wait a while, or use another key or model",
+        500..=599 => "; the server failed: try again later, or look at its log",
+        _ => "",
+    }
+}

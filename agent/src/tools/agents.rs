@@ -1,0 +1,109 @@
+//! The tools of the agent plane: `SpawnAgent` makes a child, `AgentGet` says how this agent stands.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use wakeful_core::{
+    id::{AgentId, TaskId},
+    record::task::recovery::ChildWorkspaceMode,
+};
+
+use super::{Caller, Success, Tool, ToolError, said};
+use crate::{
+    child::{self, ChildSupervision, Wanted},
+    jobs::TaskHandle,
+};
+
+/// Arguments of `SpawnAgent`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct SpawnAgent {
+    /// What the child is to do: its first message, which must stand alone.
+    initial_message: String,
+    /// What kind of agent it is.
+    #[serde(default)]
+    preset: Preset,
+    /// Where it works: in your workspace, or in a git worktree of its own, which is removed at its end unless it holds changes.
+    #[serde(default)]
+    workspace_mode: Mode,
+}
+
+/// What kind of agent a child is.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Preset {
+    /// A child that you supervise and that nobody else talks to.
+    #[default]
+    PrivateChild,
+}
+
+/// Where a child works.
+#[derive(Clone, Copy, Default, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Mode {
+    /// In the workspace of its parent.
+    #[default]
+    Inherit,
+    /// In a git worktree of its own.
+    Worktree,
+}
+
+#[derive(Serialize)]
+struct Spawned {
+    agent_id: AgentId,
+    child_agent_id: AgentId,
+    supervision_task_id: TaskId,
+    task_handle: TaskHandle,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    child_supervision: Option<ChildSupervision>,
+}
+
+impl Tool for SpawnAgent {
+    const NAME: &'static str = "SpawnAgent";
+    const ABOUT: &'static str = "Makes a child agent that works on its own, in the background. Its result wakes you; TaskInput sends it a follow-up, TaskStop \
+                                 ends it.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let Preset::PrivateChild = self.preset;
+        let message = said(&self.initial_message, "initial_message")?;
+        let workspace_mode = match self.workspace_mode {
+            Mode::Inherit => ChildWorkspaceMode::Inherit,
+            Mode::Worktree => ChildWorkspaceMode::Worktree,
+        };
+        let wanted = Wanted { message, workspace_mode, trust: caller.trust };
+        let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
+            let (task_handle, child_agent_id) = child::spawn(actor, &wanted)?;
+            let record = actor.state().tasks.active.get(&task_handle.task_id).map(|task| &task.record);
+            let child_supervision = record.and_then(ChildSupervision::from_task);
+            let supervision_task_id = task_handle.task_id.clone();
+            Ok(Spawned { agent_id: child_agent_id.clone(), child_agent_id, supervision_task_id, task_handle, child_supervision })
+        })??;
+        Ok(Success::new(format!("child {} works as task {}", spawned.child_agent_id, spawned.supervision_task_id), &spawned))
+    }
+}
+
+/// Arguments of `AgentGet`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct AgentGet {}
+
+#[derive(Serialize)]
+struct Got {
+    agent: Value,
+    active_children: Vec<ChildSupervision>,
+}
+
+impl Tool for AgentGet {
+    const NAME: &'static str = "AgentGet";
+    const ABOUT: &'static str = "Says how you stand: status, posture, what you wait for, active tasks and children.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let (summary, active_children) = caller.ask(|actor| {
+            let children = actor.state().tasks.active.values().filter_map(|task| ChildSupervision::from_task(&task.record)).collect();
+            (actor.summary(), children)
+        })?;
+        let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why))?;
+        let agent: Value = serde_json::from_str(&summary).map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;
+        Ok(Success::new("how the agent stands", &Got { agent, active_children }))
+    }
+}

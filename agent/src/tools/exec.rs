@@ -1,0 +1,241 @@
+//! `ExecCommand`: runs a command, and makes a managed task of one that takes longer than the turn waits for it.
+
+use std::{
+    env,
+    sync::Arc,
+    time::{Duration, Instant},
+};
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wakeful_core::record::task::recovery::{CommandTaskSpec, TaskRecovery};
+
+use super::{Caller, Success, Tool, ToolError, said};
+use crate::{
+    actor::Actor,
+    command::{Excerpt, Exit, Running, Spec},
+    confine::Refusal,
+    context::Context,
+    cut,
+    jobs::{self, Promoted, TaskHandle},
+};
+
+/// How often a turn that waits for a command looks whether it was broken off.
+const LOOK: Duration = Duration::from_millis(20);
+
+/// How many bytes of output a token is, about.
+const BYTES_PER_TOKEN: u64 = 4;
+
+/// The most tokens of output that one call shows.
+const MOST_TOKENS: u64 = 64_000;
+
+/// Arguments of `ExecCommand`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ExecCommand {
+    /// The command line, as a shell reads it.
+    cmd: String,
+    /// Where it runs, inside the workspace; the workspace itself where nothing is said.
+    #[serde(default)]
+    workdir: Option<String>,
+    /// The shell that runs it.
+    #[serde(default)]
+    shell: Option<String>,
+    /// Whether that is a login shell.
+    #[serde(default)]
+    login: bool,
+    /// Whether it gets a terminal.
+    #[serde(default)]
+    tty: bool,
+    /// What to do where the same command runs already.
+    #[serde(default)]
+    duplicate_policy: DuplicatePolicy,
+    /// Whether it reads input, which TaskInput sends; as `tty` where nothing is said.
+    #[serde(default)]
+    accepts_input: Option<bool>,
+    /// How long to wait for it, in milliseconds; after that it goes on as a task.
+    #[serde(default = "default_yield")]
+    yield_time_ms: u64,
+    /// How much of its output to show, in tokens.
+    #[serde(default = "default_tokens")]
+    max_output_tokens: u64,
+}
+
+/// What to do where the same command runs already.
+#[derive(Clone, Copy, Default, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum DuplicatePolicy {
+    /// Name the task that runs.
+    #[default]
+    ReuseRunning,
+    /// Start another.
+    StartNew,
+}
+
+fn default_yield() -> u64 {
+    10_000
+}
+
+fn default_tokens() -> u64 {
+    8_000
+}
+
+/// What became of a command.
+#[derive(Serialize)]
+#[serde(tag = "disposition", rename_all = "snake_case")]
+enum Disposition {
+    Completed {
+        exit_status: Option<i32>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        signal: Option<i32>,
+        stdout_preview: Option<String>,
+        stderr_preview: Option<String>,
+        truncated: bool,
+        #[serde(skip_serializing_if = "Vec::is_empty")]
+        artifacts: Vec<Artifact>,
+    },
+    PromotedToTask {
+        task_handle: TaskHandle,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        initial_output_preview: Option<String>,
+        initial_output_truncated: bool,
+    },
+    AlreadyRunning {
+        task_handle: TaskHandle,
+    },
+}
+
+#[derive(Serialize)]
+struct Artifact {
+    path: String,
+}
+
+impl Tool for ExecCommand {
+    const NAME: &'static str = "ExecCommand";
+    const ABOUT: &'static str = "Runs a command line in the workspace and answers with its output. One that takes longer than yield_time_ms goes on \
+                                 as a managed task, whose result wakes you: end the turn or WaitFor it, and do not poll.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let cmd = said(&self.cmd, "cmd")?;
+        let workdir = caller.context.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
+        self.shell.as_deref().map_or(Ok(()), |shell| caller.context.confinement.judge_shell(shell)).map_err(refused)?;
+        caller.context.confinement.judge(&cmd, &workdir).map_err(refused)?;
+        let accepts_input = self.accepts_input.unwrap_or(self.tty);
+        let task_spec = CommandTaskSpec {
+            cmd: cmd.clone(),
+            workdir: Some(workdir.display().to_string()),
+            shell: self.shell.clone(),
+            login: self.login,
+            tty: self.tty,
+            yield_time_ms: self.yield_time_ms,
+            max_output_tokens: Some(self.max_output_tokens),
+            accepts_input,
+            terminal_reentry: false,
+        };
+        if self.duplicate_policy == DuplicatePolicy::ReuseRunning
+            && let Some(task_handle) = already_running(caller, task_spec.clone())?
+        {
+            let summary = format!("command already running as {}", task_handle.task_id);
+            return Ok(Success::new(summary, &Disposition::AlreadyRunning { task_handle }));
+        }
+        let number = caller.ask(Actor::count_command)?;
+        let output = caller.context.output_file(&format!("{}-{number}", caller.run));
+        let spec = Spec {
+            cmd,
+            workdir,
+            shell: self.shell.clone(),
+            login: self.login,
+            tty: self.tty,
+            accepts_input,
+            environment: caller.context.confinement.environment(env::vars_os()),
+            mark: format!("{}{}/{number}", caller.context.mark(), caller.run),
+            redactor: Arc::clone(&caller.context.redactor),
+        };
+        let running = Running::start(&spec, &caller.context.limits, Some(&caller.context.confinement), &output);
+        let running = running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
+        match self.wait(caller, &running) {
+            Some(exit) => Ok(self.completed(&running, &exit)),
+            None => self.promoted(caller, running, task_spec),
+        }
+    }
+}
+
+impl ExecCommand {
+    /// Waits as long as the turn is to; how the command ended, if it did. A turn that is broken off takes its command with it.
+    fn wait(&self, caller: &Caller, running: &Running) -> Option<Exit> {
+        let until = Instant::now() + Duration::from_millis(self.yield_time_ms).min(Context::LONGEST_WAIT);
+        loop {
+            let left = until.saturating_duration_since(Instant::now());
+            if let Some(exit) = running.wait(left.min(LOOK)) {
+                return Some(exit);
+            }
+            if caller.cancel.is_cancelled() {
+                running.stop();
+                return running.wait(Context::LONGEST_WAIT);
+            }
+            if left.is_zero() {
+                return None;
+            }
+        }
+    }
+
+    fn shown(&self) -> usize {
+        let tokens = if self.max_output_tokens == 0 { default_tokens() } else { self.max_output_tokens.min(MOST_TOKENS) };
+        usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
+    }
+
+    fn completed(&self, running: &Running, exit: &Exit) -> Success {
+        let (stdout, stderr) = (running.stdout(), running.stderr());
+        let streams = usize::from(!stdout.text.is_empty()) + usize::from(!stderr.text.is_empty());
+        let each = self.shown() / streams.max(1);
+        let (out, err) = (stdout.shortened(each), stderr.shortened(each));
+        let truncated = out.is_cut() || err.is_cut();
+        let artifacts = if truncated { vec![Artifact { path: running.output().display().to_string() }] } else { Vec::new() };
+        let shown = |text: String| Some(text).filter(|text| !text.is_empty());
+        let summary = match (exit.code, exit.signal) {
+            (Some(code), _) => format!("command exited with status {code}: {}", cut::line(&self.cmd, 80)),
+            (None, Some(signal)) => format!("command was ended by signal {signal}: {}", cut::line(&self.cmd, 80)),
+            (None, None) => format!("command ended: {}", cut::line(&self.cmd, 80)),
+        };
+        let done = Disposition::Completed {
+            exit_status: exit.code,
+            signal: exit.signal,
+            stdout_preview: shown(out.text),
+            stderr_preview: shown(err.text),
+            truncated,
+            artifacts,
+        };
+        Success::new(summary, &done)
+    }
+
+    fn promoted(&self, caller: &Caller, running: Running, spec: CommandTaskSpec) -> Result<Success, ToolError> {
+        let preview = running.preview(self.shown()).ok();
+        let output_path = running.output().display().to_string();
+        let promoted = Promoted { running: running.clone(), spec, trust: caller.trust, output_path };
+        let promoted = caller.ask(move |actor| jobs::promote(actor, promoted)).and_then(|promoted| promoted);
+        // Nobody would look after it.
+        let task_handle = promoted.inspect_err(|_| running.stop())?;
+        let summary = format!("command promoted to the managed task {}: {}", task_handle.task_id, cut::line(&self.cmd, 80));
+        let initial_output_truncated = preview.as_ref().is_some_and(Excerpt::is_cut);
+        let text = preview.map(|preview| preview.text).filter(|text| !text.is_empty());
+        Ok(Success::new(summary, &Disposition::PromotedToTask { task_handle, initial_output_preview: text, initial_output_truncated }))
+    }
+}
+
+/// The task that runs the same command in the same way, if one does.
+fn already_running(caller: &Caller, wanted: CommandTaskSpec) -> Result<Option<TaskHandle>, ToolError> {
+    caller.ask(move |actor| {
+        let is_same = |spec: &CommandTaskSpec| {
+            (&spec.cmd, &spec.workdir, &spec.shell, spec.login, spec.tty)
+                == (&wanted.cmd, &wanted.workdir, &wanted.shell, wanted.login, wanted.tty)
+        };
+        let active = actor.state().tasks.active.values().map(|task| &task.record);
+        let mut same = active.filter(|task| matches!(&task.recovery, Some(TaskRecovery::CommandTask { spec, .. }) if is_same(spec)));
+        same.next().map(|task| TaskHandle { task_id: task.id.clone(), task_kind: task.kind, status: task.status, initial_output: None })
+    })
+}
+
+/// What the policy says no to.
+fn refused(why: Refusal) -> ToolError {
+    ToolError::new(why.code(), why.to_string())
+}

@@ -1,0 +1,312 @@
+//! The tools that the model sees (contract 12; `observed-tasks-waits-storage.md` 2). A tool reads its arguments, asks the owner of the agent
+//! for what it needs, and answers in one envelope. What it changes, it changes by facts.
+
+mod agents;
+mod exec;
+mod queue;
+mod task;
+mod wait;
+mod work;
+
+use std::sync::Arc;
+
+use schemars::{JsonSchema, generate::SchemaSettings};
+use serde::{Serialize, de::DeserializeOwned};
+use serde_json::{Value, json};
+use wakeful_core::{
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
+    id::RunId,
+    record::queue::envelope::TrustLevel,
+};
+
+use super::{
+    actor::Actor,
+    context::Context,
+    cut,
+    handle::{Ended, Handle},
+};
+use crate::openai::{Cancel, ToolDefinition};
+
+/// The longest text that an argument may be, in bytes.
+const LONGEST_TEXT: usize = 64 << 10;
+
+/// The most of an error that the model is told, and of a tool's name, in characters: both may repeat what the model wrote.
+const LONGEST_MESSAGE: usize = 2_000;
+const LONGEST_NAME: usize = 64;
+
+/// Where a tool is called: in a turn, beside the agent's owner.
+pub(super) struct Caller {
+    pub(super) context: Arc<Context>,
+    pub(super) handle: Handle,
+    /// The run that calls.
+    pub(super) run: RunId,
+    /// Under whose trust the turn acts.
+    pub(super) trust: TrustLevel,
+    /// The turn is broken off.
+    pub(super) cancel: Cancel,
+}
+
+impl Caller {
+    /// Has the owner of the agent do something for the turn. A turn that was broken off does nothing any more.
+    fn ask<T: Send + 'static>(&self, request: impl FnOnce(&mut Actor) -> T + Send + 'static) -> Result<T, ToolError> {
+        let run = self.run.clone();
+        self.handle.ask(move |actor| if actor.is_open(&run) { Ok(request(actor)) } else { Err(ToolError::broken_off()) })?
+    }
+
+    /// Says a fact that must be taken.
+    fn say(&self, fact: Fact) -> Result<(), ToolError> {
+        self.ask(move |actor| accepted(actor, &fact))?
+    }
+}
+
+/// Says a fact that must be taken; an error with the scheduler's reason where it is not.
+pub(super) fn accepted(actor: &mut Actor, fact: &Fact) -> Result<(), ToolError> {
+    match actor.propose(fact) {
+        Ok(Answer::Accepted) => Ok(()),
+        Ok(Answer::Ignored { reason, because }) => Err(ToolError::refused(reason, because.0)),
+        Err(why) => Err(ToolError::new("tool_execution_failed", why)),
+    }
+}
+
+/// What a tool gives where all went well.
+struct Success {
+    result: Value,
+    summary: String,
+    /// Whether the agent rests after it: the turn ends with this round, if nothing else was called in it.
+    sleeps: bool,
+}
+
+impl Success {
+    fn new(summary: impl Into<String>, result: &impl Serialize) -> Self {
+        Self { result: json!(result), summary: summary.into(), sleeps: false }
+    }
+}
+
+/// Why a tool did not do what it was asked. The model reads it.
+#[derive(Debug, Serialize, thiserror::Error)]
+#[error("{message}")]
+pub(super) struct ToolError {
+    kind: String,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    details: Option<Box<Value>>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recovery_hint: Option<&'static str>,
+    retryable: bool,
+}
+
+impl ToolError {
+    pub(super) fn new(kind: impl Into<String>, message: impl Into<String>) -> Self {
+        let message = cut::line(&message.into(), LONGEST_MESSAGE);
+        Self { kind: kind.into(), message, details: None, recovery_hint: None, retryable: false }
+    }
+
+    fn broken_off() -> Self {
+        Self::new("turn_broken_off", "the turn was broken off before this was done")
+    }
+
+    fn hinting(mut self, hint: &'static str) -> Self {
+        self.recovery_hint = Some(hint);
+        self
+    }
+
+    /// What the scheduler says to a fact that changes nothing.
+    fn refused(reason: Refusal, because: u64) -> Self {
+        let message = match reason {
+            Refusal::Duplicate => "there is one with this id already",
+            Refusal::AlreadyTerminal => "what it is about is over",
+            Refusal::Stale => "something newer has overtaken it",
+            Refusal::StaleRun => "this turn is over",
+            Refusal::Unknown => "there is nothing with this id",
+            Refusal::Stopped => "the agent is stopped",
+            Refusal::NoWaker => "nothing could end this wait: name a wake source or a deadline",
+            Refusal::AlreadySatisfied => "what is to be waited for is there already",
+            _ => "the scheduler does not take it",
+        };
+        let details = json!({ "reason": reason.to_string(), "because_of_entry": because });
+        Self { details: Some(Box::new(details)), ..Self::new(reason.to_string(), message) }
+    }
+}
+
+impl From<Ended> for ToolError {
+    fn from(why: Ended) -> Self {
+        Self::new("agent_ended", why.to_string())
+    }
+}
+
+/// The answer to a call, as the ledger keeps it and the model reads it.
+#[derive(Serialize)]
+struct Envelope {
+    tool_name: String,
+    status: &'static str,
+    summary_text: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result: Option<Value>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<ToolError>,
+}
+
+/// A call that was answered.
+pub(super) struct Answered {
+    /// What the model reads, and the ledger keeps: JSON, without secrets.
+    pub(super) text: String,
+    /// The tool, as the model named it; not all of a name that is too long.
+    pub(super) tool_name: String,
+    /// What came of it, in a line.
+    pub(super) summary: String,
+    pub(super) is_error: bool,
+    pub(super) sleeps: bool,
+}
+
+impl Answered {
+    fn new(caller: &Caller, tool: &str, done: Result<Success, ToolError>) -> Self {
+        let (status, summary_text, result, error, sleeps) = match done {
+            Ok(done) => ("success", done.summary, Some(done.result), None, done.sleeps),
+            Err(why) => ("error", why.message.clone(), None, Some(why), false),
+        };
+        let is_error = error.is_some();
+        let envelope = Envelope { tool_name: cut::line(tool, LONGEST_NAME), status, summary_text, result, error };
+        let text = serde_json::to_string(&envelope).unwrap_or_else(|why| why.to_string());
+        let clean = |text: &str| caller.context.redactor.redact(text).into_owned();
+        Self { text: clean(&text), tool_name: envelope.tool_name, summary: clean(&envelope.summary_text), is_error, sleeps }
+    }
+
+    /// The answer to a call of a turn that was broken off before it came to it.
+    pub(super) fn broken_off(caller: &Caller, tool: &str) -> Self {
+        Self::new(caller, tool, Err(ToolError::broken_off()))
+    }
+}
+
+/// A tool: its arguments, and what it does with them.
+trait Tool: DeserializeOwned + JsonSchema {
+    /// Its name, as the model writes it.
+    const NAME: &'static str;
+    /// What it does and when to call it.
+    const ABOUT: &'static str;
+
+    /// Does it.
+    fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError>;
+}
+
+/// The list of tools: which there are, who may call them, and how a call reaches one.
+macro_rules! tools {
+    ($($tool:ty $(=> $only:ident)?,)+) => {
+        /// The tools of an agent, as the model is told them.
+        pub(super) fn definitions(is_child: bool) -> Vec<ToolDefinition> {
+            let mut tools = Vec::new();
+            $(if may_call!(is_child $(, $only)?) { tools.push(definition::<$tool>()); })+
+            tools
+        }
+
+        /// Executes a call; `said` is what the model said with it.
+        ///
+        /// # Errors
+        /// Where the agent has ended.
+        pub(super) fn call(caller: &Caller, name: &str, arguments: &str, said: Option<&str>) -> Result<Answered, Ended> {
+            let is_child = caller.context.is_child;
+            let done = match name {
+                $(<$tool>::NAME if may_call!(is_child $(, $only)?) => run::<$tool>(caller, arguments, said),)+
+                $(<$tool>::NAME => Err(ToolError::new("unsupported_agent_profile_capability", "a child agent may not call this tool")),)+
+                _ => Err(ToolError::new("unknown_tool", format!("there is no tool `{name}`"))),
+            };
+            match done {
+                Err(why) if why.kind == "agent_ended" => Err(Ended),
+                done => Ok(Answered::new(caller, name, done)),
+            }
+        }
+    };
+}
+
+macro_rules! may_call {
+    ($is_child:ident) => {
+        true
+    };
+    ($is_child:ident, parents) => {
+        !$is_child
+    };
+}
+
+tools! {
+    exec::ExecCommand,
+    task::TaskList,
+    task::TaskStatus,
+    task::TaskOutput,
+    task::TaskInput,
+    task::TaskStop,
+    agents::SpawnAgent => parents,
+    agents::AgentGet,
+    work::CreateWorkItem,
+    work::PickWorkItem,
+    work::UpdateWorkItem,
+    work::CompleteWorkItem,
+    work::GetWorkItem,
+    work::ListWorkItems,
+    wait::WaitFor,
+    queue::Enqueue,
+    wait::Sleep,
+}
+
+fn run<T: Tool>(caller: &Caller, arguments: &str, said: Option<&str>) -> Result<Success, ToolError> {
+    // A model that has nothing to say writes nothing where an empty object is due.
+    let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
+    let tool: T = serde_json::from_str(arguments).map_err(|why| {
+        let details = json!({ "tool_name": T::NAME, "parse_error": cut::line(&why.to_string(), LONGEST_MESSAGE) });
+        let error = ToolError::new("invalid_tool_input", format!("the arguments of {} cannot be read: {why}", T::NAME));
+        ToolError {
+            details: Some(Box::new(details)),
+            retryable: true,
+            ..error.hinting("Call it again with arguments that follow its schema.")
+        }
+    })?;
+    tool.run(caller, said)
+}
+
+fn definition<T: Tool>() -> ToolDefinition {
+    let generator = SchemaSettings::draft2020_12().with(|settings| {
+        settings.meta_schema = None;
+        settings.inline_subschemas = true;
+    });
+    let mut schema = generator.into_generator().into_root_schema_for::<T>();
+    schema.remove("title");
+    schema.remove("description");
+    ToolDefinition { name: T::NAME.to_owned(), description: T::ABOUT.to_owned(), parameters: schema.to_value() }
+}
+
+/// Arguments that must say something, and not too much of it.
+fn said(text: &str, field: &str) -> Result<String, ToolError> {
+    let text = text.trim();
+    match text.len() {
+        0 => Err(ToolError::new("invalid_tool_input", format!("`{field}` is empty"))),
+        1..=LONGEST_TEXT => Ok(text.to_owned()),
+        bytes => Err(ToolError::new("invalid_tool_input", format!("`{field}` has {bytes} bytes; the most is {LONGEST_TEXT}"))),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_tool_has_a_schema_that_takes_nothing_else() {
+        let tools = definitions(false);
+        let names: Vec<_> = tools.iter().map(|tool| tool.name.as_str()).collect();
+        assert_eq!(names.len(), 17, "{names:?}");
+        for tool in &tools {
+            assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
+            assert_eq!(tool.parameters["additionalProperties"], false, "{}", tool.name);
+            let properties = tool.parameters["properties"].as_object().map_or(0, serde_json::Map::len);
+            let described = tool.parameters["properties"].as_object().into_iter().flatten().filter(|(_, it)| it["description"].is_string());
+            assert_eq!(described.count(), properties, "{}: each argument says what it is: {}", tool.name, tool.parameters);
+        }
+    }
+
+    #[test]
+    fn a_child_cannot_make_children() {
+        let names: Vec<_> = definitions(true).into_iter().map(|tool| tool.name).collect();
+        assert_eq!(names.len(), 16);
+        assert!(!names.contains(&"SpawnAgent".to_owned()));
+    }
+}

@@ -1,0 +1,187 @@
+//! The tools of the waiting plane: `WaitFor` says what is waited for and ends the turn, `Sleep` rests (contract 5.17, 5.20).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wakeful_core::{
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+        waiting::{condition::WaitConditionRegistered, timer::TimerCreated},
+    },
+    id::{ExternalTriggerId, TaskId, TimerId, WaitConditionId, WorkItemId},
+    record::waiting::{WaitConditionKind, WakeSource},
+    time::Timestamp,
+};
+
+use super::{Caller, Success, Tool, ToolError, accepted, said};
+use crate::jobs::bound_item;
+
+/// Arguments of `WaitFor`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct WaitFor {
+    /// What you wait for, in words; it is shown to whoever asks why you wait.
+    reason: String,
+    /// What ends the wait.
+    wake: Wake,
+    /// The work item that waits; the one of this turn where nothing is said.
+    #[serde(default)]
+    work_item_id: Option<String>,
+    /// For task_result the id of the task; for external the trigger, or nothing for any event.
+    #[serde(default)]
+    resource: Option<String>,
+    /// For timer: how long, in milliseconds.
+    #[serde(default)]
+    duration_ms: Option<u64>,
+    /// Wake anyway after this long, in milliseconds, to look again.
+    #[serde(default)]
+    recheck_after_ms: Option<u64>,
+}
+
+/// What ends a wait.
+#[derive(Clone, Copy, PartialEq, Eq, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Wake {
+    /// The operator says something.
+    OperatorInput,
+    /// A task ends.
+    TaskResult,
+    /// Something happens outside.
+    External,
+    /// Time passes.
+    Timer,
+}
+
+#[derive(Serialize)]
+struct Waiting {
+    waiting: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wait_condition_id: Option<WaitConditionId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    work_item_id: Option<WorkItemId>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    wakes_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    note: Option<&'static str>,
+}
+
+impl WaitFor {
+    fn kind(&self) -> WaitConditionKind {
+        match self.wake {
+            Wake::OperatorInput => WaitConditionKind::Operator,
+            Wake::TaskResult => WaitConditionKind::Task,
+            Wake::External => WaitConditionKind::External,
+            Wake::Timer => WaitConditionKind::Timer,
+        }
+    }
+
+    fn source(&self, now: Timestamp) -> Result<WakeSource, ToolError> {
+        let missing = |what: &str| ToolError::new("invalid_tool_input", what);
+        Ok(match self.wake {
+            Wake::OperatorInput => WakeSource::OperatorInput,
+            Wake::TaskResult => {
+                let task = self.resource.as_deref().ok_or_else(|| missing("wake = task_result needs the task's id as `resource`"))?;
+                WakeSource::TaskResult { task_id: TaskId::from(task) }
+            }
+            Wake::External => WakeSource::ExternalIngress { external_trigger_id: self.resource.as_deref().map(ExternalTriggerId::from) },
+            Wake::Timer => {
+                let after = self.duration_ms.filter(|ms| *ms > 0).ok_or_else(|| missing("wake = timer needs a `duration_ms` above 0"))?;
+                WakeSource::Timer { wake_at: now.plus_ms(after), timer_id: None }
+            }
+        })
+    }
+}
+
+impl Tool for WaitFor {
+    const NAME: &'static str = "WaitFor";
+    const ABOUT: &'static str = "Waits: says what you wait for and ends your turn. What ends the wait wakes you. An earlier wait of the same work item is \
+                                 replaced.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let waiting_for = said(&self.reason, "reason")?;
+        if self.recheck_after_ms == Some(0) {
+            return Err(ToolError::new("invalid_tool_input", "`recheck_after_ms` must be above 0"));
+        }
+        caller.ask(move |actor| {
+            let now = actor.now();
+            let source = self.source(now)?;
+            let named = self.work_item_id.as_deref().map(WorkItemId::from);
+            let work_item_id = named.or_else(|| bound_item(actor.state()));
+            let wait_condition_id = WaitConditionId::from(format!("wait-{}", actor.state().next_seq()));
+            let expires_at = self.recheck_after_ms.map(|ms| now.plus_ms(ms));
+            let wakes_at = match &source {
+                WakeSource::Timer { wake_at, .. } => Some(expires_at.map_or(*wake_at, |expires| expires.min(*wake_at))),
+                _ => expires_at,
+            };
+            let summary = format!("waits for {}: {waiting_for}", self.kind());
+            let fact = Fact::WaitConditionRegistered(WaitConditionRegistered {
+                wait_condition_id: wait_condition_id.clone(),
+                work_item_id: work_item_id.clone(),
+                kind: self.kind(),
+                waiting_for,
+                wake_sources: vec![source],
+                expires_at,
+                source: None,
+                subject_ref: self.resource.clone(),
+                continuation: None,
+            });
+            match actor.propose(&fact) {
+                Ok(Answer::Accepted) => {
+                    let waiting = Waiting { waiting: true, wait_condition_id: Some(wait_condition_id), work_item_id, wakes_at, note: None };
+                    Ok(Success::new(summary, &waiting))
+                }
+                Ok(Answer::Ignored { reason: Refusal::AlreadySatisfied, .. }) => {
+                    let note = Some("it is there already, so there is nothing to wait for: go on");
+                    let waiting = Waiting { waiting: false, wait_condition_id: None, work_item_id, wakes_at: None, note };
+                    Ok(Success::new("already there: nothing is waited for", &waiting))
+                }
+                Ok(Answer::Ignored { reason, because }) => Err(ToolError::refused(reason, because.0)),
+                Err(why) => Err(ToolError::new("tool_execution_failed", why)),
+            }
+        })?
+    }
+}
+
+/// Arguments of `Sleep`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct Sleep {
+    /// Why you rest, in words.
+    #[serde(default)]
+    reason: Option<String>,
+    /// How long, in milliseconds; until something wakes you where nothing is said.
+    #[serde(default)]
+    duration_ms: Option<u64>,
+}
+
+#[derive(Serialize)]
+struct Asleep {
+    reason: Option<String>,
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    timer_id: Option<TimerId>,
+}
+
+impl Tool for Sleep {
+    const NAME: &'static str = "Sleep";
+    const ABOUT: &'static str = "Ends your turn without an answer; with duration_ms you are woken after that long. Open work items that wait for nothing wake \
+                                 you anyway.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let Self { reason, duration_ms } = self;
+        if duration_ms == Some(0) {
+            return Err(ToolError::new("invalid_tool_input", "`duration_ms` must be above 0"));
+        }
+        let summary = reason.clone();
+        let timer_id = match duration_ms {
+            None => None,
+            Some(duration_ms) => Some(caller.ask(move |actor| {
+                let timer_id = TimerId::from(format!("sleep-{}", actor.state().next_seq()));
+                let fact = TimerCreated { timer_id: timer_id.clone(), duration_ms, interval_ms: None, summary };
+                accepted(actor, &Fact::TimerCreated(fact)).map(|()| timer_id)
+            })??),
+        };
+        let said = duration_ms.map_or_else(|| "rests".to_owned(), |ms| format!("rests for {ms} ms"));
+        Ok(Success { sleeps: true, ..Success::new(said, &Asleep { reason, duration_ms, timer_id }) })
+    }
+}

@@ -1,0 +1,450 @@
+//! The tools of the work plane: items are created, picked, changed, completed and shown (contract 5.13, 5.14).
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+use wakeful_core::{
+    derive::work_queue::{Candidate, WorkItemReadiness, WorkQueue},
+    fact::{
+        Fact,
+        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+    },
+    id::{WaitConditionId, WorkItemId},
+    json::RawJson,
+    record::work::{self, WorkItemPlanStatus, WorkItemState},
+    state::{State, readiness::SchedulingState},
+    time::Timestamp,
+};
+
+use super::{Caller, Success, Tool, ToolError, accepted, said};
+use crate::{actor::Actor, cut};
+
+/// When a blocker is looked at again where nothing is said, in milliseconds.
+const RECHECK_AFTER_MS: u64 = 3_600_000;
+
+/// The most items that one call lists.
+const MOST_LISTED: usize = 100;
+
+/// How far a plan is.
+#[derive(Clone, Copy, Deserialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum PlanStatus {
+    /// It is being made.
+    Draft,
+    /// It is made.
+    Ready,
+    /// The operator is to be asked first: the item waits for the operator.
+    NeedsInput,
+}
+
+impl From<PlanStatus> for WorkItemPlanStatus {
+    fn from(status: PlanStatus) -> Self {
+        match status {
+            PlanStatus::Draft => Self::Draft,
+            PlanStatus::Ready => Self::Ready,
+            PlanStatus::NeedsInput => Self::NeedsInput,
+        }
+    }
+}
+
+/// An entry of a todo list.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+struct Todo {
+    /// What is to be done.
+    text: String,
+    /// Where it stands.
+    state: TodoState,
+}
+
+/// Where an entry of a todo list stands.
+#[derive(Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum TodoState {
+    /// Not begun.
+    Pending,
+    /// Being done.
+    InProgress,
+    /// Done.
+    Completed,
+}
+
+/// A work item as the model is shown it.
+#[derive(Serialize)]
+struct View {
+    id: WorkItemId,
+    objective: String,
+    state: WorkItemState,
+    focus: &'static str,
+    readiness: WorkItemReadiness,
+    scheduling_state: SchedulingState,
+    is_current: bool,
+    is_runnable: bool,
+    plan_status: WorkItemPlanStatus,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    plan: Option<RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    todo_list: Option<RawJson>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    blocked_by: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    recheck_at: Option<Timestamp>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    result_summary: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    active_wait_conditions: Vec<Wait>,
+    created_at: Timestamp,
+    updated_at: Timestamp,
+}
+
+#[derive(Serialize)]
+struct Wait {
+    id: WaitConditionId,
+    waiting_for: String,
+}
+
+impl View {
+    fn new(state: &State, item: &Candidate<'_>) -> Self {
+        let record = item.record;
+        let is_runnable = item.state == SchedulingState::Runnable;
+        let waits = state.conditions_of(Some(&record.id));
+        Self {
+            id: record.id.clone(),
+            objective: record.objective.clone(),
+            state: record.state,
+            focus: match item.state {
+                SchedulingState::Completed => "completed",
+                _ if item.is_current => "current",
+                SchedulingState::Runnable => "queued",
+                _ => "blocked",
+            },
+            readiness: item.readiness(),
+            scheduling_state: item.state,
+            is_current: item.is_current,
+            is_runnable,
+            plan_status: record.plan_status,
+            plan: record.plan.clone(),
+            todo_list: record.todo_list.clone(),
+            blocked_by: record.blocked_by.clone(),
+            recheck_at: record.recheck_at,
+            result_summary: record.result_summary.clone(),
+            active_wait_conditions: waits
+                .iter()
+                .map(|wait| Wait { id: wait.record.id.clone(), waiting_for: wait.record.waiting_for.clone() })
+                .collect(),
+            created_at: record.created_at,
+            updated_at: record.updated_at,
+        }
+    }
+}
+
+/// The item as it now stands.
+fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
+    let state = actor.state();
+    let found = WorkQueue::of(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::new(state, &item));
+    found.ok_or_else(|| {
+        let over = state.work.ended.contains_key(id);
+        let message = if over { format!("work item {id} was completed long ago") } else { format!("work item {id} not found") };
+        ToolError::new("work_item_not_found", message).hinting("ListWorkItems names the items.")
+    })
+}
+
+#[derive(Serialize)]
+struct One {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_work_item_id: Option<WorkItemId>,
+    work_item: View,
+}
+
+fn one(actor: &Actor, id: &WorkItemId, summary: String) -> Result<Success, ToolError> {
+    let current_work_item_id = actor.state().work.current().map(|item| item.record.id.clone());
+    Ok(Success::new(summary, &One { current_work_item_id, work_item: view(actor, id)? }))
+}
+
+/// Arguments of `CreateWorkItem`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CreateWorkItem {
+    /// What is to be reached.
+    objective: String,
+    /// How far its plan is.
+    #[serde(default)]
+    plan_status: Option<PlanStatus>,
+    /// The plan.
+    #[serde(default)]
+    plan: Option<String>,
+    /// The steps.
+    #[serde(default)]
+    todo_list: Option<Vec<Todo>>,
+}
+
+impl Tool for CreateWorkItem {
+    const NAME: &'static str = "CreateWorkItem";
+    const ABOUT: &'static str = "Creates a work item: a goal that outlives turns. It does not move the focus; PickWorkItem does.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let objective = said(&self.objective, "objective")?;
+        caller.ask(move |actor| {
+            let work_item_id = WorkItemId::from(format!("work-{}", actor.state().next_seq()));
+            let summary = format!("created {work_item_id}: {}", cut::line(&objective, 80));
+            let created = WorkItemCreated { work_item_id: work_item_id.clone(), objective, plan_status: self.plan_status.map(Into::into) };
+            accepted(actor, &Fact::WorkItemCreated(created))?;
+            if self.plan.is_some() || self.todo_list.is_some() {
+                let update = WorkItemUpdated {
+                    work_item_id: work_item_id.clone(),
+                    objective: None,
+                    plan_status: None,
+                    plan: self.plan.map(|plan| RawJson::of(&plan)),
+                    todo_list: self.todo_list.map(|todos| RawJson::of(&todos)),
+                };
+                accepted(actor, &Fact::WorkItemUpdated(update))?;
+            }
+            one(actor, &work_item_id, summary)
+        })?
+    }
+}
+
+/// Arguments of `PickWorkItem`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct PickWorkItem {
+    /// The item.
+    work_item_id: String,
+    /// Why the focus moves, where another item could be gone on with.
+    #[serde(default)]
+    reason: Option<String>,
+}
+
+impl Tool for PickWorkItem {
+    const NAME: &'static str = "PickWorkItem";
+    const ABOUT: &'static str = "Puts a work item in focus: the runtime goes on with it first. It starts nothing and ends no wait.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        caller.ask(move |actor| {
+            let work_item_id = WorkItemId::from(self.work_item_id);
+            accepted(actor, &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }))?;
+            let why = self.reason.map_or_else(String::new, |reason| format!(": {}", cut::line(&reason, 80)));
+            one(actor, &work_item_id, format!("picked {work_item_id}{why}"))
+        })?
+    }
+}
+
+/// Arguments of `UpdateWorkItem`; what is absent stays.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct UpdateWorkItem {
+    /// The item.
+    work_item_id: String,
+    /// What is to be reached.
+    #[serde(default)]
+    objective: Option<String>,
+    /// How far its plan is; needs_input makes it wait for the operator.
+    #[serde(default)]
+    plan_status: Option<PlanStatus>,
+    /// The plan.
+    #[serde(default)]
+    plan: Option<String>,
+    /// The steps, all of them.
+    #[serde(default)]
+    todo_list: Option<Vec<Todo>>,
+    /// What blocks it; an empty text clears the blocker.
+    #[serde(default)]
+    blocked_by: Option<String>,
+    /// When to look at the blocker again, in milliseconds from now; an hour where nothing is said.
+    #[serde(default)]
+    recheck_after: Option<u64>,
+}
+
+impl UpdateWorkItem {
+    fn check(&self) -> Result<(), ToolError> {
+        let blocks = self.blocked_by.as_ref().is_some_and(|by| !by.trim().is_empty());
+        match self.recheck_after {
+            Some(0) => Err(ToolError::new("invalid_tool_input", "`recheck_after` must be above 0")),
+            Some(_) if !blocks => Err(ToolError::new("invalid_tool_input", "`recheck_after` needs a `blocked_by` that says something")),
+            _ => Ok(()),
+        }
+    }
+
+    fn facts(&self, work_item_id: &WorkItemId, now: Timestamp) -> Vec<Fact> {
+        let mut facts = Vec::new();
+        if self.objective.is_some() || self.plan_status.is_some() || self.plan.is_some() || self.todo_list.is_some() {
+            facts.push(Fact::WorkItemUpdated(WorkItemUpdated {
+                work_item_id: work_item_id.clone(),
+                objective: self.objective.clone(),
+                plan_status: self.plan_status.map(Into::into),
+                plan: self.plan.as_ref().map(RawJson::of),
+                todo_list: self.todo_list.as_ref().map(RawJson::of),
+            }));
+        }
+        facts.extend(self.blocked_by.as_deref().map(str::trim).map(|by| match by {
+            "" => Fact::WorkItemUnblocked(WorkItemNamed { work_item_id: work_item_id.clone() }),
+            by => Fact::WorkItemBlocked(WorkItemBlocked {
+                work_item_id: work_item_id.clone(),
+                blocked_by: by.to_owned(),
+                recheck_at: Some(now.plus_ms(self.recheck_after.unwrap_or(RECHECK_AFTER_MS))),
+            }),
+        }));
+        facts
+    }
+}
+
+impl Tool for UpdateWorkItem {
+    const NAME: &'static str = "UpdateWorkItem";
+    const ABOUT: &'static str = "Changes a work item: its objective, plan, steps, or what blocks it.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        self.check()?;
+        caller.ask(move |actor| {
+            let work_item_id = WorkItemId::from(self.work_item_id.as_str());
+            for fact in self.facts(&work_item_id, actor.now()) {
+                accepted(actor, &fact)?;
+            }
+            one(actor, &work_item_id, format!("updated {work_item_id}"))
+        })?
+    }
+}
+
+/// Arguments of `CompleteWorkItem`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct CompleteWorkItem {
+    /// The item.
+    work_item_id: String,
+    /// What came out of it; what you say beside this call where nothing is given.
+    #[serde(default)]
+    result_summary: Option<String>,
+}
+
+#[derive(Serialize)]
+struct Completed {
+    work_item: View,
+    completed_transition: bool,
+}
+
+impl Tool for CompleteWorkItem {
+    const NAME: &'static str = "CompleteWorkItem";
+    const ABOUT: &'static str =
+        "Says that a work item is done, and ends your turn with this round. Say what came out of it in the same breath.";
+
+    fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError> {
+        let said = said.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
+        caller.ask(move |actor| {
+            let work_item_id = WorkItemId::from(self.work_item_id);
+            let completed_transition = !actor.state().work.ended.contains_key(&work_item_id);
+            if completed_transition {
+                let result_summary = self.result_summary.or(said);
+                let fact = WorkItemCompleted { work_item_id: work_item_id.clone(), result_summary };
+                accepted(actor, &Fact::WorkItemCompleted(fact))?;
+            }
+            let work_item = view(actor, &work_item_id)?;
+            Ok(Success::new(format!("completed {work_item_id}"), &Completed { work_item, completed_transition }))
+        })?
+    }
+}
+
+/// Arguments of `GetWorkItem`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct GetWorkItem {
+    /// The item.
+    work_item_id: String,
+}
+
+impl Tool for GetWorkItem {
+    const NAME: &'static str = "GetWorkItem";
+    const ABOUT: &'static str = "Shows a work item.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        caller.ask(move |actor| {
+            let work_item_id = WorkItemId::from(self.work_item_id);
+            one(actor, &work_item_id, format!("work item {work_item_id}"))
+        })?
+    }
+}
+
+/// Arguments of `ListWorkItems`.
+#[derive(Deserialize, JsonSchema)]
+#[serde(deny_unknown_fields)]
+pub(super) struct ListWorkItems {
+    /// Which.
+    #[serde(default)]
+    filter: Filter,
+    /// At most how many, up to 100.
+    #[serde(default = "twenty")]
+    limit: usize,
+}
+
+fn twenty() -> usize {
+    20
+}
+
+/// Which items are listed.
+#[derive(Clone, Copy, Default, Deserialize, Serialize, JsonSchema)]
+#[serde(rename_all = "snake_case")]
+enum Filter {
+    /// All of them.
+    #[default]
+    All,
+    /// Those that are not done.
+    Open,
+    /// Those that are done.
+    Completed,
+    /// The one in focus.
+    Current,
+    /// Those that could be gone on with and are not in focus.
+    Queued,
+    /// Those that something blocks, or that wait for something.
+    Blocked,
+    /// Those that wait for the operator.
+    WaitingForOperator,
+    /// Those that could be gone on with.
+    Runnable,
+}
+
+impl Filter {
+    fn takes(self, item: &Candidate<'_>) -> bool {
+        let runnable = item.state == SchedulingState::Runnable;
+        match self {
+            Self::All => true,
+            Self::Open => item.record.state == work::WorkItemState::Open,
+            Self::Completed => item.record.state == work::WorkItemState::Completed,
+            Self::Current => item.is_current,
+            Self::Queued => runnable && !item.is_current,
+            Self::Blocked => item.readiness() == WorkItemReadiness::Blocked,
+            Self::WaitingForOperator => item.readiness() == WorkItemReadiness::WaitingForOperator,
+            Self::Runnable => runnable,
+        }
+    }
+}
+
+#[derive(Serialize)]
+struct Listed {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    current_work_item_id: Option<WorkItemId>,
+    filter: Filter,
+    returned: usize,
+    total_matching: usize,
+    work_items: Vec<View>,
+}
+
+impl Tool for ListWorkItems {
+    const NAME: &'static str = "ListWorkItems";
+    const ABOUT: &'static str = "Lists work items, those that could be gone on with first. Of completed ones the newest sixteen are known.";
+
+    fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
+        let listed = caller.ask(move |actor| {
+            let state = actor.state();
+            let queue = WorkQueue::of(state);
+            let matching: Vec<_> = queue.candidates.iter().filter(|item| self.filter.takes(item)).collect();
+            let shown = matching.iter().take(self.limit.clamp(1, MOST_LISTED));
+            let work_items: Vec<_> = shown.map(|item| View::new(state, item)).collect();
+            Listed {
+                current_work_item_id: state.work.current().map(|item| item.record.id.clone()),
+                filter: self.filter,
+                returned: work_items.len(),
+                total_matching: matching.len(),
+                work_items,
+            }
+        })?;
+        Ok(Success::new(format!("{} of {} work items", listed.returned, listed.total_matching), &listed))
+    }
+}

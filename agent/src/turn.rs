@@ -1,0 +1,374 @@
+//! The turn loop: a conversation with the model, round by round, in a thread of its own. What happens becomes facts; what is decided about
+//! it is not decided here. It is the host's own, and replaceable.
+
+use std::{
+    panic::{AssertUnwindSafe, catch_unwind},
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    thread::JoinHandle,
+};
+
+use serde::Serialize;
+use wakeful_core::{
+    fact::{
+        self, Fact,
+        context::{AssistantRoundRecorded, ToolExecutionRecorded},
+        turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal},
+    },
+    id::RunId,
+    json::RawJson,
+    record::{
+        context::{CheckpointRecorded, ContextCompacted, ToolExecutionStatus},
+        decision::Boundary,
+        effect::TurnRequest,
+        queue::message::MessageRecord,
+        turn::TurnTerminalKind,
+    },
+};
+
+use crate::{
+    confine::RedactedStream,
+    context::Context,
+    cut,
+    handle::{Ended, Handle},
+    openai::{self, Cancel, Chat, ChatError, ChatMessage, Timing, ToolCall, Usage, Watch},
+    prompt,
+    rounds::{Budget, Round, Rounds},
+    tools::{self, Answered, Caller},
+};
+
+/// The most that the ledger keeps of one thing that was said or done in a turn, in bytes; a fact has room for several.
+const MOST_RECORDED: usize = 256 << 10;
+
+/// A turn that is being executed.
+pub(crate) struct Execution {
+    run: RunId,
+    cancel: Cancel,
+    yields: Arc<AtomicBool>,
+    thread: JoinHandle<()>,
+}
+
+impl Execution {
+    /// Starts to execute a turn that begins with these messages.
+    pub(crate) fn start(
+        context: &Arc<Context>,
+        handle: &Handle,
+        request: &TurnRequest,
+        baseline: Vec<ChatMessage>,
+    ) -> std::io::Result<Self> {
+        let (run, cancel, yields) = (request.run_id.clone(), Cancel::new(), Arc::<AtomicBool>::default());
+        let turn = Turn {
+            caller: Caller {
+                context: Arc::clone(context),
+                handle: handle.clone(),
+                run: run.clone(),
+                trust: request.message.trust,
+                cancel: cancel.clone(),
+            },
+            yields: Arc::clone(&yields),
+            has_accepted: false,
+        };
+        let message_id = request.message.id.clone();
+        let thread = std::thread::Builder::new().name(format!("turn {}", request.turn_index)).spawn(move || {
+            let (run, handle) = (turn.caller.run.clone(), turn.caller.handle.clone());
+            let begun = Fact::TurnStarted(TurnStarted { run_id: run.clone(), message_id, turn_index: None });
+            // Where the agent has ended, or the run was broken off, nobody needs to know how the turn ended.
+            let _ = handle.tell(move |actor| drop(actor.propose(&begun)));
+            // A turn that panics ends too: else its run would stay open.
+            let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
+            let end = ended.unwrap_or_else(|_| Ok(Some(fact::failure(Some(run.clone()), "the turn panicked".to_owned()))));
+            if let Ok(Some(end)) = end {
+                let _ = handle.tell(move |actor| actor.end_turn(&run, &end));
+            }
+        })?;
+        Ok(Self { run, cancel, yields, thread })
+    }
+
+    /// The run that it executes.
+    pub(crate) fn run(&self) -> &RunId {
+        &self.run
+    }
+
+    /// It is to end after this round.
+    pub(crate) fn yield_now(&self) {
+        self.yields.store(true, Ordering::SeqCst);
+    }
+
+    /// It is broken off.
+    pub(crate) fn cancel(&self) {
+        self.cancel.cancel();
+    }
+
+    /// Whether nothing of it goes on.
+    pub(crate) fn has_ended(&self) -> bool {
+        self.thread.is_finished()
+    }
+}
+
+/// What a round leaves in the ledger.
+#[derive(Serialize)]
+struct SaidInRound<'a> {
+    round: u64,
+    text: Option<&'a str>,
+    tool_calls: &'a [ToolCall],
+}
+
+#[derive(Serialize)]
+struct Diagnostics<'a> {
+    model: Option<&'a str>,
+    response_id: Option<&'a str>,
+    finish_reason: Option<&'a str>,
+    usage: Option<Usage>,
+    timing: Timing,
+    prompt_bytes: u64,
+}
+
+#[derive(Serialize)]
+struct Checkpoint<'a> {
+    run_id: &'a RunId,
+    rounds: usize,
+    text: String,
+}
+
+struct Turn {
+    caller: Caller,
+    yields: Arc<AtomicBool>,
+    /// Whether the model's output has become part of the ledger.
+    has_accepted: bool,
+}
+
+impl Turn {
+    /// Talks with the model until the turn ends; the fact with which it does, or none where it was broken off.
+    fn converse(mut self, baseline: Vec<ChatMessage>) -> Result<Option<Fact>, Ended> {
+        let context = Arc::clone(&self.caller.context);
+        let mut rounds = Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
+        let mut number = 0;
+        while !self.caller.cancel.is_cancelled() {
+            if !rounds.is_empty() {
+                self.insert(&mut rounds, Boundary::BeforeProviderContinuation)?;
+            }
+            let prompt = match rounds.prompt() {
+                Ok(prompt) => prompt,
+                Err(why) => return Ok(Some(self.over_budget(&why.to_string()))),
+            };
+            if let Some(told_short) = prompt.compacted {
+                self.compacted(told_short, rounds.recap())?;
+            }
+            let chat = Chat { messages: &prompt.messages, tools: context.tools() };
+            let mut listener = Listener::new(&context);
+            let answer = context.endpoint.complete(&chat, &mut listener, &self.caller.cancel);
+            listener.close();
+            let answer = match answer {
+                Ok(answer) => without_secrets(&context, answer),
+                Err(ChatError::Cancelled) => break,
+                Err(ChatError::ContextLength { .. }) if rounds.shorten() => continue,
+                Err(why @ ChatError::ContextLength { .. }) => return Ok(Some(self.over_budget(&why.to_string()))),
+                Err(why) => return Ok(Some(self.failed(&why))),
+            };
+            number += 1;
+            if let Some(counted) = answer.usage.and_then(|usage| usage.prompt_tokens) {
+                rounds.budget.measured(prompt.bytes, counted);
+            }
+            self.accepted(number, &answer, prompt.bytes)?;
+            if answer.tool_calls.is_empty() {
+                rounds.push(Round { messages: vec![answer.message()], recap: Vec::new() });
+                if !self.insert(&mut rounds, Boundary::AfterProviderRound)? {
+                    return Ok(Some(self.terminal(TurnTerminalKind::Completed, cut_off(&answer), said(&answer))));
+                }
+                continue;
+            }
+            let done = self.execute(number, &answer)?;
+            rounds.push(done.round);
+            self.propose(Fact::ToolRoundCompleted(RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: None }))?;
+            if done.ends_turn || self.yields.load(Ordering::SeqCst) {
+                return Ok(Some(self.terminal(TurnTerminalKind::Completed, None, said(&answer))));
+            }
+            if number >= context.rounds_per_turn {
+                let reason = format!("the limit of {number} rounds in a turn is reached");
+                return Ok(Some(self.terminal(TurnTerminalKind::Completed, Some(reason), said(&answer))));
+            }
+            self.insert(&mut rounds, Boundary::AfterToolResults)?;
+        }
+        Ok(None)
+    }
+
+    /// Executes the calls of a round, in order. Each call gets its result, whatever happens: the model must find its calls answered.
+    fn execute(&self, number: u64, answer: &openai::Round) -> Result<Executed, Ended> {
+        let mut round = Round { messages: vec![answer.message()], recap: Vec::new() };
+        let mut all_sleep = true;
+        let mut ends_turn = false;
+        for (index, call) in answer.tool_calls.iter().enumerate() {
+            let answered = if self.caller.cancel.is_cancelled() {
+                Answered::broken_off(&self.caller, &call.name)
+            } else {
+                tools::call(&self.caller, &call.name, &call.arguments, answer.text.as_deref())?
+            };
+            all_sleep &= answered.sleeps;
+            ends_turn |= answered.sleeps;
+            let status = if answered.is_error { ToolExecutionStatus::Error } else { ToolExecutionStatus::Success };
+            self.propose(Fact::ToolExecutionRecorded(ToolExecutionRecorded {
+                run_id: self.caller.run.clone(),
+                tool_execution_id: format!("{}/{number}.{}", self.caller.run, index + 1),
+                tool_name: answered.tool_name.clone(),
+                status,
+                input: recorded(json_or_text(&call.arguments)),
+                output: recorded(json_or_text(&answered.text)),
+                summary: answered.summary.clone(),
+            }))?;
+            round.recap.push(format!("{}: {}", answered.tool_name, answered.summary));
+            round.messages.push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
+        }
+        // A rest beside other calls is kept for the end of the turn, which then comes by itself.
+        Ok(Executed { round, ends_turn: ends_turn && all_sleep })
+    }
+
+    /// Puts what the operator says meanwhile into the conversation; whether there was anything.
+    fn insert(&self, rounds: &mut Rounds, safe_point: Boundary) -> Result<bool, Ended> {
+        let run = self.caller.run.clone();
+        let inserted: Vec<MessageRecord> = self.caller.handle.ask(move |actor| actor.interject(&run, safe_point))?;
+        let messages: Vec<_> = inserted.iter().map(prompt::interjection).collect();
+        let any = !messages.is_empty();
+        if any {
+            rounds.push(Round { messages, recap: inserted.iter().map(prompt::heading).collect() });
+        }
+        Ok(any)
+    }
+
+    /// Records what the model said; from here on it counts.
+    fn accepted(&mut self, number: u64, answer: &openai::Round, prompt_bytes: u64) -> Result<(), Ended> {
+        self.has_accepted = true;
+        let said = SaidInRound { round: number, text: answer.text.as_deref(), tool_calls: &answer.tool_calls };
+        let data = recorded(RawJson::of(&said));
+        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.caller.run.clone(), data }))?;
+        let diagnostics = Diagnostics {
+            model: answer.model.as_deref(),
+            response_id: answer.response_id.as_deref(),
+            finish_reason: answer.finish.as_str(),
+            usage: answer.usage,
+            timing: answer.timing,
+            prompt_bytes,
+        };
+        let completed = RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: Some(RawJson::of(&diagnostics)) };
+        self.propose(Fact::ProviderRoundCompleted(completed))
+    }
+
+    fn compacted(&self, rounds: usize, text: String) -> Result<(), Ended> {
+        let run_id = self.caller.run.clone();
+        self.caller.handle.ask(move |actor| {
+            let data = RawJson::of(&Checkpoint { run_id: &run_id, rounds, text });
+            let anchor_generation = actor.state().context.anchor;
+            let before = actor.state().context.compacted_message_count;
+            let summary = actor.state().context.context_summary.clone();
+            drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded { anchor_generation, data })));
+            let count = before + rounds as u64;
+            drop(actor.propose(&Fact::ContextCompacted(ContextCompacted { compacted_message_count: count, context_summary: summary })));
+        })
+    }
+
+    fn over_budget(&self, why: &str) -> Fact {
+        Fact::TurnBaselineOverBudget(TurnOverBudget { run_id: self.caller.run.clone(), reason: Some(why.to_owned()) })
+    }
+
+    /// The provider failed for good: what that means depends on whether any of its output was accepted (contract 5.5).
+    fn failed(&self, why: &ChatError) -> Fact {
+        let partial = match why {
+            ChatError::CutOff { partial, .. } => said(partial),
+            _ => None,
+        };
+        let kind = if self.has_accepted || matches!(why, ChatError::CutOff { .. }) {
+            TurnTerminalKind::ProviderFailedNeedsRecovery
+        } else {
+            TurnTerminalKind::DeferredToFallback
+        };
+        self.terminal(kind, Some(why.to_string()), partial)
+    }
+
+    fn terminal(&self, kind: TurnTerminalKind, reason: Option<String>, last_assistant_message: Option<String>) -> Fact {
+        let run_id = self.caller.run.clone();
+        let last_assistant_message = last_assistant_message.map(|said| cut::beginning(&said, MOST_RECORDED).into_owned());
+        Fact::TurnTerminal(TurnTerminal { run_id, kind, reason, last_assistant_message, checkpoint: None })
+    }
+
+    fn propose(&self, fact: Fact) -> Result<(), Ended> {
+        self.caller.handle.ask(move |actor| drop(actor.propose(&fact)))
+    }
+}
+
+/// A round whose calls were executed.
+struct Executed {
+    round: Round,
+    ends_turn: bool,
+}
+
+/// Passes on what is heard while the model speaks, without secrets.
+struct Listener<'a> {
+    context: &'a Context,
+    text: RedactedStream,
+}
+
+impl<'a> Listener<'a> {
+    fn new(context: &'a Context) -> Self {
+        Self { context, text: RedactedStream::new(Arc::clone(&context.redactor)) }
+    }
+
+    fn show(&self, text: &[u8]) {
+        if !text.is_empty() {
+            self.context.audience.text(&self.context.agent_id, &String::from_utf8_lossy(text));
+        }
+    }
+
+    /// The model has said all.
+    fn close(mut self) {
+        let rest = self.text.rest();
+        self.show(&rest);
+    }
+}
+
+impl Watch for Listener<'_> {
+    fn text(&mut self, delta: &str) {
+        let shown = self.text.next(delta.as_bytes());
+        self.show(&shown);
+    }
+
+    fn tool_call_begun(&mut self, name: &str) {
+        self.context.audience.calls(&self.context.agent_id, name);
+    }
+
+    fn retrying(&mut self, attempt: u32, after: std::time::Duration, why: &ChatError) {
+        self.context.audience.notice(&self.context.agent_id, &format!("{why}; try {attempt} in {} ms", after.as_millis()));
+    }
+}
+
+fn said(answer: &openai::Round) -> Option<String> {
+    answer.text.clone().or_else(|| answer.refusal.clone()).filter(|text| !text.trim().is_empty())
+}
+
+/// Why an answer that ends a turn is not whole.
+fn cut_off(answer: &openai::Round) -> Option<String> {
+    match &answer.finish {
+        openai::Finish::Length => Some("the model's answer reached its longest and is not whole".to_owned()),
+        openai::Finish::ContentFilter => Some("the server held a part of the answer back".to_owned()),
+        _ => None,
+    }
+}
+
+/// What the model said, without secrets: from here on it is recorded, executed and told again.
+fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Round {
+    let texts = answer.text.iter_mut().chain(&mut answer.refusal);
+    for text in texts.chain(answer.tool_calls.iter_mut().map(|call| &mut call.arguments)) {
+        *text = context.redactor.redact(text).into_owned();
+    }
+    answer
+}
+
+/// What the ledger keeps of free JSON: one that is too long as the beginning of its text.
+fn recorded(data: RawJson) -> RawJson {
+    if data.as_str().len() <= MOST_RECORDED { data } else { RawJson::of(&cut::beginning(data.as_str(), MOST_RECORDED)) }
+}
+
+/// Text that should be JSON, such as the arguments of a call; what is none is carried as text.
+fn json_or_text(text: &str) -> RawJson {
+    wakeful_core::json::read(text).unwrap_or_else(|_| RawJson::of(&text))
+}

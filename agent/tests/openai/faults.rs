@@ -1,0 +1,253 @@
+//! What goes wrong on the way: before the first output it is tried again, after it nothing is.
+
+use std::{
+    io::{Read, Write},
+    net::{Ipv4Addr, TcpListener},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+use wakeful_agent::openai::{ChatError, EndpointOptions, Finish, Phase, Round, Unreachable};
+
+use super::{
+    KEY, Seen,
+    answer::{Answer, Events, Length},
+    ask, ask_watched, endpoint, failure, options,
+    server::Server,
+    with,
+};
+
+const LENGTHS: [Length; 3] = [Length::Chunked, Length::Given, Length::UntilClose];
+
+/// The part that came of an answer that broke off, and why it did; it was asked for once.
+fn cut_off(answer: Answer) -> (Round, ChatError) {
+    let server = Server::answering([answer]);
+    match ask(&endpoint(&server)) {
+        Err(ChatError::CutOff { partial, why }) => {
+            assert_eq!(server.received().len(), 1, "not tried again: {why}");
+            (*partial, *why)
+        }
+        other => panic!("{other:?}"),
+    }
+}
+
+/// Why an answer was not accepted, which is not tried again.
+fn malformed(answer: Answer) -> String {
+    let server = Server::answering([answer]);
+    let why = failure(&endpoint(&server));
+    assert!(matches!(why, ChatError::Malformed { .. }), "{why:?}");
+    assert_eq!(server.received().len(), 1, "not tried again: {why}");
+    why.to_string().replace(&format!("{}/chat/completions", server.url()), "URL")
+}
+
+#[test]
+fn an_answer_that_is_cut_before_its_first_output_is_asked_for_again() {
+    for length in LENGTHS {
+        let whole = || {
+            Answer::stream(Events::new().raw(": soon\n\n").delta(json!({"role": "assistant"})).text("Hi").finish("stop").done())
+                .length(length)
+        };
+        let first_output = whole().bytes_before("Hi");
+        let cuts = [0, 3, whole().bytes_before("assistant"), first_output];
+        for at in cuts {
+            let server = Server::answering([whole().cut_after(at), whole()]);
+            let mut seen = Seen::default();
+            let round = ask_watched(&endpoint(&server), &mut seen).unwrap();
+            assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 2), "{length:?} cut after {at}");
+            assert_eq!((seen.deltas.len(), seen.retries.len()), (1, 1), "{length:?} cut after {at}");
+        }
+    }
+}
+
+#[test]
+fn an_answer_that_is_cut_after_its_first_output_ends_there() {
+    for length in LENGTHS {
+        let whole = Answer::stream(Events::new().text("First").text("Second").finish("stop").done()).length(length);
+        let at = whole.bytes_before("Second");
+        let (partial, why) = cut_off(whole.cut_after(at));
+        assert_eq!((partial.text.as_deref(), partial.finish), (Some("First"), Finish::Unsaid), "{length:?}");
+        let is_a_lost_connection = matches!(&why, ChatError::Ended { .. } | ChatError::Unreachable { why: Unreachable::Lost(_), .. });
+        assert!(is_a_lost_connection, "{length:?}: {why:?}");
+    }
+}
+
+#[test]
+fn a_tool_call_is_output_too() {
+    let whole = Answer::stream(Events::new().call(0, "a", "read").arguments(0, "{\"path\":\"long\"}").finish("tool_calls").done());
+    let at = whole.bytes_before("long");
+    let (partial, _) = cut_off(whole.cut_after(at));
+    assert_eq!(partial.tool_calls.len(), 1);
+    assert_eq!((partial.tool_calls[0].name.as_str(), partial.tool_calls[0].arguments.as_str()), ("read", ""));
+}
+
+#[test]
+fn an_answer_that_is_cut_after_its_last_word_is_whole() {
+    let whole = Answer::stream(Events::new().text("All").finish("stop").usage(1, 1, 0).done());
+    let at = whole.bytes_before("prompt_tokens");
+    let server = Server::answering([whole.cut_after(at)]);
+    let round = ask(&endpoint(&server)).unwrap();
+    assert_eq!((round.text.as_deref(), round.finish, round.usage), (Some("All"), Finish::Stop, None));
+}
+
+#[test]
+fn an_end_without_an_answer_is_none() {
+    let server = Server::scripted(|_| Answer::stream(Events::new().done()));
+    let why = failure(&endpoint(&server));
+    let ChatError::GaveUp { attempts: 3, why: last } = &why else { panic!("{why:?}") };
+    assert!(matches!(**last, ChatError::Ended { .. }), "{last:?}");
+}
+
+#[test]
+fn malformed_json_before_the_first_output_is_said_with_its_beginning() {
+    let said = malformed(Answer::stream(Events::new().raw("data: {\"choices\":[{]}\n\n")));
+    assert_eq!(
+        said,
+        "`URL` does not speak chat completions: expected `,` or `}` at line 1 column 14; it said `{\"choices\":[{]}`; check the base URL"
+            .replace("expected `,` or `}`", "key must be a string")
+    );
+    let said = malformed(Answer::stream(Events::new().data(&json!({"choices": "none"}))));
+    assert!(said.contains("invalid type: string \"none\""), "{said}");
+    let not_utf8 = Answer::status(200, "text/event-stream", b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n".to_vec());
+    assert!(malformed(not_utf8).contains("invalid unicode code point"));
+}
+
+#[test]
+fn malformed_json_after_the_first_output_cuts_the_answer_off() {
+    let (partial, why) = cut_off(Answer::stream(Events::new().text("First").raw("data: {\"choices\":\n\n").finish("stop").done()));
+    assert_eq!(partial.text.as_deref(), Some("First"));
+    assert!(matches!(why, ChatError::Malformed { .. }), "{why:?}");
+}
+
+#[test]
+fn what_is_no_answer_of_chat_completions_is_said() {
+    let said = malformed(Answer::status(200, "text/html", format!("<html>Log in with {KEY}</html>")));
+    assert!(said.contains("it said `<html>Log in with [key]</html>`; check the base URL"), "{said}");
+    let said = malformed(Answer::status(200, "application/json", "{\"models\":[]}"));
+    assert_eq!(said, "`URL` does not speak chat completions: it has no `choices`; it said `{\"models\":[]}`; check the base URL");
+}
+
+#[test]
+fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
+    let overloaded = json!({"error": {"message": format!("Overloaded, {KEY}"), "type": "server_error", "code": 503}});
+    let server = Server::answering([Answer::stream(Events::new().data(&overloaded)), Answer::says("Hi")]);
+    let mut seen = Seen::default();
+    assert_eq!(ask_watched(&endpoint(&server), &mut seen).unwrap().text.as_deref(), Some("Hi"));
+    assert!(seen.retries[0].2.ends_with("failed while it answered: Overloaded, [key] (server_error, 503)"), "{seen:?}");
+
+    let (partial, why) = cut_off(Answer::stream(Events::new().text("First").data(&overloaded)));
+    assert_eq!(partial.text.as_deref(), Some("First"));
+    assert!(matches!(why, ChatError::Failed { .. }), "{why:?}");
+
+    let refused = json!({"error": {"message": "No such tool", "code": 400}});
+    let server = Server::answering([Answer::stream(Events::new().data(&refused))]);
+    assert!(matches!(failure(&endpoint(&server)), ChatError::Failed { .. }), "a request that is wrong is not tried again");
+}
+
+#[test]
+fn a_server_that_is_not_there_is_tried_again_and_then_said() {
+    let free = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap().local_addr().unwrap();
+    let mut options = EndpointOptions::new(format!("http://{free}/v1"), "m");
+    options.retries.most = 1;
+    options.retries.first_wait = Duration::from_millis(1);
+    let why = failure(&with(options));
+    assert_eq!(
+        why.to_string(),
+        format!(
+            "cannot reach `http://{free}/v1/chat/completions`: the connection was refused; start the server, or correct the base URL (tried 2 times)"
+        )
+    );
+}
+
+#[test]
+fn a_host_that_is_not_known_is_said() {
+    let mut options = EndpointOptions::new("http://no-such-host.invalid/v1", "m");
+    options.retries.most = 0;
+    let why = failure(&with(options));
+    assert!(matches!(why, ChatError::Unreachable { .. }), "{why:?}");
+}
+
+#[test]
+fn a_server_without_tls_where_tls_is_asked_for_is_said() {
+    let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).unwrap();
+    let address = listener.local_addr().unwrap();
+    let serving = thread::spawn(move || {
+        let (mut stream, _) = listener.accept().unwrap();
+        stream.write_all(b"HTTP/1.1 400 Bad Request\r\ncontent-length: 0\r\n\r\n").unwrap();
+        stream.read_to_end(&mut Vec::new()).unwrap();
+    });
+    let why = failure(&with(EndpointOptions::new(format!("https://{address}/v1"), "m")));
+    let ChatError::Unreachable { why: Unreachable::Tls(_), .. } = &why else { panic!("not tried again: {why:?}") };
+    assert!(why.to_string().contains("no secure connection ("), "{why}");
+    serving.join().unwrap();
+}
+
+/// Why a server's silence ended the request, and how long that took.
+fn silent(answer: fn() -> Answer) -> (ChatError, Duration, usize) {
+    let server = Server::scripted(move |_| answer());
+    let mut options = options(&server);
+    options.patience.first_byte = Duration::from_millis(300);
+    options.patience.idle = Duration::from_millis(150);
+    options.retries.most = 1;
+    let begun = Instant::now();
+    let why = failure(&with(options));
+    let took = begun.elapsed();
+    server.wait_until_left();
+    (why, took, server.received().len())
+}
+
+#[test]
+fn silence_before_the_answer_is_tried_again_and_then_said() {
+    let head_only = || Answer::says("Hi").silent_after(0);
+    let slow_head = || Answer::says("Hi").slow_head(Duration::from_millis(400));
+    for answer in [Answer::never, head_only, slow_head] {
+        let (why, took, requests) = silent(answer);
+        let ChatError::GaveUp { attempts: 2, why: last } = &why else { panic!("{why:?}") };
+        assert!(matches!(**last, ChatError::TimedOut { phase: Phase::FirstByte, .. }), "{last:?}");
+        assert!(why.to_string().contains("took longer than 0.3 s to begin its answer"), "{why}");
+        assert_eq!(requests, 2);
+        assert!(took >= Duration::from_millis(600) && took < Duration::from_secs(5), "{took:?}");
+    }
+}
+
+#[test]
+fn silence_within_the_answer_ends_it() {
+    let (why, took, requests) = silent(|| {
+        let whole = Answer::stream(Events::new().text("First").text("Second"));
+        let at = whole.bytes_before("Second");
+        whole.silent_after(at)
+    });
+    let ChatError::CutOff { partial, why } = why else { panic!("{why:?}") };
+    assert_eq!(partial.text.as_deref(), Some("First"));
+    assert!(matches!(*why, ChatError::TimedOut { phase: Phase::Idle, .. }), "{why:?}");
+    assert_eq!(requests, 1);
+    assert!(took < Duration::from_secs(5), "{took:?}");
+}
+
+#[test]
+fn a_slow_head_is_waited_for() {
+    let server = Server::answering([Answer::says("Hi").slow_head(Duration::from_millis(100))]);
+    let round = ask(&endpoint(&server)).unwrap();
+    assert_eq!(round.text.as_deref(), Some("Hi"));
+    assert!(round.timing.first_token_ms.unwrap() >= 200, "{:?}", round.timing);
+}
+
+#[test]
+fn a_response_that_is_too_large_is_cut() {
+    let large = |events: Events| Answer::stream((0..200).fold(events, |events, _| events.raw(": nothing in this line is for anybody\n\n")));
+    let limited = |answer| {
+        let server = Server::answering([answer]);
+        let mut options = options(&server);
+        options.max_response_bytes = 4_000;
+        let why = failure(&with(options));
+        (why, server.received().len())
+    };
+    let (why, requests) = limited(large(Events::new()));
+    assert_eq!((&why, requests), (&ChatError::TooLarge { limit: 4_000 }, 1));
+    assert_eq!(why.to_string(), "the answer has more than 4000 bytes, the most that one may have");
+    let (why, _) = limited(large(Events::new().text("First")));
+    let ChatError::CutOff { partial, why } = why else { panic!("{why:?}") };
+    assert_eq!((partial.text.as_deref(), *why), (Some("First"), ChatError::TooLarge { limit: 4_000 }));
+    let (why, _) = limited(Answer::status(200, "application/json", " ".repeat(5_000)));
+    assert_eq!(why, ChatError::TooLarge { limit: 4_000 });
+}

@@ -1,0 +1,76 @@
+//! The wire of the provider `openai`, against a real server that speaks the format and every fault of it.
+
+pub(crate) mod answer;
+mod answers;
+mod cancelling;
+mod faults;
+mod page;
+mod refusals;
+pub(crate) mod server;
+mod splits;
+
+use std::time::Duration;
+
+use wakeful_agent::openai::{Cancel, Chat, ChatError, ChatMessage, Endpoint, EndpointOptions, Patience, Retries, Round, Secret, Watch};
+
+use server::Server;
+
+const KEY: &str = "sk-a-key-that-nobody-may-see";
+
+/// Options for a test's server: a key, short waits, and no more patience than a busy machine needs.
+fn options(server: &Server) -> EndpointOptions {
+    let mut options = EndpointOptions::new(server.url(), "test-model");
+    options.key = Some(Secret::new(KEY).expect("the key can be sent"));
+    options.patience = Patience { connect: Duration::from_secs(5), first_byte: Duration::from_secs(10), idle: Duration::from_secs(10) };
+    options.retries = Retries { most: 2, first_wait: Duration::from_millis(1), longest_wait: Duration::from_millis(50) };
+    options
+}
+
+fn endpoint(server: &Server) -> Endpoint {
+    with(options(server))
+}
+
+fn with(options: EndpointOptions) -> Endpoint {
+    Endpoint::new(options).expect("the options are in order")
+}
+
+/// Asks something, and gives why no whole round came.
+fn failure(endpoint: &Endpoint) -> ChatError {
+    ask(endpoint).expect_err("no whole round comes")
+}
+
+/// Asks something, with nobody watching.
+fn ask(endpoint: &Endpoint) -> Result<Round, ChatError> {
+    ask_watched(endpoint, &mut ())
+}
+
+fn ask_watched(endpoint: &Endpoint, watch: &mut dyn Watch) -> Result<Round, ChatError> {
+    let messages = [ChatMessage::User { content: "Hello?".into() }];
+    let answered = endpoint.complete(&Chat { messages: &messages, tools: &[] }, watch, &Cancel::new());
+    if let Err(why) = &answered {
+        assert!(!format!("{why}{why:?}").contains(KEY), "no error has the key: {why}");
+    }
+    answered
+}
+
+/// What was seen of a round while it came.
+#[derive(Debug, Default, PartialEq, Eq)]
+struct Seen {
+    deltas: Vec<String>,
+    tools: Vec<String>,
+    retries: Vec<(u32, Duration, String)>,
+}
+
+impl Watch for Seen {
+    fn text(&mut self, delta: &str) {
+        self.deltas.push(delta.to_owned());
+    }
+
+    fn tool_call_begun(&mut self, name: &str) {
+        self.tools.push(name.to_owned());
+    }
+
+    fn retrying(&mut self, attempt: u32, after: Duration, why: &ChatError) {
+        self.retries.push((attempt, after, why.to_string()));
+    }
+}

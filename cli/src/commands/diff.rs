@@ -1,0 +1,149 @@
+//! `wakeful diff`: where another edition of the rules would have decided otherwise in a ledger that is there.
+
+use clap::Args;
+use serde::Serialize;
+use wakeful_core::{
+    host::Scheduler,
+    host::past::DecisionFrom,
+    id::Seq,
+    json,
+    machine::Options,
+    record::{decision::DecisionKind, edition::Edition},
+    time::Timestamp,
+};
+use wakeful_host::{clock::VirtualClock, provider::Elsewhere};
+
+use super::{
+    CliError, Verdict,
+    ledger::LedgerArg,
+    rules::edition,
+    status::counted,
+    style::{self, FAINT, GOOD, painted},
+};
+
+#[derive(Args)]
+#[command(
+    after_help = "The ledger is only read. What is compared is what would be decided at the loop's next boundary after each entry: by the edition \
+                        that the ledger has there, and by the other one. What an agent would have done after the first difference nobody knows; so each \
+                        entry is asked by itself.\n\n\
+                        --json prints one array of {from, to, decides: {decision, rule, reason}, would_decide: {decision, rule, reason}}.\n\n\
+                        Exit codes: 0 nothing differs; 1 something does; 2 the ledger cannot be read.\n\n\
+                        Examples:\n  wakeful diff agent.sqlite --edition 2026-05-08\n  wakeful diff agent.sqlite --edition 2026-05-08 --json"
+)]
+pub(super) struct Diff {
+    #[command(flatten)]
+    ledger: LedgerArg,
+    /// The edition to compare with
+    #[arg(long, value_parser = edition)]
+    edition: Edition,
+    /// Print JSON
+    #[arg(long)]
+    json: bool,
+}
+
+/// What is decided after these entries, and what would be.
+#[derive(Debug, PartialEq, Eq, Serialize)]
+struct Difference {
+    from: Seq,
+    to: Seq,
+    decides: Decided,
+    would_decide: Decided,
+}
+
+#[derive(Clone, Debug, PartialEq, Eq, Serialize)]
+struct Decided {
+    decision: DecisionKind,
+    rule: String,
+    reason: String,
+}
+
+impl From<&DecisionFrom> for Decided {
+    fn from(found: &DecisionFrom) -> Self {
+        Self { decision: found.decision, rule: found.rule.clone(), reason: found.reason.clone() }
+    }
+}
+
+impl Diff {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let (agent, ledger) = self.ledger.open()?;
+        let unreadable = |why| self.ledger.unreadable(&agent, why);
+        let clock = VirtualClock::at(Timestamp::from_nanos(0));
+        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
+        let end = living.state().head.seq;
+        let mut under = |edition| living.decisions_in(Seq(1)..=end, edition).map_err(unreadable);
+        let (own, other) = (under(None)?, under(Some(self.edition))?);
+        let found = differences(&own, &other, end);
+        if self.json {
+            say!("{}", json::write(&found));
+        } else {
+            print(&found, self.edition, end);
+        }
+        Ok(if found.is_empty() { Verdict::Well } else { Verdict::Differs })
+    }
+}
+
+/// Where two lists of decisions, each with the entry from which on it stands, differ; up to the last entry.
+fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Difference> {
+    let mut starts: Vec<Seq> = own.iter().chain(other).map(|decision| decision.seq).collect();
+    starts.sort_unstable();
+    starts.dedup();
+    let ends = starts.iter().skip(1).map(|next| Seq(next.0 - 1)).chain([end]);
+    let standing = |list: &[DecisionFrom], at: Seq| {
+        let upto = list.partition_point(|decision| decision.seq <= at);
+        upto.checked_sub(1).map(|index| Decided::from(&list[index]))
+    };
+    let mut found: Vec<Difference> = Vec::new();
+    for (from, to) in starts.iter().copied().zip(ends) {
+        let (Some(decides), Some(would_decide)) = (standing(own, from), standing(other, from)) else { continue };
+        if decides == would_decide {
+            continue;
+        }
+        match found.last_mut() {
+            Some(last) if last.to.0 + 1 == from.0 && (&last.decides, &last.would_decide) == (&decides, &would_decide) => last.to = to,
+            _ => found.push(Difference { from, to, decides, would_decide }),
+        }
+    }
+    found
+}
+
+fn print(found: &[Difference], edition: Edition, end: Seq) {
+    let entries = counted(usize::try_from(end.0).unwrap_or(usize::MAX), "entry");
+    if found.is_empty() {
+        say!("{} after each of {entries} edition {edition} decides the same", painted(GOOD, "no difference:"));
+        return;
+    }
+    let mut table = style::table(&["entries", "decides", &format!("by {edition}")]);
+    let said = |decided: &Decided| format!("{:?} {}", decided.decision, painted(FAINT, &format!("by {}", decided.rule)));
+    table.add_rows(found.iter().map(|one| {
+        let range = if one.from == one.to { one.from.to_string() } else { format!("{}-{}", one.from, one.to) };
+        [range, said(&one.decides), said(&one.would_decide)]
+    }));
+    style::print(&table);
+    let differ: u64 = found.iter().map(|one| one.to.0 - one.from.0 + 1).sum();
+    say!("after {differ} of {entries} the other edition decides otherwise");
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn list(decisions: &[(u64, DecisionKind)]) -> Vec<DecisionFrom> {
+        decisions
+            .iter()
+            .map(|(seq, decision)| DecisionFrom { seq: Seq(*seq), decision: *decision, rule: "r".into(), reason: "x".into() })
+            .collect()
+    }
+
+    #[test]
+    fn differences_are_told_from_where_they_begin_to_where_they_end() {
+        use DecisionKind::{Noop, Sleep, Stop};
+        let own = list(&[(1, Noop), (4, Sleep), (9, Stop)]);
+        assert_eq!(differences(&own, &own, Seq(12)), []);
+        let other = list(&[(1, Noop), (6, Sleep), (9, Noop), (11, Stop)]);
+        let found = differences(&own, &other, Seq(12));
+        let ranges: Vec<_> = found.iter().map(|one| (one.from.0, one.to.0, one.decides.decision, one.would_decide.decision)).collect();
+        assert_eq!(ranges, [(4, 5, Sleep, Noop), (9, 10, Stop, Noop)]);
+        let last = differences(&list(&[(1, Noop)]), &list(&[(1, Stop)]), Seq(3));
+        assert_eq!((last[0].from, last[0].to), (Seq(1), Seq(3)));
+    }
+}

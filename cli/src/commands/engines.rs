@@ -1,0 +1,173 @@
+//! Choosing engines.
+
+use std::{path::PathBuf, str::FromStr};
+
+use clap::{Args, ValueEnum};
+use wakeful_host::{
+    engine::Engines,
+    sandbox::{self, Compiler, Guest, Limits, NoGuest},
+};
+
+use super::CliError;
+use crate::trace::{Hosted, Tracer, Web};
+
+/// An engine that can be named.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+pub(super) enum EngineName {
+    /// The core in this program
+    Native,
+    /// The guest component in wasmtime, compiled by Cranelift
+    #[value(alias = "wasm")]
+    Wasmtime,
+    /// The guest component in wasmtime's interpreter
+    Pulley,
+    /// The guest component in wasmtime, compiled by Winch
+    Winch,
+    /// The web guest in Node (in the source tree)
+    Node,
+    /// The web guest in a page of Chromium (in the source tree)
+    Chromium,
+    /// The guest component in wasmtime's Python package (in the source tree)
+    Python,
+}
+
+impl EngineName {
+    /// Its name, as it is typed.
+    pub(super) fn as_str(self) -> &'static str {
+        match self {
+            Self::Native => "native",
+            Self::Wasmtime => "wasmtime",
+            Self::Pulley => "pulley",
+            Self::Winch => "winch",
+            Self::Node => "node",
+            Self::Chromium => "chromium",
+            Self::Python => "python",
+        }
+    }
+
+    /// Those that are asked for, each once, in that order.
+    pub(super) fn all(asked: &[Asked]) -> Vec<Self> {
+        let mut names = Vec::new();
+        for asked in asked {
+            let more: &[Self] = match asked {
+                Asked::All => Self::value_variants(),
+                Asked::One(name) => std::slice::from_ref(name),
+            };
+            more.iter().for_each(|name| {
+                if !names.contains(name) {
+                    names.push(*name)
+                }
+            });
+        }
+        names
+    }
+}
+
+/// What a list of engines asks for.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) enum Asked {
+    /// Whatever can run here.
+    All,
+    /// This one.
+    One(EngineName),
+}
+
+impl Asked {
+    /// Whether it names this engine.
+    pub(super) fn is(self, name: &str) -> bool {
+        matches!(self, Self::One(asked) if asked.as_str() == name)
+    }
+}
+
+impl FromStr for Asked {
+    type Err = String;
+
+    fn from_str(text: &str) -> Result<Self, String> {
+        if text == "all" {
+            return Ok(Self::All);
+        }
+        <EngineName as ValueEnum>::from_str(text, false).map(Self::One).map_err(|_| {
+            let names: Vec<_> = EngineName::value_variants().iter().map(|name| name.as_str()).collect();
+            format!("there is no such engine; there are {}, and `all` for those that can run here", names.join(", "))
+        })
+    }
+}
+
+/// Where the guest is.
+#[derive(Args)]
+pub(super) struct GuestArg {
+    /// The guest component [default: $WAKEFUL_GUEST, the embedded one, or that of the build folder]
+    #[arg(long, value_name = "FILE")]
+    guest: Option<PathBuf>,
+}
+
+/// The one engine of a command.
+#[derive(Args)]
+pub(super) struct EngineArg {
+    /// The engine that decides
+    #[arg(long, value_enum, default_value = "native")]
+    engine: EngineName,
+    #[command(flatten)]
+    guest: GuestArg,
+}
+
+impl EngineArg {
+    /// Starts it.
+    pub(super) fn start(&self) -> Result<Tracer, CliError> {
+        self.guest.start(self.engine)
+    }
+}
+
+/// The engine that drives live agents.
+#[derive(Args)]
+pub(super) struct DriverArg {
+    /// The engine that decides
+    #[arg(long, value_enum, default_value = "native")]
+    engine: DriverName,
+    #[command(flatten)]
+    guest: GuestArg,
+}
+
+/// An engine that can drive a live agent.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, ValueEnum)]
+enum DriverName {
+    /// The core in this program
+    Native,
+    /// The guest component in wasmtime, an instance for each agent
+    #[value(alias = "wasm")]
+    Wasmtime,
+}
+
+impl DriverArg {
+    /// What starts engines.
+    pub(super) fn engines(&self) -> Result<Engines, CliError> {
+        Ok(match self.engine {
+            DriverName::Native => Engines::Native,
+            DriverName::Wasmtime => Engines::Sandboxed(self.guest.find(Compiler::Cranelift)?, Limits::default()),
+        })
+    }
+}
+
+impl GuestArg {
+    /// The guest, compiled.
+    fn find(&self, compiler: Compiler) -> Result<Guest, CliError> {
+        Ok(sandbox::find(self.guest.as_deref(), compiler)?.ok_or(NoGuest)?)
+    }
+
+    /// Starts an engine.
+    pub(super) fn start(&self, engine: EngineName) -> Result<Tracer, CliError> {
+        Ok(match engine {
+            EngineName::Native => Tracer::Native,
+            EngineName::Wasmtime => self.sandboxed(Compiler::Cranelift)?,
+            EngineName::Pulley => self.sandboxed(Compiler::Pulley)?,
+            EngineName::Winch => self.sandboxed(Compiler::Winch)?,
+            EngineName::Node => Tracer::Web(Web::node()?),
+            EngineName::Chromium => Tracer::Web(Web::chromium()?),
+            EngineName::Python => Tracer::Hosted(Hosted::python(self.guest.as_deref())?),
+        })
+    }
+
+    fn sandboxed(&self, compiler: Compiler) -> Result<Tracer, CliError> {
+        Ok(Tracer::sandboxed(&self.find(compiler)?)?)
+    }
+}

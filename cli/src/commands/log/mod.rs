@@ -1,0 +1,223 @@
+//! `wakeful log`: the entries of a ledger, a line each, verified as they are read; also while another process writes.
+
+mod says;
+
+use std::{
+    collections::VecDeque,
+    io::{self, Write},
+    sync::mpsc::{self, Receiver, RecvTimeoutError},
+    time::Duration,
+};
+
+use clap::Args;
+use wakeful_core::{
+    host::{Ledger, SchedulerError},
+    id::{AgentId, Seq},
+    machine::OpenError,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
+};
+use wakeful_host::ledger::SqliteLedger;
+
+use super::{
+    CliError, Verdict,
+    ledger::LedgerArg,
+    style::{FAINT, painted},
+};
+
+/// How many entries are read at once.
+const PAGE: u32 = 512;
+
+/// How often a followed ledger is looked at.
+const POLL: Duration = Duration::from_millis(100);
+
+#[derive(Args)]
+#[command(
+    after_help = "--json prints entries as they are stored: {seq, at, class, record, chain}, each record as `wakeful schema` has it.\n\n\
+                        Exit codes: 0 printed, also where --follow was interrupted; 2 the ledger cannot be read.\n\n\
+                        Examples:\n  wakeful log agent.sqlite --limit 20\n  wakeful log agent.sqlite --follow --json\n  wakeful log agent.sqlite --diagnostics"
+)]
+pub(super) struct Log {
+    #[command(flatten)]
+    ledger: LedgerArg,
+    /// Go on while another process writes, until Ctrl-C
+    #[arg(long)]
+    follow: bool,
+    /// Print each entry as it is stored, one JSON object per line
+    #[arg(long)]
+    json: bool,
+    /// Only what looked wrong when it was recorded: diagnostics and errors
+    #[arg(long)]
+    diagnostics: bool,
+    /// Only entries after this one
+    #[arg(long, value_name = "SEQ")]
+    after: Option<u64>,
+    /// At most this many: the newest, or with --after the first ones after it
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(1..))]
+    limit: Option<u64>,
+}
+
+impl Log {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let (agent, ledger) = self.ledger.open()?;
+        let interrupted = self.follow.then(interrupted).transpose()?;
+        let mut reader = Reader { of: &self.ledger, agent, ledger, head: Head::START };
+        match self.print(&mut reader, interrupted.as_ref()) {
+            // Who reads has seen enough, as `head` has after some lines.
+            Err(CliError::Write { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Well),
+            printed => printed.map(|()| Verdict::Well),
+        }
+    }
+
+    fn print(&self, reader: &mut Reader<'_>, interrupted: Option<&Receiver<()>>) -> Result<(), CliError> {
+        let mut left = match (self.after, self.limit) {
+            (None, Some(newest)) => {
+                self.print_newest(reader, usize::try_from(newest).unwrap_or(usize::MAX))?;
+                usize::MAX
+            }
+            (after, limit) => {
+                reader.go_to(Seq(after.unwrap_or(0)))?;
+                limit.and_then(|limit| usize::try_from(limit).ok()).unwrap_or(usize::MAX)
+            }
+        };
+        loop {
+            self.print_rest(reader, &mut left)?;
+            let Some(interrupted) = interrupted.filter(|_| left > 0) else { return Ok(()) };
+            if interrupted.recv_timeout(POLL) != Err(RecvTimeoutError::Timeout) {
+                return Ok(());
+            }
+        }
+    }
+
+    fn print_newest(&self, reader: &mut Reader<'_>, newest: usize) -> Result<(), CliError> {
+        if !self.diagnostics {
+            let end = reader.end()?;
+            reader.go_to(Seq(end.0.saturating_sub(newest as u64)))?;
+        }
+        let mut kept = VecDeque::new();
+        loop {
+            let page = reader.page()?;
+            if page.is_empty() {
+                break;
+            }
+            kept.extend(page.into_iter().filter(|(entry, _)| self.wants(entry)));
+            kept.drain(..kept.len().saturating_sub(newest));
+        }
+        kept.iter().try_for_each(|(entry, bytes)| self.print_entry(entry, bytes))
+    }
+
+    /// Prints what is there after the reader's place, at most `left` entries.
+    fn print_rest(&self, reader: &mut Reader<'_>, left: &mut usize) -> Result<(), CliError> {
+        loop {
+            let page = reader.page()?;
+            if page.is_empty() {
+                return Ok(());
+            }
+            for (entry, bytes) in page.iter().filter(|(entry, _)| self.wants(entry)) {
+                if *left == 0 {
+                    return Ok(());
+                }
+                self.print_entry(entry, bytes)?;
+                *left -= 1;
+            }
+        }
+    }
+
+    fn wants(&self, entry: &Entry) -> bool {
+        !self.diagnostics || says::looks_wrong(&entry.record)
+    }
+
+    fn print_entry(&self, entry: &Entry, bytes: &EntryBytes) -> Result<(), CliError> {
+        let mut out = anstream::stdout().lock();
+        let written = if self.json { writeln!(out, "{}", bytes.as_str()) } else { writeln!(out, "{}", line(entry)) };
+        written.and_then(|()| out.flush()).map_err(|why| CliError::Write { what: "the log".to_owned(), why })
+    }
+}
+
+/// The line of an entry for who watches a live agent: none where it only keeps the books.
+pub(super) fn news(entry: &Entry) -> Option<String> {
+    says::is_news(&entry.record).then(|| line(entry))
+}
+
+/// What an entry says to who is in conversation with the agent: its kind and the rest; none where it only keeps the books.
+pub(super) fn told(entry: &Entry) -> Option<String> {
+    let said = says::is_news(&entry.record).then(|| says::said(&entry.record))?;
+    Some(format!("{}  {}", painted(FAINT, &format!("{:<10}", said.kind)), painted(said.style, &said.text)))
+}
+
+/// An entry in a line: position, time, kind, and what it says.
+fn line(entry: &Entry) -> String {
+    let said = says::said(&entry.record);
+    let kind = painted(said.style, &format!("{:<10}", said.kind));
+    let at = painted(FAINT, &format!("{:<24}", entry.at.to_string()));
+    format!("{:>6}  {at}  {kind}  {}", entry.seq.0, said.text).trim_end().to_owned()
+}
+
+/// Receives when the user presses Ctrl-C.
+fn interrupted() -> Result<Receiver<()>, CliError> {
+    let (sender, receiver) = mpsc::channel();
+    let tell = move || {
+        // A second Ctrl-C may find nobody who waits for it: the command is ending by then.
+        let _ = sender.send(());
+    };
+    ctrlc::set_handler(tell).map_err(CliError::NoInterrupt)?;
+    Ok(receiver)
+}
+
+/// Reads a ledger from a place on, and verifies each entry by the one before it.
+struct Reader<'a> {
+    of: &'a LedgerArg,
+    agent: AgentId,
+    ledger: SqliteLedger,
+    head: Head,
+}
+
+impl Reader<'_> {
+    /// Where the ledger ends.
+    fn end(&mut self) -> Result<Seq, CliError> {
+        self.ledger.head().map(|head| head.seq).map_err(|why| self.unreadable(why))
+    }
+
+    /// Goes on after this entry.
+    fn go_to(&mut self, seq: Seq) -> Result<(), CliError> {
+        // What was moved out is read where it is; where that is not there, the rest can be read.
+        if let Some(anchor) = self.ledger.anchor().map_err(|why| self.unreadable(why))?.filter(|anchor| seq <= anchor.head.seq) {
+            let missing = if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
+            if let Some(why) = &missing {
+                anstream::eprintln!("{why}; what follows is the rest");
+            }
+            if seq == anchor.head.seq || missing.is_some() {
+                self.head = anchor.head;
+                return Ok(());
+            }
+        }
+        let Some(before) = seq.0.checked_sub(1) else {
+            self.head = Head::START;
+            return Ok(());
+        };
+        let at = self.ledger.read(Seq(before), 1).map_err(|why| self.unreadable(why))?;
+        match at.first().and_then(EntryBytes::split) {
+            Some((_, chain)) => self.head = Head { seq, chain },
+            None => return Err(CliError::PastTheEnd { asked: seq, end: self.end()? }),
+        }
+        Ok(())
+    }
+
+    /// The next entries; empty at the end.
+    fn page(&mut self) -> Result<Vec<(Entry, EntryBytes)>, CliError> {
+        let page = self.ledger.read(self.head.seq, PAGE).map_err(|why| self.unreadable(why))?;
+        let mut opened = Vec::new();
+        for bytes in page {
+            let entry = bytes.open(&self.head).map_err(|why| self.unreadable(OpenError::from(why)))?;
+            self.head = entry.head();
+            opened.push((entry, bytes));
+        }
+        Ok(opened)
+    }
+
+    fn unreadable(&self, why: impl Into<SchedulerError>) -> CliError {
+        self.of.unreadable(&self.agent, why)
+    }
+}

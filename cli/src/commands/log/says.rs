@@ -1,0 +1,223 @@
+//! What an entry says, in a line for people: its kind in a word, and the rest in a sentence without punctuation marks of its own.
+
+use anstyle::Style;
+use wakeful_core::{
+    id::{Seq, WorkItemId},
+    json::{RawJson, Readable},
+    record::{
+        Record,
+        control::ControlRecord,
+        decision::Decision,
+        event::{EventKind, EventRecord},
+        queue::envelope::QueueStatus,
+        turn::TurnRecord,
+        waiting::{TimerRecord, TimerStatus},
+        work::WorkItemRecord,
+    },
+    story,
+};
+
+use crate::commands::{
+    explain::{entries, word},
+    style::{BAD, FAINT, STRONG},
+};
+
+/// How much of a free text is shown, in characters.
+const SHOWN: usize = 100;
+
+/// An entry, for a line.
+pub(super) struct Said {
+    pub(super) kind: &'static str,
+    pub(super) text: String,
+    pub(super) style: Style,
+}
+
+/// Whether an entry is about something that looked wrong when it was recorded.
+pub(super) fn looks_wrong(record: &Record) -> bool {
+    let Record::Event(event) = record else { return false };
+    [EventKind::SchedulerDiagnostic, EventKind::RuntimeError].iter().any(|kind| kind.as_str() == event.kind)
+}
+
+/// Whether a record tells who watches a live agent something: what only keeps the books is told by what it belongs to.
+pub(super) fn is_news(record: &Record) -> bool {
+    const NEWS: [EventKind; 4] =
+        [EventKind::SchedulerDecision, EventKind::SchedulerDiagnostic, EventKind::RuntimeError, EventKind::FactIgnored];
+    match record {
+        Record::QueueEntry(record) => matches!(record.status, QueueStatus::Dropped | QueueStatus::Interjected),
+        Record::Event(event) => NEWS.iter().any(|kind| kind.as_str() == event.kind),
+        Record::Transcript(record) => !story::is_marker(&record.data),
+        Record::WaitCondition(record) => !record.is_mirror(),
+        Record::Carried(_) => false,
+        _ => true,
+    }
+}
+
+/// What a record says.
+pub(super) fn said(record: &Record) -> Said {
+    let plain = |kind, text| Said { kind, text, style: Style::new() };
+    match record {
+        Record::Message(record) => {
+            let about = about(record.work_item_id.as_ref());
+            plain("message", format!("{} `{}`{about}: {}", word(record.kind), record.id, cut(record.body.as_text())))
+        }
+        Record::QueueEntry(record) => {
+            let why = record.reason.as_ref().map_or_else(String::new, |why| format!(", {}", word(why)));
+            plain("queue", format!("`{}` {}{why}", record.message_id, word(record.status)))
+        }
+        Record::Event(record) => event(record),
+        Record::Transcript(record) => plain("transcript", cut(record.data.as_str())),
+        Record::Task(record) => {
+            let what = record.summary.as_ref().map_or_else(String::new, |summary| format!(": {}", cut(summary)));
+            let of = about(record.work_item_id.as_ref());
+            plain("task", format!("`{}` {} {}{of}{what}", record.id, word(record.kind), word(record.status)))
+        }
+        Record::WorkItem(record) => plain("item", item(record)),
+        Record::WaitingIntent(record) => {
+            let of = about(record.work_item_id.as_ref());
+            plain("intent", format!("`{}` {}{of}: {} ({})", record.id, word(record.status), cut(&record.description), record.source))
+        }
+        Record::WaitCondition(record) => {
+            let of = about(record.work_item_id.as_ref());
+            plain("wait", format!("`{}` {} {}{of}: {}", record.id, word(record.kind), word(record.status), cut(&record.waiting_for)))
+        }
+        Record::Timer(record) => plain("timer", timer(record)),
+        Record::Tool(record) => plain("tool", format!("{} {}: {}", record.tool_name, word(record.status), cut(&record.summary))),
+        Record::Brief(record) => plain("brief", format!("{}: {}", word(record.kind), cut(&record.text))),
+        Record::Turn(record) => plain("turn", turn(record)),
+        Record::Control(record) => plain("control", control(record)),
+        Record::Carried(record) => Said { kind: "carried", text: record.of_class.clone(), style: FAINT },
+    }
+}
+
+fn event(record: &EventRecord) -> Said {
+    let is = |kind: EventKind| record.kind == kind.as_str();
+    let decision = || record.data.as_ref()?.read::<Decision>().ok();
+    if is(EventKind::SchedulerDecision)
+        && let Some(decision) = decision()
+    {
+        return Said { kind: "decision", text: decided(&decision), style: STRONG };
+    }
+    if is(EventKind::SchedulerDiagnostic)
+        && let Some(found) = read::<Diagnosed>(record)
+    {
+        return Said { kind: "diagnostic", text: format!("{} ({})", found.message, found.evidence.join(", ")), style: BAD };
+    }
+    if is(EventKind::RuntimeError)
+        && let Some(failed) = read::<Failed>(record)
+    {
+        return Said { kind: "error", text: cut(&failed.error), style: BAD };
+    }
+    if is(EventKind::FactIgnored)
+        && let Some(fact) = read::<Ignored>(record)
+    {
+        return Said {
+            kind: "ignored",
+            text: format!("{}: {}{}", word(fact.fact), word(fact.reason), entries(&[fact.because])),
+            style: FAINT,
+        };
+    }
+    let data = record.data.as_ref().map_or_else(String::new, |data| format!(": {}", cut(data.as_str())));
+    Said { kind: "event", text: format!("{}{data}", word(&record.kind)), style: FAINT }
+}
+
+#[derive(Readable)]
+struct Diagnosed {
+    message: String,
+    #[serde(default)]
+    evidence: Vec<String>,
+}
+
+#[derive(Readable)]
+struct Failed {
+    error: String,
+}
+
+#[derive(Readable)]
+struct Ignored {
+    fact: String,
+    reason: String,
+    because: Seq,
+}
+
+fn read<T: Readable>(record: &EventRecord) -> Option<T> {
+    record.data.as_ref().map(RawJson::read)?.ok()
+}
+
+fn decided(decision: &Decision) -> String {
+    let about = [
+        ("message", decision.message_id.as_ref().map(ToString::to_string)),
+        ("work item", decision.work_item_id.as_ref().map(ToString::to_string)),
+        ("task", decision.task_id.as_ref().map(ToString::to_string)),
+    ];
+    let about = about.into_iter().filter_map(|(what, id)| Some(format!(" {what} `{}`", id?))).collect::<Vec<_>>().join(",");
+    let because = decision.because.iter().map(|because| format!("{}{}", word(because.code), entries(&because.seqs)));
+    let passed = decision.ignored.iter().map(|over| format!("{}: {}{}", over.what, word(over.reason), entries(&over.seqs)));
+    let list = |start: &str, said: Vec<String>| if said.is_empty() { String::new() } else { format!(", {start} {}", said.join(", ")) };
+    let rest = format!("{}{}", list("because", because.collect()), list("passed over", passed.collect()));
+    format!("{} ({}) by rule {}{}{about}{rest}", decision.kind, decision.reason, decision.rule, if about.is_empty() { "" } else { "," })
+}
+
+fn item(record: &WorkItemRecord) -> String {
+    let blocked = record.blocked_by.as_ref().map_or_else(String::new, |by| format!(", blocked by: {}", cut(by)));
+    let (id, state, plan) = (&record.id, word(record.state), word(record.plan_status));
+    format!("`{id}` {state}, plan {plan}, revision {}: {}{blocked}", record.revision, cut(&record.objective))
+}
+
+fn timer(record: &TimerRecord) -> String {
+    let every = record.interval_ms.map_or_else(String::new, |ms| format!(", every {ms} ms"));
+    let summary = record.summary.as_ref().map_or_else(String::new, |summary| format!(": {}", cut(summary)));
+    let due = match record.status {
+        TimerStatus::Active => format!(", due at {}", record.due_at()),
+        TimerStatus::Completed | TimerStatus::Cancelled => String::new(),
+    };
+    format!("`{}` {}{due}{every}{summary}", record.id, word(record.status))
+}
+
+fn turn(record: &TurnRecord) -> String {
+    let item = record.work_item.as_ref().map(|bound| &bound.work_item_id);
+    let ended = record.kind.map_or_else(String::new, |kind| format!(" {}", word(kind)));
+    let why = record.reason.as_ref().map_or_else(String::new, |why| format!(", {}", word(why)));
+    let (index, status, run) = (record.turn_index, word(record.status), &record.run_id);
+    format!("{index} {status}{ended}{why}, run `{run}` on message `{}`{}", record.message_id, about(item))
+}
+
+fn control(record: &ControlRecord) -> String {
+    let more = match record {
+        ControlRecord::Genesis(genesis) => format!(" of agent `{}`, format {}", genesis.agent_id, genesis.format),
+        ControlRecord::FocusSet(focus) => {
+            let item = focus.work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`"));
+            format!(" to {item}, by {}", word(focus.cause))
+        }
+        ControlRecord::WakeHintPending(hint) => format!(": {}", cut(&hint.reason)),
+        _ => String::new(),
+    };
+    format!("{}{more}", word(record.name()))
+}
+
+fn about(item: Option<&WorkItemId>) -> String {
+    item.map_or_else(String::new, |id| format!(" about `{id}`"))
+}
+
+/// A free text in one line, and no more of it than a line has room for.
+fn cut(text: &str) -> String {
+    let mut shown: String = text.split_whitespace().collect::<Vec<_>>().join(" ");
+    // What a message says must not speak to the terminal.
+    shown.retain(|letter| !letter.is_control());
+    if let Some((at, _)) = shown.char_indices().nth(SHOWN) {
+        shown.truncate(at);
+        shown.push_str(" ..");
+    }
+    shown
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn free_text_stays_in_its_line_and_says_nothing_to_the_terminal() {
+        assert_eq!(cut("  two\nlines\tand \u{1b}[31mcolour\u{7} "), "two lines and [31mcolour");
+        assert_eq!(cut(&"é".repeat(SHOWN)), "é".repeat(SHOWN));
+        assert_eq!(cut(&"é".repeat(SHOWN + 1)), format!("{} ..", "é".repeat(SHOWN)));
+    }
+}

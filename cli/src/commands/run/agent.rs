@@ -1,0 +1,148 @@
+//! A live agent with a model: the arguments, and how they become what an agent is given.
+
+use std::{
+    env, fs,
+    path::{Path, PathBuf},
+    sync::Arc,
+    thread,
+};
+
+use clap::Args;
+use wakeful_agent::{
+    Agent, Audience, Ending, Setup, Until,
+    confine::{Policy, Redactor, Workspace},
+    openai::{Endpoint, EndpointOptions, Secret},
+};
+use wakeful_core::id::AgentId;
+use wakeful_host::ledger::SqliteFile;
+
+use super::{RunArgs, conversation::Conversation};
+use crate::commands::{CliError, Verdict, policy};
+
+/// The agent where none is named.
+const AGENT: &str = "default";
+
+#[derive(Args)]
+pub(super) struct OpenAiArgs {
+    /// Where the server is, with its version [default: $OPENAI_BASE_URL, else https://api.openai.com/v1]
+    #[arg(long, value_name = "URL", env = "WAKEFUL_BASE_URL")]
+    base_url: Option<String>,
+    /// The model, as the server calls it
+    #[arg(long, value_name = "NAME", env = "WAKEFUL_MODEL", required_if_eq("provider", "openai"))]
+    model: Option<String>,
+    /// A file that holds the key, and nothing else
+    #[arg(long, value_name = "FILE")]
+    api_key_file: Option<PathBuf>,
+    /// The folder in which its commands work
+    #[arg(long, value_name = "DIR", default_value = ".")]
+    workspace: PathBuf,
+    /// The agent's own folder: output of commands, temporary files [default: the ledger's path with `.home`]
+    #[arg(long, value_name = "DIR")]
+    home: Option<PathBuf>,
+    /// What its commands may do [default: what `wakeful policy` prints]
+    #[arg(long, value_name = "FILE")]
+    policy: Option<PathBuf>,
+    /// What to tell the model beside how the runtime works
+    #[arg(long, value_name = "FILE")]
+    instructions: Option<PathBuf>,
+    /// Say this first, as the operator
+    #[arg(long, value_name = "TEXT")]
+    prompt: Option<String>,
+    /// The most tokens of a prompt; older rounds of a turn are told in short before it is reached
+    #[arg(long, value_name = "N", default_value_t = 100_000)]
+    context_tokens: u64,
+    /// The most tokens of an answer [default: the server's]
+    #[arg(long, value_name = "N")]
+    max_output_tokens: Option<u64>,
+    /// The most rounds of a turn
+    #[arg(long, value_name = "N", default_value_t = 100)]
+    rounds: u64,
+}
+
+/// Lets an agent live with a model, in conversation with whoever types.
+pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
+    let given = &args.openai;
+    let agent_id = AgentId::from(args.agent.as_deref().unwrap_or(AGENT));
+    let key = given.key()?;
+    let (conversation, lines) = Conversation::open(args.json, &agent_id, &args.ledger)?;
+    let setup = Setup {
+        agent_id,
+        file: SqliteFile::open(&args.ledger)?,
+        engines: args.driver.engines()?,
+        endpoint: Arc::new(given.endpoint(key.as_deref())?),
+        workspace: given.workspace()?,
+        home: given.home(&args.ledger)?,
+        policy: given.policy.as_ref().map_or_else(|| Ok(Policy::default()), policy::read)?,
+        also_write: Vec::new(),
+        launcher: env::current_exe().map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
+        redactor: Arc::new(Redactor::new(key)),
+        context_tokens: given.context_tokens,
+        rounds_per_turn: given.rounds,
+        instructions: given.instructions.as_deref().map(read).transpose()?,
+        audience: Arc::new(conversation.clone()),
+    };
+    let is_open = |path: &Path| {
+        path.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|folder| folder.starts_with(setup.workspace.root()))
+    };
+    if is_open(&std::path::absolute(&args.ledger).unwrap_or_else(|_| args.ledger.clone())) || is_open(&setup.home) {
+        let notice = "the agent's commands can change its own ledger or folder, which are inside its workspace; name others with --ledger and --home";
+        conversation.notice(&setup.agent_id, notice);
+    }
+    let signals = super::signals()?;
+    let mut agent = Agent::open(setup)?;
+    let handle = agent.handle();
+    let told = handle.clone();
+    thread::spawn(move || while signals.recv().is_ok_and(|()| told.shut_down().is_ok()) {});
+    if let Some(prompt) = &given.prompt {
+        agent.prompt(prompt);
+    }
+    let until = if args.until_rest { Until::Rest } else { Until::Told };
+    conversation.listen(lines, handle);
+    let ending = agent.live(until);
+    conversation.end();
+    match ending? {
+        Ending::Rested | Ending::ShutDown | Ending::Stopped => Ok(Verdict::Well),
+    }
+}
+
+impl OpenAiArgs {
+    /// Whether something is to be said first.
+    pub(super) fn prompts(&self) -> bool {
+        self.prompt.is_some()
+    }
+
+    fn endpoint(&self, key: Option<&str>) -> Result<Endpoint, CliError> {
+        let from_environment = || env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty());
+        let base_url = self.base_url.clone().or_else(from_environment).unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
+        let mut options = EndpointOptions::new(base_url, self.model.clone().unwrap_or_default());
+        options.key = key.map(Secret::new).transpose()?;
+        options.max_output_tokens = self.max_output_tokens;
+        Ok(Endpoint::new(options)?)
+    }
+
+    fn key(&self) -> Result<Option<String>, CliError> {
+        let text = match &self.api_key_file {
+            Some(file) => Some(read(file)?),
+            None => ["WAKEFUL_API_KEY", "OPENAI_API_KEY"].iter().find_map(|name| env::var(name).ok().filter(|key| !key.is_empty())),
+        };
+        Ok(text.map(|text| text.trim().to_owned()))
+    }
+
+    fn workspace(&self) -> Result<Workspace, CliError> {
+        Workspace::new(&self.workspace).map_err(|why| CliError::Workspace { path: self.workspace.clone(), why: why.to_string() })
+    }
+
+    /// The agent's folder, by its absolute name.
+    fn home(&self, ledger: &Path) -> Result<PathBuf, CliError> {
+        let home = self.home.clone().unwrap_or_else(|| {
+            let mut name = ledger.as_os_str().to_owned();
+            name.push(".home");
+            PathBuf::from(name)
+        });
+        std::path::absolute(&home).map_err(|why| CliError::Read { path: home, why })
+    }
+}
+
+fn read(file: &Path) -> Result<String, CliError> {
+    fs::read_to_string(file).map_err(|why| CliError::Read { path: file.to_owned(), why })
+}

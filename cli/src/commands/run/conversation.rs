@@ -1,0 +1,296 @@
+//! The conversation with an agent: what is typed goes to it, what it says and does is printed as it happens, in lines.
+
+use std::{
+    collections::BTreeMap,
+    io::{self, BufRead, IsTerminal, Write},
+    path::{Path, PathBuf},
+    process,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    thread,
+};
+
+use anstream::ColorChoice;
+use rustyline::{DefaultEditor, ExternalPrinter, error::ReadlineError};
+use wakeful_agent::{Audience, Ended, Handle};
+use wakeful_core::{
+    id::AgentId,
+    record::{
+        Record,
+        control::ControlRecord,
+        decision::{Decision, DecisionKind},
+        entry::{Entry, EntryBytes},
+        event::EventKind,
+        queue::envelope::{MessageKind, QueueStatus},
+        turn::{RunStatus, TurnTerminalKind},
+    },
+    story::Request,
+};
+
+use super::TOLD_TWICE;
+use crate::commands::{
+    CliError, log, status,
+    style::{BAD, FAINT, STRONG, painted},
+    why,
+};
+
+const PROMPT: &str = "> ";
+
+const HELP: &str = "What you type is said to the agent; while it works, at its next safe point.
+  /why             what it does and why
+  /why DECISION    what would have to change for another decision, such as Sleep
+  /status          where it stands
+  /stop            it may not run; its tasks are interrupted
+  /start           it may run
+  /quit            shut it down; it can go on later (also Ctrl-C, Ctrl-D)";
+
+/// What is printed of an agent, and where. Clones are one conversation.
+#[derive(Clone)]
+pub(super) struct Conversation(Arc<Shared>);
+
+struct Shared {
+    json: bool,
+    agent: AgentId,
+    ledger: PathBuf,
+    out: Mutex<Out>,
+}
+
+struct Out {
+    /// Prints above the line that is being typed; none where nobody types at a terminal.
+    printer: Option<Box<dyn ExternalPrinter + Send>>,
+    in_colour: bool,
+    /// What each agent has begun to say, and not ended with a line.
+    said: BTreeMap<AgentId, String>,
+}
+
+/// Where lines are typed.
+pub(super) enum Lines {
+    Terminal(Box<DefaultEditor>),
+    Input,
+}
+
+impl Conversation {
+    /// A conversation with an agent: at a terminal where there is one, else by lines of the standard input.
+    pub(super) fn open(json: bool, agent: &AgentId, ledger: &Path) -> Result<(Self, Lines), CliError> {
+        let unusable = |why: ReadlineError| CliError::Terminal(why.to_string());
+        let (lines, printer) = if !json && io::stdin().is_terminal() && io::stdout().is_terminal() {
+            let mut editor = DefaultEditor::new().map_err(unusable)?;
+            let printer: Box<dyn ExternalPrinter + Send> = Box::new(editor.create_external_printer().map_err(unusable)?);
+            (Lines::Terminal(Box::new(editor)), Some(printer))
+        } else {
+            (Lines::Input, None)
+        };
+        let in_colour = !matches!(anstream::AutoStream::choice(&io::stdout()), ColorChoice::Never);
+        let out = Mutex::new(Out { printer, in_colour, said: BTreeMap::new() });
+        let shared = Shared { json, agent: agent.clone(), ledger: ledger.to_owned(), out };
+        Ok((Self(Arc::new(shared)), lines))
+    }
+
+    /// Hands on what is typed, until there is nothing more or the agent has ended.
+    pub(super) fn listen(&self, lines: Lines, handle: Handle) {
+        let conversation = self.clone();
+        thread::spawn(move || match lines {
+            Lines::Terminal(editor) => conversation.at_terminal(*editor, &handle),
+            Lines::Input => {
+                // Where the input ends the agent lives on: it may be nobody's.
+                let typed = io::stdin().lock().lines().map_while(Result::ok);
+                typed.map(|line| conversation.typed(&line, &handle)).take_while(Result::is_ok).for_each(drop);
+            }
+        });
+    }
+
+    fn at_terminal(&self, mut editor: DefaultEditor, handle: &Handle) {
+        self.print(&painted(FAINT, "Type to the agent; /help says what else there is."));
+        loop {
+            match editor.readline(PROMPT) {
+                Ok(line) if line.trim().is_empty() => {}
+                Ok(line) => {
+                    // A history that cannot be kept is none.
+                    let _ = editor.add_history_entry(&line);
+                    if self.typed(&line, handle).is_err() {
+                        return;
+                    }
+                }
+                Err(_) => {
+                    self.print(&painted(FAINT, "shutting down; Ctrl-C again ends at once"));
+                    if handle.shut_down().is_err() {
+                        return;
+                    }
+                    match editor.readline("") {
+                        Err(ReadlineError::Interrupted) => process::exit(TOLD_TWICE),
+                        _ => return,
+                    }
+                }
+            }
+        }
+    }
+
+    /// Does what a typed line asks for.
+    fn typed(&self, line: &str, handle: &Handle) -> Result<(), Ended> {
+        let line = line.trim();
+        let taken = match line {
+            "" => return Ok(()),
+            "/quit" => return handle.shut_down(),
+            "/stop" => handle.say(Request::Stop.fact())?,
+            "/start" => handle.say(Request::Start.fact())?,
+            question if question.starts_with('/') => {
+                self.show(question);
+                return Ok(());
+            }
+            _ => handle.prompt(line)?,
+        };
+        if let Err(why) = taken {
+            self.print(&format!("{} {why}", painted(BAD, "not taken:")));
+        }
+        Ok(())
+    }
+
+    /// Shows what is asked about the agent, from its ledger.
+    fn show(&self, question: &str) {
+        let (command, rest) = question.split_once(char::is_whitespace).unwrap_or((question, ""));
+        match command {
+            "/why" => self.why(rest.trim()),
+            "/status" => self.answer(status::of_ledger(&self.0.ledger, &self.0.agent)),
+            "/help" => self.print(HELP),
+            unknown => self.print(&format!("{} there is no {unknown}; /help says what there is", painted(BAD, "error:"))),
+        }
+    }
+
+    fn why(&self, asked: &str) {
+        let kinds = DecisionKind::NAMES;
+        let named = kinds.iter().find(|name| name.eq_ignore_ascii_case(asked)).copied();
+        match (asked, named) {
+            ("", _) | (_, Some(_)) => self.answer(why::of_live(&self.0.ledger, &self.0.agent, named)),
+            (unknown, None) => {
+                let known = kinds.join(", ");
+                self.print(&format!("{} there is no decision `{unknown}`; there are {known}", painted(BAD, "error:")));
+            }
+        }
+    }
+
+    fn answer(&self, answer: Result<String, CliError>) {
+        match answer {
+            Ok(text) => self.print(text.trim_end()),
+            Err(why) => self.print(&format!("{} {why}", painted(BAD, "error:"))),
+        }
+    }
+
+    /// The agent has ended: what was begun is printed.
+    pub(super) fn end(&self) {
+        let mut out = self.out();
+        let rest: Vec<_> = std::mem::take(&mut out.said).into_values().filter(|text| !text.is_empty()).collect();
+        rest.iter().for_each(|text| out.print(text));
+        out.printer = None;
+    }
+
+    fn print(&self, text: &str) {
+        self.out().print(text);
+    }
+
+    fn out(&self) -> MutexGuard<'_, Out> {
+        self.0.out.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// How lines of an agent begin: those of children with their name.
+    fn whose(&self, agent: &AgentId) -> String {
+        let parent = self.0.agent.as_str();
+        match agent.as_str().strip_prefix(parent) {
+            Some("") => String::new(),
+            Some(child) => painted(FAINT, &format!("{} | ", child.trim_start_matches('.'))),
+            None => painted(FAINT, &format!("{agent} | ")),
+        }
+    }
+}
+
+/// What an entry says in a conversation: what happens and what is decided, without the books that the log keeps.
+fn told(entry: &Entry) -> Option<String> {
+    match &entry.record {
+        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => decided(&event.data.as_ref()?.read().ok()?),
+        // A turn shows by what is said and done in it, a tick by its decision.
+        Record::Turn(turn) if turn.status == RunStatus::Started || turn.kind == Some(TurnTerminalKind::Completed) => None,
+        Record::Message(message) if message.kind == MessageKind::SystemTick => None,
+        Record::QueueEntry(record) if record.status == QueueStatus::Interjected => None,
+        Record::Control(ControlRecord::Genesis(_)) => None,
+        _ => log::told(entry),
+    }
+}
+
+/// A decision in a word and its reason; `/why` has the rest.
+fn decided(decision: &Decision) -> Option<String> {
+    let about = decision.work_item_id.as_ref().map_or_else(String::new, |item| format!(", {item}"));
+    let text = match decision.kind {
+        DecisionKind::Noop | DecisionKind::StayIdle => return None,
+        kind => format!("{kind} ({}{about})", decision.reason),
+    };
+    Some(painted(FAINT, &format!("decision    {text}")))
+}
+
+impl Out {
+    /// Prints a text as lines of its own.
+    fn print(&mut self, text: &str) {
+        let text = if self.in_colour { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() };
+        // Who has gone away does not stop the agent.
+        match &mut self.printer {
+            Some(printer) => drop(printer.print(format!("{text}\n"))),
+            None => drop(writeln!(anstream::stdout(), "{text}")),
+        }
+    }
+
+    /// Prints what an agent has begun to say and not yet ended with a line.
+    fn flush(&mut self, agent: &AgentId, whose: &str) {
+        if let Some(text) = self.said.remove(agent).filter(|text| !text.trim().is_empty()) {
+            self.print(&format!("{whose}{text}"));
+        }
+    }
+}
+
+impl Audience for Conversation {
+    fn entry(&self, agent: &AgentId, entry: &Entry, bytes: &EntryBytes) {
+        if self.0.json {
+            self.print(bytes.as_str());
+            return;
+        }
+        let whose = self.whose(agent);
+        let mut out = self.out();
+        match &entry.record {
+            Record::Transcript(_) => out.flush(agent, &whose),
+            // What is typed stands there already.
+            Record::Message(message) if message.kind == MessageKind::OperatorPrompt && out.printer.is_some() => {}
+            _ => {
+                if let Some(told) = told(entry) {
+                    out.flush(agent, &whose);
+                    out.print(&format!("{whose}{told}"));
+                }
+            }
+        }
+    }
+
+    fn text(&self, agent: &AgentId, delta: &str) {
+        if self.0.json {
+            return;
+        }
+        let whose = self.whose(agent);
+        let mut out = self.out();
+        let mut said = out.said.remove(agent).unwrap_or_default();
+        said.push_str(delta);
+        if let Some(end) = said.rfind('\n') {
+            let rest = said.split_off(end + 1);
+            let lines: Vec<_> = said.lines().map(|line| format!("{whose}{line}")).collect();
+            out.print(&lines.join("\n"));
+            said = rest;
+        }
+        out.said.insert(agent.clone(), said);
+    }
+
+    fn calls(&self, _: &AgentId, _: &str) {
+        // The entry of the call says what came of it.
+    }
+
+    fn notice(&self, agent: &AgentId, notice: &str) {
+        let line = format!("{}{}{notice}", self.whose(agent), painted(STRONG, "notice      "));
+        if self.0.json {
+            anstream::eprintln!("{line}");
+        } else {
+            self.print(&line);
+        }
+    }
+}

@@ -1,0 +1,111 @@
+//! A live agent that plays a story.
+
+use std::{io::Write, path::Path, process};
+
+use indicatif::{ProgressBar, ProgressStyle};
+use wakeful_core::{
+    host::ErrorReport,
+    id::AgentId,
+    json::RawJson,
+    machine::Options,
+    record::{
+        chain::Head,
+        entry::{Entry, EntryBytes},
+    },
+    time::Timestamp,
+};
+use wakeful_host::{
+    clock::RecordedClock,
+    driver::{self, Watcher},
+    ledger::SqliteFile,
+};
+
+use super::RunArgs;
+use crate::{
+    case,
+    commands::{
+        CliError, Verdict, ledger, log,
+        style::{BAD, painted},
+    },
+    run::{Audience, Ending, Run, Time, Until},
+};
+
+/// How the process ends where the story says that it does.
+const CRASHED: i32 = 3;
+
+/// Lets an agent play its story.
+pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
+    let (story, _) = case::load_story(story)?;
+    let agent_id = args.agent.as_deref().map_or_else(|| story.agent_id.clone(), AgentId::from);
+    let time = match &args.story.recorded {
+        Some(file) => Time::Recorded { clock: recorded(file, &agent_id)?, now: story.starts_at },
+        None if args.story.is_virtual => Time::Virtual(story.starts_at),
+        None => Time::System,
+    };
+    let ledger = SqliteFile::open(&args.ledger)?.ledger(&agent_id);
+    let log = Log { json: args.json, bar: bar() };
+    let until = if args.until_rest { Until::Rest } else { Until::Told };
+    let engines = args.driver.engines()?;
+    let mut run = Run::open(&Options::new(agent_id), &engines, ledger, story, time, super::signals()?, log)?;
+    match run.live(until)? {
+        Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
+        // What a crash leaves is what is on the disk: nothing is tidied up.
+        Ending::Crashed => {
+            anstream::eprintln!("{} as the story says; run it again, and it goes on", painted(BAD, "crashed"));
+            process::exit(CRASHED)
+        }
+    }
+}
+
+fn recorded(file: &Path, agent: &AgentId) -> Result<RecordedClock, CliError> {
+    let (_, mut ledger) = ledger::to_read(file, Some(agent.as_str()))?;
+    let mut entries = Vec::new();
+    driver::read(&mut ledger, Head::START, |entry, _| entries.push(entry.clone()))?;
+    Ok(RecordedClock::from_entries(&entries))
+}
+
+/// Prints entries as they are appended.
+struct Log {
+    json: bool,
+    bar: ProgressBar,
+}
+
+impl Log {
+    fn print(&self, line: &str) {
+        // A reader that has gone away does not stop the agent.
+        self.bar.suspend(|| writeln!(anstream::stdout(), "{line}").ok());
+    }
+}
+
+impl Watcher for Log {
+    fn entry(&mut self, entry: &Entry, bytes: &EntryBytes) {
+        if self.json {
+            self.print(bytes.as_str());
+        } else if let Some(line) = log::news(entry) {
+            self.print(&line);
+        }
+    }
+}
+
+impl Audience for Log {
+    fn refused(&mut self, fact: &RawJson, why: &ErrorReport) {
+        self.bar.suspend(|| writeln!(anstream::stderr(), "{} {}: {}", painted(BAD, "not taken:"), fact.as_str(), why.message).ok());
+    }
+
+    fn progress(&mut self, done: u64, of: u64, now: Timestamp) {
+        if !self.bar.is_hidden() {
+            self.bar.set_length(of);
+            self.bar.set_position(done);
+            self.bar.set_message(now.to_string());
+        }
+    }
+}
+
+fn bar() -> ProgressBar {
+    let bar = ProgressBar::new(0);
+    match ProgressStyle::with_template("{bar:30} line {pos} of {len}  {msg}") {
+        Ok(style) => bar.with_style(style),
+        // INVARIANT: the template above is well formed; the default style would do as well.
+        Err(_) => bar,
+    }
+}

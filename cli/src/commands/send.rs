@@ -1,0 +1,232 @@
+//! `wakeful send`: says something to an agent from outside, beside whoever drives it.
+
+use std::{
+    path::PathBuf,
+    process,
+    time::{SystemTime, UNIX_EPOCH},
+};
+
+use clap::{Args, Subcommand, ValueEnum, builder::NonEmptyStringValueParser};
+use wakeful_core::{
+    fact::{
+        Fact,
+        outcome::{Answer, Refusal},
+    },
+    host::{Clock, Ledger, LedgerError, Receipt, Scheduler, SchedulerError},
+    id::{ExternalTriggerId, MessageId, WorkItemId},
+    json,
+    machine::Options,
+    record::{
+        control::WakeHint,
+        queue::envelope::{MessageBody, Priority},
+    },
+    state::State,
+    story::{Request, said},
+    time::Timestamp,
+};
+use wakeful_host::{
+    clock::{SystemClock, VirtualClock},
+    engine::EngineError,
+    provider::Elsewhere,
+};
+
+use super::{
+    CliError, Verdict,
+    explain::word,
+    ledger,
+    style::{BAD, GOOD, painted},
+};
+
+#[derive(Args)]
+#[command(
+    after_help = "Exit codes: 0 accepted; 1 ignored; 2 it cannot be said.\n\nExamples:\n  wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n  \
+                        wakeful send --ledger agent.sqlite hint \"the pipeline has ended\"\n  wakeful send --ledger agent.sqlite stop"
+)]
+pub(super) struct Send {
+    /// The file of ledgers
+    #[arg(long, value_name = "FILE")]
+    ledger: PathBuf,
+    /// The agent [default: the only one in the file]
+    #[arg(long, value_name = "ID", global = true)]
+    agent: Option<String>,
+    /// Say it at the time of the ledger's newest entry, for an agent that runs with --virtual
+    #[arg(long = "virtual", global = true)]
+    is_virtual: bool,
+    /// Print what became of it as JSON: a `Receipt` of `wakeful schema`
+    #[arg(long, global = true)]
+    json: bool,
+    #[command(subcommand)]
+    what: What,
+}
+
+#[derive(Subcommand)]
+enum What {
+    /// Say something as the operator
+    Prompt {
+        /// What
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        text: String,
+        /// In which lane
+        #[arg(long, value_enum, default_value = "normal")]
+        lane: Lane,
+        /// About which work item
+        #[arg(long, value_name = "ID")]
+        item: Option<String>,
+        /// The id of the message, by which the ledger refuses a second one [default: a new one]
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Say: look again
+    Hint {
+        /// Why
+        #[arg(value_parser = NonEmptyStringValueParser::new())]
+        reason: String,
+        /// The external trigger that it names
+        #[arg(long, value_name = "ID")]
+        trigger: Option<String>,
+        /// What it says
+        #[arg(long)]
+        text: Option<String>,
+    },
+    /// Deliver something to an external trigger
+    Deliver {
+        /// The trigger
+        trigger: String,
+        /// What
+        text: String,
+        /// The id of the message, by which the ledger refuses a second one [default: a new one]
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
+    },
+    /// Ask it not to run
+    Stop,
+    /// Ask it to run
+    Start,
+    /// Ask its process to end
+    Shutdown,
+    /// Propose any fact
+    Fact {
+        /// The fact, as JSON (contract 2.1)
+        #[arg(value_name = "JSON")]
+        fact: String,
+    },
+}
+
+/// A lane of the queue.
+#[derive(Clone, Copy, ValueEnum)]
+enum Lane {
+    /// Into the open run, at a safe point
+    Interject,
+    /// Before ordinary input
+    Next,
+    /// Ordinary input
+    Normal,
+    /// After everything else
+    Background,
+}
+
+impl From<Lane> for Priority {
+    fn from(lane: Lane) -> Self {
+        match lane {
+            Lane::Interject => Self::Interject,
+            Lane::Next => Self::Next,
+            Lane::Normal => Self::Normal,
+            Lane::Background => Self::Background,
+        }
+    }
+}
+
+impl What {
+    fn fact(&self) -> String {
+        let fact = match self {
+            Self::Fact { fact } => return fact.clone(),
+            Self::Prompt { text, lane, item, id } => {
+                said::prompt(message_id(id.as_deref()), text.as_str(), Some((*lane).into()), item.as_deref().map(WorkItemId::from))
+            }
+            Self::Deliver { trigger, text, id } => said::delivery(message_id(id.as_deref()), trigger.as_str().into(), text.as_str()),
+            Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
+                external_trigger_id: trigger.as_deref().map(ExternalTriggerId::from),
+                body: text.as_deref().map(MessageBody::text),
+                ..said::hint(reason.as_str())
+            }),
+            Self::Stop => Request::Stop.fact(),
+            Self::Start => Request::Start.fact(),
+            Self::Shutdown => Request::Shutdown.fact(),
+        };
+        json::write(&fact)
+    }
+
+    /// Refuses a prompt about a work item that is not there: the message would wait for nothing and say so nowhere.
+    fn require_item(&self, state: &State) -> Result<(), CliError> {
+        let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
+        if state.work.items.contains_key(&WorkItemId::from(asked.as_str())) {
+            return Ok(());
+        }
+        Err(CliError::NoSuchItem {
+            agent: state.control.agent_id.clone(),
+            asked: asked.clone(),
+            items: ledger::listed(state.work.items.keys()),
+        })
+    }
+}
+
+/// An id that nobody else makes: by the clock and the process.
+fn message_id(given: Option<&str>) -> MessageId {
+    given.map_or_else(
+        || {
+            let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            format!("sent-{nanos}-{}", process::id()).into()
+        },
+        MessageId::from,
+    )
+}
+
+impl Send {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let receipt = if self.is_virtual {
+            let clock = VirtualClock::at(Timestamp::from_nanos(0));
+            self.say(clock.clone(), |state| clock.set(state.at))?
+        } else {
+            self.say(SystemClock, |_| ())?
+        };
+        if self.json {
+            say!("{}", json::write(&receipt));
+        } else {
+            print(&receipt);
+        }
+        Ok(if receipt.answer == Answer::Accepted { Verdict::Well } else { Verdict::Differs })
+    }
+
+    /// Proposes the fact as an observer, once the clock was `set` by what the ledger says.
+    fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
+        let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
+        let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
+        let mut scheduler = opened.map_err(|why| CliError::Unreadable { path: self.ledger.clone(), agent, why: Box::new(why) })?;
+        self.what.require_item(scheduler.state())?;
+        set(scheduler.state());
+        let receipt = said_beside_others(&mut scheduler, &self.what.fact());
+        Ok(receipt.map_err(|why| EngineError::Refused(why.report()))?)
+    }
+}
+
+fn print(receipt: &Receipt) {
+    match &receipt.answer {
+        Answer::Accepted => say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq),
+        Answer::Ignored { reason: Refusal::Unknown, because } => {
+            say!("{}: it names what the agent does not have, up to entry {because}", painted(BAD, "ignored"));
+        }
+        Answer::Ignored { reason, because } => {
+            say!("{}: {}, because of entry {because}", painted(BAD, "ignored"), word(reason));
+        }
+    }
+}
+
+/// Proposes a fact. Where another writer was first, what that one said is read, and the same is said again.
+fn said_beside_others<L: Ledger, C: Clock>(scheduler: &mut Scheduler<L, C, Elsewhere>, fact: &str) -> Result<Receipt, SchedulerError> {
+    loop {
+        match scheduler.propose(fact) {
+            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => drop(scheduler.catch_up()?),
+            said => return said,
+        }
+    }
+}

@@ -1,0 +1,198 @@
+//! `wakeful status`: where an agent stands, on one screen.
+
+use std::path::{Path, PathBuf};
+
+use clap::Args;
+use wakeful_core::{
+    derive::summary::{AgentSummary, SetAside, Tombstones},
+    explain::Explanation,
+    host::opening::{self, Opening},
+    host::{Clock, LedgerError},
+    id::AgentId,
+    json,
+    machine::Options,
+    record::decision::Boundary,
+};
+use wakeful_host::{
+    clock::SystemClock,
+    ledger::{Anchor, SqliteLedger},
+};
+
+use super::{
+    CliError, Verdict,
+    explain::word,
+    ledger::{LedgerArg, to_read},
+    style::{BAD, FAINT, STRONG, painted},
+};
+
+#[derive(Args)]
+#[command(after_help = "Exit codes: 0 said; 2 the ledger cannot be read.\n\n\
+                        Examples:\n  wakeful status agent.sqlite\n  wakeful status agents.sqlite --agent reviewer --json")]
+pub(super) struct Status {
+    #[command(flatten)]
+    ledger: LedgerArg,
+    /// Print one JSON object: an `AgentSummary` of `wakeful schema`
+    #[arg(long)]
+    json: bool,
+}
+
+impl Status {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let (agent, mut ledger) = self.ledger.open()?;
+        let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+        let (machine, opening) = opened.map_err(|why| self.ledger.unreadable(&agent, why))?;
+        let summary = machine.summary();
+        if self.json {
+            say!("{}", json::write(&summary));
+            return Ok(Verdict::Well);
+        }
+        let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at);
+        let past = Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
+        super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
+        Ok(Verdict::Well)
+    }
+}
+
+/// Where the past of a ledger is.
+enum Past {
+    /// In the ledger itself.
+    Here,
+    /// In an archive; and why that cannot be read.
+    In(Anchor, Option<String>),
+    /// In the ledger itself, which is the archive of one that goes on in this file.
+    GoesOnIn(PathBuf),
+}
+
+impl Past {
+    fn from_ledger(ledger: &mut SqliteLedger) -> Result<Self, LedgerError> {
+        if let Some(rest) = ledger.goes_on_in()? {
+            return Ok(Self::GoesOnIn(rest));
+        }
+        let Some(anchor) = ledger.anchor()? else { return Ok(Self::Here) };
+        let missing = ledger.archive(&anchor).err().map(|why| why.to_string());
+        Ok(Self::In(anchor, missing))
+    }
+}
+
+/// Where a live agent stands, as `wakeful status` prints it.
+pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
+    let (_, mut ledger) = to_read(path, Some(agent.as_str()))?;
+    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+    let (machine, opening) =
+        opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
+    let now = SystemClock.now().max(machine.state().at);
+    // Who is in conversation with the agent asks where it stands, not where its past lies.
+    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening, &Past::Here))
+}
+
+fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, past: &Past) -> String {
+    let mut out = String::new();
+    if let Past::GoesOnIn(rest) = past {
+        add!(out, "{}", painted(FAINT, &format!("an archive; the ledger goes on in `{}`, and at its end here stood:", rest.display())));
+    }
+    add!(out, "{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
+    add!(out, "{}\n", explanation.sentence);
+    let closure = &summary.closure;
+    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
+    line(&mut out, "posture", &format!("{}: {}", word(summary.scheduling_posture.posture), summary.scheduling_posture.reason));
+    line(&mut out, "closure", &format!("{}{waits}", word(closure.outcome)));
+    line(&mut out, "turn", &turn(summary));
+    line(
+        &mut out,
+        "focus",
+        &summary.current_work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`")),
+    );
+    line(&mut out, "queue", &format!("{} waiting", counted(summary.pending, "message")));
+    line(&mut out, "tasks", &format!("{} active", summary.active_task_count));
+    for intent in &summary.active_waiting_intents {
+        line(&mut out, "intent", &format!("`{}` {}, triggered {}", intent.id, intent.description, times(intent.trigger_count)));
+    }
+    for wait in &summary.active_wait_conditions {
+        let of = wait.work_item_id.as_ref().map_or_else(|| "the agent".to_owned(), |id| format!("`{id}`"));
+        line(&mut out, "wait", &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for));
+    }
+    for wrong in &explanation.diagnostics {
+        line(&mut out, "odd", &painted(BAD, &wrong.message));
+    }
+    line(&mut out, "wakes", &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()));
+    for aside in aside(&summary.set_aside) {
+        line(&mut out, "aside", &aside);
+    }
+    if let Some(kept) = kept(&summary.tombstones) {
+        line(&mut out, "kept", &painted(FAINT, &kept));
+    }
+    match past {
+        Past::Here | Past::GoesOnIn(_) => {}
+        Past::In(Anchor { head, archive }, None) => {
+            line(&mut out, "archive", &painted(FAINT, &format!("entries 1 to {} are in `{}`", head.seq, archive.display())));
+        }
+        Past::In(_, Some(missing)) => line(&mut out, "archive", &painted(BAD, missing)),
+    }
+    line(&mut out, "head", &explanation.head.to_string());
+    line(&mut out, "opened", &painted(FAINT, &opened(opening)));
+    out
+}
+
+fn line(out: &mut String, what: &str, says: &str) {
+    add!(out, "{what:<8} {says}");
+}
+
+fn turn(summary: &AgentSummary) -> String {
+    match (&summary.current_run_id, summary.last_turn_terminal) {
+        (Some(run), _) => format!("{}, run `{run}` is open", summary.turn_index),
+        (None, Some(ended)) => format!("{}, {}", summary.turn_index, word(ended)),
+        (None, None) if summary.turn_index == 0 => "none yet".to_owned(),
+        (None, None) => summary.turn_index.to_string(),
+    }
+}
+
+fn aside(aside: &SetAside) -> Vec<String> {
+    let counts = [
+        (aside.foreign_records, "of other agents"),
+        (aside.carried_records, "carried from an import"),
+        (aside.refused_records, "refused by a terminal status"),
+        (aside.queue_entries_without_message as u64, "of the queue without their message"),
+    ];
+    let told = counts.into_iter().filter(|(count, _)| *count > 0);
+    told.map(|(count, what)| format!("{} {what}", counted(usize::try_from(count).unwrap_or(usize::MAX), "record"))).collect()
+}
+
+/// What stays of what is over; nothing where nothing does.
+fn kept(of: &Tombstones) -> Option<String> {
+    let counts = [
+        (of.messages, "message"),
+        (of.tasks, "task"),
+        (of.work_items, "work item"),
+        (of.waiting_intents, "intent"),
+        (of.wait_conditions, "condition"),
+        (of.timers, "timer"),
+    ];
+    let told: Vec<String> = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+    (!told.is_empty()).then(|| format!("ids of what is over: {}", told.join(", ")))
+}
+
+/// How a ledger was opened, in words.
+fn opened(opening: &Opening) -> String {
+    let verified = counted(usize::try_from(opening.verified).unwrap_or(usize::MAX), "entry");
+    match (&opening.snapshot, &opening.ignored) {
+        (Some(seq), _) => format!("from the snapshot at entry {seq} and {verified} after it"),
+        (None, Some(why)) => format!("from {verified}; {why}"),
+        (None, None) => format!("from {verified}"),
+    }
+}
+
+fn times(count: u64) -> String {
+    if count == 1 { "once".to_owned() } else { format!("{count} times") }
+}
+
+/// A number of things, with the plural of English.
+pub(super) fn counted(count: usize, what: &str) -> String {
+    if count == 1 {
+        return format!("1 {what}");
+    }
+    match what.strip_suffix('y') {
+        Some(stem) => format!("{count} {stem}ies"),
+        None if what.ends_with("ch") => format!("{count} {what}es"),
+        None => format!("{count} {what}s"),
+    }
+}

@@ -1,0 +1,236 @@
+//! `wakeful why`: what an agent does and why, in a sentence with the entries behind it; and what would lead to another decision.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Args, builder::PossibleValuesParser};
+use serde::Serialize;
+use wakeful_core::{
+    explain::{Explanation, WhyNot},
+    foreign,
+    host::opening,
+    host::{Clock, Ledger, LedgerError},
+    id::{AgentId, Seq},
+    machine::{Machine, Options},
+    record::{
+        decision::{Boundary, DecisionKind},
+        entry::EntryBytes,
+    },
+};
+use wakeful_host::{
+    clock::SystemClock,
+    ledger::{Format, SqliteLedger},
+};
+
+use super::{
+    CliError, Verdict,
+    explain::{last_explanation, word},
+    ledger::to_read,
+    style::{BAD, FAINT, STRONG, painted},
+};
+use crate::{
+    case::{self, Case, CaseKind},
+    trace::{Trace, TraceError, Tracer},
+};
+
+#[derive(Args)]
+#[command(
+    after_help = "--json prints one object per case or agent: {case, explanation, why_not}, an `Explanation` and, where --not asks, a `WhyNot` of `wakeful \
+                  schema`.\n\n\
+                  Exit codes: 0 said; 2 a case or ledger cannot be read.\n\n\
+                  Examples:\n  wakeful why agent.sqlite\n  wakeful why agent.sqlite --not StartModelTurn\n  wakeful why stuck --not sleep --json"
+)]
+pub(super) struct Why {
+    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or files of ledgers, which another process may be writing
+    #[arg(required = true, value_name = "CASE|LEDGER")]
+    subjects: Vec<PathBuf>,
+    /// The agent of a ledger; not needed where its file holds one
+    #[arg(long, value_name = "ID")]
+    agent: Option<String>,
+    /// Say what would have to change for this decision instead
+    #[arg(long, value_name = "DECISION", ignore_case = true, value_parser = PossibleValuesParser::new(DecisionKind::NAMES))]
+    not: Option<String>,
+    /// Print one JSON object per case or agent
+    #[arg(long)]
+    json: bool,
+}
+
+/// An agent that is asked about: at the end of a case, or of what its ledger holds now.
+struct Subject {
+    name: String,
+    shows: String,
+    machine: Machine,
+    entries: Entries,
+}
+
+/// Where the entries behind an answer are.
+enum Entries {
+    Played(Vec<String>),
+    Stored(SqliteLedger),
+}
+
+impl Entries {
+    /// An entry; none where there is none at that place.
+    fn get(&mut self, seq: Seq) -> Result<Option<String>, LedgerError> {
+        let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
+        Ok(match self {
+            Self::Played(lines) => usize::try_from(before).ok().and_then(|at| lines.get(at).cloned()),
+            Self::Stored(ledger) => ledger.read(Seq(before), 1)?.first().map(|entry| entry.as_str().to_owned()),
+        })
+    }
+}
+
+#[derive(Serialize)]
+struct Answer<'a> {
+    case: &'a str,
+    explanation: &'a Explanation,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    why_not: Option<WhyNot>,
+}
+
+impl Why {
+    pub(super) fn run(&self) -> Result<Verdict, CliError> {
+        let mut is_first = true;
+        for path in &self.subjects {
+            for subject in self.subjects_at(path)? {
+                if !is_first && !self.json {
+                    say!("");
+                }
+                is_first = false;
+                self.answer(subject)?;
+            }
+        }
+        Ok(Verdict::Well)
+    }
+
+    fn subjects_at(&self, path: &Path) -> Result<Vec<Subject>, CliError> {
+        if Format::from_file(path).is_some() {
+            return of_ledger(path, self.agent.as_deref()).map(|subject| vec![subject]);
+        }
+        case::load_all(&[path.to_owned()])?.iter().map(of_case).collect()
+    }
+
+    fn answer(&self, mut subject: Subject) -> Result<(), CliError> {
+        let asked = self.not.as_deref().and_then(DecisionKind::named);
+        let now = subject.machine.state().at;
+        let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
+        let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
+        if self.json {
+            let answer = Answer { case: &subject.name, explanation: &explanation, why_not };
+            let text = serde_json::to_string(&answer).map_err(|why| CliError::Trace { case: subject.name.clone(), why: why.into() })?;
+            say!("{text}");
+            return Ok(());
+        }
+        super::say::text(format_args!("{}", answer(&mut subject, &explanation, why_not.as_ref())));
+        Ok(())
+    }
+}
+
+/// What an agent does and why, and what would lead to another decision where one is named; as `wakeful why` prints it.
+pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
+    let mut subject = of_ledger(path, Some(agent.as_str()))?;
+    let now = SystemClock.now().max(subject.machine.state().at);
+    let explanation = subject.machine.explain(Boundary::RunLoopIdle, now);
+    let asked = not.and_then(DecisionKind::named);
+    let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
+    Ok(answer(&mut subject, &explanation, why_not.as_ref()))
+}
+
+fn answer(subject: &mut Subject, explanation: &Explanation, why_not: Option<&WhyNot>) -> String {
+    let mut out = String::new();
+    add_answer(&mut out, subject, explanation);
+    if let Some(why_not) = why_not {
+        add_why_not(&mut out, why_not);
+    }
+    out
+}
+
+fn of_ledger(path: &Path, asked: Option<&str>) -> Result<Subject, CliError> {
+    let (agent, mut ledger) = to_read(path, asked)?;
+    let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
+    let (machine, _) = opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
+    let shows = format!("after entry {}", machine.head().seq);
+    Ok(Subject { name: agent.to_string(), shows, machine, entries: Entries::Stored(ledger) })
+}
+
+fn of_case(case: &Case) -> Result<Subject, CliError> {
+    let failed = |why| CliError::Trace { case: case.name.clone(), why };
+    let trace = Tracer::Native.trace(case).map_err(failed)?;
+    last_explanation(&case.name, &trace)?;
+    let (machine, lines) = folded(case, &trace).map_err(failed)?;
+    Ok(Subject { name: case.name.clone(), shows: case.shows().to_owned(), machine, entries: Entries::Played(lines) })
+}
+
+/// The machine that the entries of a trace give, and the entries.
+fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceError> {
+    let lines: Vec<String> = trace.steps.iter().flat_map(|step| &step.entries).map(|entry| entry.get().to_owned()).collect();
+    let agent_id = match &case.kind {
+        CaseKind::Fixture(folder) => foreign::agent_of(folder).unwrap_or_else(|_| "default".into()),
+        CaseKind::Story(story, _) => story.agent_id.clone(),
+    };
+    let mut machine = Machine::new(Options::new(agent_id));
+    for line in &lines {
+        // The engine that wrote these entries is this program's, a moment ago.
+        machine.load(&EntryBytes::from_stored(line.clone())).map_err(|why| TraceError::Failed(why.to_string()))?;
+    }
+    Ok((machine, lines))
+}
+
+fn add_answer(out: &mut String, subject: &mut Subject, explanation: &Explanation) {
+    let entries = &mut subject.entries;
+    add!(out, "{}  {}", painted(STRONG, &subject.name), painted(FAINT, &subject.shows));
+    add!(out, "{}", explanation.sentence);
+    let decision = &explanation.decision;
+    for because in &decision.because {
+        add!(out, "  because {}", word(because.code));
+        because.seqs.iter().for_each(|seq| add_entry(out, *seq, entries));
+    }
+    for ignored in &decision.ignored {
+        add!(out, "  passed over {}: {}", ignored.what, word(ignored.reason));
+        ignored.seqs.iter().for_each(|seq| add_entry(out, *seq, entries));
+    }
+    let held = explanation.obligations.iter().filter_map(|owed| Some((owed, owed.held_by.as_ref()?)));
+    for (owed, rule) in held {
+        add!(out, "  held back by {rule}: {} {}", word(owed.kind), owed.id);
+    }
+    for wrong in &explanation.diagnostics {
+        add!(out, "  odd: {} {}", painted(BAD, &wrong.message), painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
+    }
+    add!(out, "  {}", painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule)));
+}
+
+/// An entry in a line: where it stands, its class, and as much of its record as fits.
+fn add_entry(out: &mut String, seq: Seq, entries: &mut Entries) {
+    const WIDTH: usize = 110;
+    let line = match entries.get(seq) {
+        Ok(Some(line)) => line,
+        Ok(None) => return,
+        // The answer stands without it, and says so.
+        Err(why) => {
+            add!(out, "    entry {seq} cannot be shown: {why}");
+            return;
+        }
+    };
+    let of = |key: &str| line.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
+    let class = of("class").and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
+    let record = of("record").and_then(|rest| rest.rsplit_once(",\"chain\"")).map_or("", |(record, _)| record);
+    let shown: String = record.chars().take(WIDTH).collect();
+    let cut = if shown.len() < record.len() { " .." } else { "" };
+    add!(out, "    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
+}
+
+fn add_why_not(out: &mut String, why_not: &WhyNot) {
+    out.push('\n');
+    if why_not.decision.kind == why_not.asked {
+        add!(out, "It is {:?} already.", why_not.asked);
+        return;
+    }
+    if why_not.ways.is_empty() {
+        add!(out, "No change of up to three facts that this program knows leads to {:?} here.", why_not.asked);
+        return;
+    }
+    add!(out, "It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
+    for (at, way) in why_not.ways.iter().enumerate() {
+        let joined = if at == 0 { " " } else { "or" };
+        add!(out, "  {joined} {} {}", way.says.join(" and "), painted(FAINT, &format!("({})", way.decision.reason)));
+    }
+}

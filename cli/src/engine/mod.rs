@@ -1,0 +1,8 @@
+//! Engines in other programs.
+
+mod process;
+mod remote;
+
+pub(crate) use process::Process;
+pub use process::ProcessError;
+pub(crate) use remote::Remote;

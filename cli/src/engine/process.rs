@@ -1,0 +1,114 @@
+//! Engines in other processes: a program that says that it is ready, and then answers lines.
+
+use std::{
+    io::{BufRead, BufReader, Write},
+    process::{Child, ChildStdin, ChildStdout, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde::{Deserialize, de::IgnoredAny};
+use wakeful_host::engine::EngineError;
+
+/// How long a program may take to end when nobody speaks to it any more.
+const LAST_WORDS: Duration = Duration::from_secs(5);
+
+/// A running program.
+pub(crate) struct Process {
+    engine: &'static str,
+    child: Child,
+    input: Option<ChildStdin>,
+    output: BufReader<ChildStdout>,
+}
+
+/// The program of an engine does not do what it should.
+#[derive(Debug, thiserror::Error)]
+#[error("{why}")]
+pub struct ProcessError {
+    why: String,
+}
+
+impl ProcessError {
+    pub(super) fn new(why: String) -> Self {
+        Self { why }
+    }
+}
+
+impl From<ProcessError> for EngineError {
+    fn from(why: ProcessError) -> Self {
+        Self::Other(Box::new(why))
+    }
+}
+
+/// The first line of a program.
+#[derive(Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum First {
+    Ready(IgnoredAny),
+    CannotRun(String),
+}
+
+impl Process {
+    /// Starts the program of an engine, and waits until it is ready.
+    ///
+    /// # Errors
+    /// Where it does not start, or says why it cannot run.
+    pub(crate) fn start(engine: &'static str, command: &mut Command) -> Result<Self, ProcessError> {
+        let program = command.get_program().display().to_string();
+        let failed = |why: String| ProcessError { why };
+        let mut child = command
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .map_err(|why| failed(format!("`{program}` does not start: {why}; install it, or say where it is")))?;
+        let pipes = child.stdin.take().zip(child.stdout.take());
+        let (input, output) = pipes.ok_or_else(|| failed(format!("`{program}` has no pipes")))?;
+        let mut process = Self { engine, child, input: Some(input), output: BufReader::new(output) };
+        let first = process.hear()?;
+        match serde_json::from_str(&first) {
+            Ok(First::Ready(_)) => Ok(process),
+            Ok(First::CannotRun(why)) => Err(failed(why)),
+            Err(_) => Err(failed(format!("`{program}` does not say that it is ready, but `{}`", first.trim_end()))),
+        }
+    }
+
+    /// The name of the engine.
+    pub(crate) fn engine(&self) -> &'static str {
+        self.engine
+    }
+
+    /// Says a line, which holds no line break, and hears the next one.
+    pub(crate) fn ask(&mut self, line: &str) -> Result<String, ProcessError> {
+        if let Some(input) = &mut self.input {
+            let said = input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush());
+            said.map_err(|why| ProcessError { why: format!("the engine {} does not listen any more: {why}", self.engine) })?;
+        }
+        self.hear()
+    }
+
+    /// The next line.
+    fn hear(&mut self) -> Result<String, ProcessError> {
+        let mut line = String::new();
+        match self.output.read_line(&mut line) {
+            Ok(0) => Err(ProcessError { why: format!("the process of the engine {} ended without an answer", self.engine) }),
+            Ok(_) => Ok(line),
+            Err(why) => Err(ProcessError { why: format!("the engine {} cannot be heard: {why}", self.engine) }),
+        }
+    }
+}
+
+impl Drop for Process {
+    /// The end of its input tells the program to end, and what it has started with it. It has nothing to lose: one that goes on is killed.
+    fn drop(&mut self) {
+        self.input = None;
+        let until = Instant::now() + LAST_WORDS;
+        while Instant::now() < until {
+            if !matches!(self.child.try_wait(), Ok(None)) {
+                return;
+            }
+            thread::sleep(Duration::from_millis(5));
+        }
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}

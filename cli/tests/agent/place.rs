@@ -1,0 +1,180 @@
+//! Where a test's agent lives: a folder with a workspace that is a git repository, a ledger, and the program that drives it.
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    thread,
+    time::{Duration, Instant},
+};
+
+use wakeful_core::record::{chain::Head, entry::Entry};
+use wakeful_host::{driver, ledger::SqliteFile};
+
+use super::model::Asked;
+use crate::{
+    openai::{answer::Answer, server::Server},
+    program::{Ran, arg, wakeful},
+};
+
+/// Longer than anything here takes, also on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(90);
+
+/// Where the output of an agent goes that lives beside the test.
+const SHOWN: &str = "shown.txt";
+
+/// The key that no ledger may have.
+pub(super) const KEY: &str = "sk-test-4c1f0b77a9d24e6b";
+
+pub(super) struct Place {
+    folder: tempfile::TempDir,
+    server: Server,
+}
+
+/// A live agent in a process of its own.
+pub(super) struct Live(Child);
+
+impl Place {
+    pub(super) fn with(server: Server) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        let place = Self { folder, server };
+        fs::create_dir(place.workspace()).expect("a workspace");
+        fs::write(place.workspace().join("README.md"), "A parser.\n").expect("a file");
+        for args in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "begin"]] {
+            assert!(place.git(args).success(), "git {args:?}");
+        }
+        place
+    }
+
+    /// With a model that answers each chat by what it has come to.
+    pub(super) fn scripted(model: impl Fn(&Asked) -> Answer + Send + Sync + 'static) -> Self {
+        Self::with(Server::scripted(move |request| model(&Asked::from_request(request))))
+    }
+
+    /// Lets the agent live until it rests, which must go well; what it printed.
+    pub(super) fn rest(&self, extra: &[&str]) -> String {
+        let ran = self.run(&[&["--until-rest"], extra].concat());
+        assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
+        ran.out
+    }
+
+    /// All that the model was asked so far.
+    pub(super) fn asked(&self) -> Vec<String> {
+        self.server.received().iter().map(|request| request.body.to_string()).collect()
+    }
+
+    /// Says something to the agent from outside, which must be taken.
+    pub(super) fn tell(&self, what: &[&str]) {
+        let sent = self.send(what);
+        assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
+    }
+
+    pub(super) fn workspace(&self) -> PathBuf {
+        self.folder.path().join("parser")
+    }
+
+    pub(super) fn ledger(&self) -> PathBuf {
+        self.folder.path().join("agents.sqlite")
+    }
+
+    pub(super) fn folder(&self) -> &Path {
+        self.folder.path()
+    }
+
+    pub(super) fn git(&self, args: &[&str]) -> std::process::ExitStatus {
+        let who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
+        Command::new("git").current_dir(self.workspace()).args(who).args(args).status().expect("git starts")
+    }
+
+    /// The program, and its arguments.
+    pub(super) fn words(&self, extra: &[&str]) -> (&'static str, Vec<String>) {
+        let (url, ledger, workspace) = (self.server.url(), arg(&self.ledger()), arg(&self.workspace()));
+        let own = ["run", "--provider", "openai", "--model", "test", "--base-url", &url, "--ledger", &ledger, "--workspace", &workspace];
+        (env!("CARGO_BIN_EXE_wakeful"), own.iter().chain(extra).map(|word| (*word).to_owned()).collect())
+    }
+
+    fn command(&self, extra: &[&str]) -> Command {
+        let (program, args) = self.words(extra);
+        let mut command = Command::new(program);
+        command.args(args);
+        command.env("WAKEFUL_API_KEY", KEY).env_remove("WAKEFUL_GUEST").stdin(Stdio::null());
+        command
+    }
+
+    /// Lets the agent live until it ends by itself.
+    pub(super) fn run(&self, extra: &[&str]) -> Ran {
+        self.run_in(extra, &[])
+    }
+
+    /// Likewise, with more in its environment.
+    pub(super) fn run_in(&self, extra: &[&str], environment: &[(&str, &str)]) -> Ran {
+        let output = self.command(extra).envs(environment.iter().copied()).output().expect("wakeful starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ran { code: output.status.code().expect("wakeful ends by itself"), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Lets the agent live beside the test.
+    pub(super) fn start(&self, extra: &[&str]) -> Live {
+        let out = fs::File::create(self.folder.path().join(SHOWN)).expect("a file");
+        Live(self.command(extra).stdout(out).spawn().expect("wakeful starts"))
+    }
+
+    /// What the newest agent that was started beside the test has shown.
+    pub(super) fn shown(&self) -> String {
+        fs::read_to_string(self.folder.path().join(SHOWN)).expect("it was started")
+    }
+
+    /// Says something to the agent from outside.
+    pub(super) fn send(&self, what: &[&str]) -> Ran {
+        let own = ["send".to_owned(), "--ledger".to_owned(), arg(&self.ledger()), "--agent".to_owned(), "default".to_owned()];
+        wakeful(own.into_iter().chain(what.iter().map(|text| (*text).to_owned())))
+    }
+
+    /// The entries of an agent.
+    pub(super) fn entries(&self, agent: &str) -> Vec<Entry> {
+        let Ok(file) = SqliteFile::open_read_only(&self.ledger()) else { return Vec::new() };
+        let mut entries = Vec::new();
+        driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| entries.push(entry.clone())).expect("the entries");
+        entries
+    }
+
+    /// Waits until the ledger of an agent has an entry like this; what it says.
+    pub(super) fn wait_for<T>(&self, agent: &str, what: &str, like: impl Fn(&Entry) -> Option<T>) -> T {
+        let until = Instant::now() + PATIENCE;
+        loop {
+            if let Some(found) = self.entries(agent).iter().find_map(&like) {
+                return found;
+            }
+            assert!(Instant::now() < until, "there is no {what} in time");
+            thread::sleep(Duration::from_millis(20));
+        }
+    }
+}
+
+impl Live {
+    /// As `kill -9` does.
+    pub(super) fn kill(mut self) {
+        self.0.kill().expect("it lives");
+        self.0.wait().expect("it ends");
+    }
+
+    /// Waits until it ends by itself.
+    pub(super) fn end(mut self) -> i32 {
+        let until = Instant::now() + PATIENCE;
+        while Instant::now() < until {
+            if let Some(status) = self.0.try_wait().expect("it can be asked") {
+                return status.code().expect("it ends by itself");
+            }
+            thread::sleep(Duration::from_millis(20));
+        }
+        panic!("it does not end in time");
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        // It may have ended already.
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}

@@ -1,0 +1,123 @@
+//! The conversation at a terminal, as somebody who types sees it.
+
+use std::{
+    io::{Read, Write},
+    process::Child,
+    sync::{Arc, Mutex},
+    thread,
+    time::{Duration, Instant},
+};
+
+use serde_json::json;
+
+use super::{
+    model::Asked,
+    place::{KEY, Place},
+};
+use crate::openai::{answer::Answer, server::Server};
+
+/// A program at a terminal of its own, and what the terminal has shown so far.
+struct Terminal {
+    child: Child,
+    pty: Arc<pty_process::blocking::Pty>,
+    shown: Arc<Mutex<String>>,
+}
+
+impl Terminal {
+    fn open(place: &Place) -> Self {
+        let (pty, pts) = pty_process::blocking::open().expect("a terminal");
+        pty.resize(pty_process::Size::new(40, 120)).expect("a size");
+        let (program, args) = place.words(&[]);
+        let command = pty_process::blocking::Command::new(program).args(args).env("WAKEFUL_API_KEY", KEY).env("TERM", "xterm");
+        let child = command.spawn(pts).expect("wakeful starts");
+        let pty = Arc::new(pty);
+        let shown = Arc::new(Mutex::new(String::new()));
+        let (from, into) = (Arc::clone(&pty), Arc::clone(&shown));
+        thread::spawn(move || {
+            let mut bytes = [0; 4096];
+            // The terminal is gone when the program is.
+            while let Ok(count) = (&*from).read(&mut bytes) {
+                let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
+                into.lock().expect("nobody panics while it prints").push_str(&anstream::adapter::strip_str(&text).to_string());
+            }
+        });
+        Self { child, pty, shown }
+    }
+
+    /// Types a line, when the last one was taken: between two lines a terminal is not read.
+    fn types(&self, line: &str) {
+        thread::sleep(Duration::from_millis(100));
+        (&*self.pty).write_all(format!("{line}\r").as_bytes()).expect("a line is typed");
+    }
+
+    fn shown(&self) -> String {
+        self.shown.lock().expect("nobody panics while it prints").clone()
+    }
+
+    /// Waits until it shows this.
+    fn shows(&self, text: &str) {
+        let until = Instant::now() + Duration::from_secs(30);
+        while !self.shown().contains(text) {
+            assert!(Instant::now() < until, "no `{text}` in\n{}", self.shown());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+
+    fn ends(mut self) -> (i32, String) {
+        let until = Instant::now() + Duration::from_secs(30);
+        loop {
+            if let Some(status) = self.child.try_wait().expect("it can be asked") {
+                return (status.code().expect("it ends by itself"), self.shown());
+            }
+            assert!(Instant::now() < until, "it does not end:\n{}", self.shown());
+            thread::sleep(Duration::from_millis(10));
+        }
+    }
+}
+
+fn model(asked: &Asked) -> Answer {
+    match asked.rounds() {
+        0 if asked.trigger().contains("build") => Answer::calls(&[("ExecCommand", json!({ "cmd": "sleep 1; echo built" }))]),
+        0 if asked.trigger().contains("wait") => Answer::calls(&[("WaitFor", json!({ "reason": "your word", "wake": "operator_input" }))]),
+        1 if asked.hears("hurry") => Answer::says("It is built, in a hurry.\nAnything else?"),
+        _ => Answer::says("Hello."),
+    }
+}
+
+#[test]
+fn somebody_types_interferes_asks_why_and_leaves() {
+    let place = Place::with(Server::scripted(|request| model(&Asked::from_request(request))));
+    let terminal = Terminal::open(&place);
+    terminal.shows("/help says what else there is");
+    terminal.types("hi there");
+    terminal.shows("Hello.");
+    terminal.types("build it");
+    terminal.shows("StartModelTurn");
+    thread::sleep(Duration::from_millis(300));
+    terminal.types("please hurry");
+    terminal.shows("It is built, in a hurry.");
+    terminal.shows("Anything else?");
+    terminal.types("now wait");
+    terminal.shows("waits for operator: your word");
+    terminal.shows("WaitForOperator");
+    terminal.types("/why");
+    terminal.shows("At rest: waits for your word.");
+    terminal.types("/why sleep");
+    terminal.shows("It would be Sleep if");
+    terminal.types("/status");
+    terminal.shows("opened ");
+    terminal.types("/why nothing");
+    terminal.shows("there is no decision `nothing`");
+    terminal.types("/dance");
+    terminal.shows("there is no /dance");
+    terminal.types("/help");
+    terminal.shows("/quit            shut it down");
+    terminal.types("/stop");
+    terminal.shows("Stop (");
+    terminal.types("/start");
+    terminal.shows("start requested");
+    terminal.types("/quit");
+    let (code, shown) = terminal.ends();
+    assert_eq!(code, 0, "{shown}");
+    assert!(!shown.contains("error: cannot"), "{shown}");
+}

@@ -1,0 +1,265 @@
+//! What each command prints when all is well, and when something differs.
+
+use std::fs;
+
+use serde_json::Value;
+
+use crate::program::{arg, source, wakeful};
+
+#[test]
+fn replay_prints_a_table_and_exits_0() {
+    let ran = wakeful(["replay", &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("101 cases, 0 differ"), "{}", ran.out);
+    assert!(!ran.out.contains('\u{1b}'), "no colours outside a terminal");
+}
+
+#[test]
+fn replay_gives_programs_one_json_document() {
+    let ran = wakeful(["replay", "--json", &arg(&source("tests/fixtures/scheduler"))]);
+    let rows: Vec<Value> = serde_json::from_str(&ran.out).expect("one JSON document");
+    assert_eq!(rows.len(), 101);
+    assert!(rows.iter().all(|row| row["ok"] == true && row["explanation"]["decision"]["rule"].is_string()));
+}
+
+#[test]
+fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let case = folder.path().join("wrong");
+    fs::create_dir_all(case.join("ledger")).expect("folders");
+    fs::write(case.join("agent.json"), "{}").expect("agent.json");
+    fs::write(case.join("ledger/timers.jsonl"), "{\"id\":\"t\"}\n").expect("a timer");
+    let expected = r#"{"queued_work_items":0,"active_tasks":0,"has_blocking_active_tasks":false,"pending_wake_hint":false,"active_timers":2,"decision":"Sleep"}"#;
+    fs::write(case.join("expected.json"), expected).expect("expected.json");
+    for engine in ["native", "wasmtime"] {
+        let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
+        assert_eq!(ran.code, 1, "{}", ran.err);
+        for line in
+            [r#"-   "active_timers": 2"#, r#"+   "active_timers": 1"#, r#"-   "decision": "Sleep""#, r#"+   "decision": "WaitForTimer""#]
+        {
+            assert!(ran.out.contains(line), "{engine}: no `{line}` in\n{}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn what_cannot_be_read_hides_no_other_case_and_nothing_is_compared_in_silence() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let case = |name: &str| folder.path().join(name);
+    for name in ["broken", "missing", "misspelt", "sound"] {
+        assert_eq!(wakeful(["export", &story, "-o", &arg(&case(name))]).code, 0);
+    }
+    fs::write(case("broken").join("ledger/timers.jsonl"), "{}\n").expect("a timer");
+    fs::remove_file(case("missing").join("expected.json")).expect("it goes");
+    let expected = fs::read_to_string(case("misspelt").join("expected.json")).expect("expected.json");
+    fs::write(case("misspelt").join("expected.json"), expected.replace("\"posture\"", "\"postur\"")).expect("expected.json");
+    fs::copy(&story, case("story.json")).expect("a story");
+
+    let ran = wakeful(["replay", &arg(folder.path())]);
+    assert_eq!(ran.code, 2, "{}", ran.out);
+    assert!(ran.out.contains(" sound ") && ran.out.contains("as expected"), "{}", ran.out);
+    assert!(ran.out.ends_with("\n4 cases, 0 differ, 3 cannot be read\n"), "{}", ran.out);
+    for says in [
+        "1 story is passed over: `wakeful crosscheck` plays them\n",
+        "error: broken: ledger/timers.jsonl:1:1: ",
+        "error: missing: `expected.json` is missing: nothing says what should be found; --update writes it",
+        "error: misspelt: expected.json: nothing is compared with `postur`; there are active_agent_waiting_intents, ",
+    ] {
+        assert!(ran.err.contains(says), "no `{says}` in\n{}", ran.err);
+    }
+    let json = wakeful(["replay", "--json", &arg(folder.path())]);
+    let rows: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!(rows.iter().map(|row| row["ok"] == true).collect::<Vec<_>>(), [false, false, false, true]);
+    assert!(rows[0]["error"].as_str().is_some_and(|error| error.starts_with("ledger/timers.jsonl:1:1: ")), "{}", rows[0]);
+
+    // Who asks why needs no expectations, and --update writes them.
+    assert_eq!(wakeful(["why", &arg(&case("missing"))]).code, 0);
+    let ran = wakeful(["replay", "--update", &arg(&case("missing"))]);
+    assert_eq!((ran.code, ran.err.starts_with("written: ")), (0, true), "{}", ran.err);
+    assert_eq!(wakeful(["replay", &arg(&case("missing"))]).code, 0);
+}
+
+#[test]
+fn a_story_and_a_model_do_not_mix() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let folder = tempfile::tempdir().expect("a folder");
+    let ledger = arg(&folder.path().join("agent.sqlite"));
+    for (args, says) in [
+        (["--story", &story, "--prompt", "hello"], "--prompt goes with --provider openai"),
+        (["--provider", "openai", "--model=none", &format!("--story={story}")], "--story goes with --provider story"),
+    ] {
+        let ran = wakeful(["run", "--ledger", &ledger].into_iter().chain(args));
+        assert!(ran.code == 2 && ran.err.contains(says), "{}", ran.err);
+    }
+    assert!(!folder.path().join("agent.sqlite").exists(), "nothing is made");
+}
+
+#[test]
+fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    for engine in ["native", "wasmtime"] {
+        let ran = wakeful(["explain", "--engine", engine, &story]);
+        assert_eq!(ran.code, 0, "{}", ran.err);
+        for part in ["WaitForTimer (active_timers), by rule 8.timer", "needs stopped", "wakes    2026-05-27T09:20:00Z", "status   asleep"] {
+            assert!(ran.out.contains(part), "{engine}: no `{part}` in\n{}", ran.out);
+        }
+    }
+}
+
+#[test]
+fn why_says_it_in_a_sentence_with_the_entries_behind_it() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let ran = wakeful(["why", &story]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    for part in ["At rest: waits for timer `look-again`. Would wake at 2026-05-27T09:20:00Z.", "entry 37  timers  {\"id\":\"look-again\""] {
+        assert!(ran.out.contains(part), "no `{part}` in\n{}", ran.out);
+    }
+}
+
+#[test]
+fn why_not_names_the_changes_that_lead_there() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let ran = wakeful(["why", &story, "--not", "sleep"]);
+    assert!(ran.out.contains("It would be Sleep if\n    timer `look-again` is cancelled and the agent is started"), "{}", ran.out);
+    let json = wakeful(["why", &story, "--not", "Stop", "--json"]);
+    let answer: Value = serde_json::from_str(&json.out).expect("one JSON object");
+    assert_eq!(answer["why_not"]["ways"][0]["facts"][0]["fact"], "stop_requested");
+    assert_eq!(answer["explanation"]["decision"]["rule"], "8.timer");
+    let wrong = wakeful(["why", &story, "--not", "pause"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("StartModelTurn"), "the known ones are listed: {}", wrong.err);
+}
+
+#[test]
+fn explain_names_the_key_that_suppresses_a_rule() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let story = folder.path().join("spent.json");
+    let text = r#"{"story":"spent","shows":"","agent_id":"default","starts_at":"2026-05-27T09:00:00Z",
+        "script":[{"fact":{"fact":"work_item_created","work_item_id":"w","objective":"W"}}]}"#;
+    fs::write(&story, text).expect("a story");
+    let ran = wakeful(["explain", &arg(&story)]);
+    assert!(ran.out.contains("suppressed: work_queue:queued_available:w:1 spent by"), "{}\n{}", ran.out, ran.err);
+}
+
+#[test]
+fn trace_prints_one_trace_per_case() {
+    let ran = wakeful(["trace", &arg(&source("tests/fixtures/stories"))]);
+    let first = ran.out.lines().next().expect("a line per case");
+    let trace: Value = serde_json::from_str(first).expect("a trace");
+    assert_eq!(trace["case"], "heartbeat");
+    assert_eq!(trace["steps"][0]["entries"][0]["record"]["control"], "genesis");
+}
+
+// The page has every option.
+#[cfg(feature = "random")]
+#[test]
+fn the_generated_pages_are_what_the_program_says() {
+    for (page, args) in [
+        ("docs/cli.md", ["man", "--markdown"]),
+        ("docs/rules.md", ["rules", "--markdown"]),
+        ("docs/versions.md", ["versions", "--markdown"]),
+    ] {
+        let ran = wakeful(args);
+        assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{page}");
+        let committed = fs::read_to_string(source(page)).expect("the page");
+        assert!(ran.out == committed, "{page} is behind: run `wakeful {} > {page}`", args.join(" "));
+    }
+}
+
+#[test]
+fn the_manual_has_a_page_for_each_command() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let ran = wakeful(["man", "--output", &arg(&folder.path().join("man1"))]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let mut pages: Vec<String> = fs::read_dir(folder.path().join("man1"))
+        .expect("pages")
+        .map(|file| file.expect("a page").file_name().to_string_lossy().into_owned())
+        .collect();
+    pages.sort();
+    assert!(ran.out.starts_with(&format!("{} pages in ", pages.len())), "{}", ran.out);
+    for page in ["wakeful.1", "wakeful-run.1", "wakeful-doctor.1", "wakeful-man.1"] {
+        assert!(pages.iter().any(|name| name == page), "{page}: {pages:?}");
+    }
+    let page = wakeful(["man", "doctor"]);
+    assert!(page.out.contains(".TH wakeful-doctor 1") && page.out.contains("Exit codes"), "{}", page.out);
+    let wrong = wakeful(["man", "sleep"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("`sleep` is no command of wakeful"), "{}", wrong.err);
+}
+
+#[test]
+fn diff_tells_where_another_edition_decides_otherwise() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let (ledger, story) = (arg(&folder.path().join("agent.sqlite")), arg(&source("tests/fixtures/stories/heartbeat.json")));
+    let ran = wakeful(["run", "--ledger", &ledger, "--story", &story, "--virtual", "--until-rest"]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    let same = wakeful(["diff", &ledger, "--edition", "2026-05-27"]);
+    assert_eq!(same.code, 0, "{}", same.err);
+    assert!(same.out.starts_with("no difference: after each of "), "{}", same.out);
+
+    let other = wakeful(["diff", &ledger, "--edition", "2026-05-08"]);
+    let json = wakeful(["diff", &ledger, "--edition", "2026-05-08", "--json"]);
+    assert_eq!((other.code, json.code), (1, 1), "{}{}", other.out, other.err);
+    let found: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    assert!(found.iter().all(|one| one["decides"] != one["would_decide"] && one["from"].as_u64() <= one["to"].as_u64()), "{found:?}");
+    let differ: u64 = found.iter().map(|one| one["to"].as_u64().expect("an entry") - one["from"].as_u64().expect("an entry") + 1).sum();
+    assert!(other.out.contains(&format!("after {differ} of ")) && other.out.contains("by 2026-05-08"), "{}", other.out);
+}
+
+#[test]
+fn rules_are_printed_by_edition_for_people_and_programs() {
+    let ran = wakeful(["rules"]);
+    assert!(ran.out.starts_with("Edition 2026-05-27, the default\n") && ran.out.contains("\nEdition 2026-05-08\n"), "{}", ran.out);
+    let json = wakeful(["rules", "--edition", "2026-05-08", "--json"]);
+    let editions: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
+    assert_eq!(editions.len(), 1);
+    assert_eq!(editions[0]["edition"], "2026-05-08");
+    assert_eq!(editions[0]["rules"][0]["needs"], serde_json::json!(["stopped"]));
+    let wrong = wakeful(["rules", "--edition", "2020"]);
+    assert_eq!(wrong.code, 2);
+    assert!(wrong.err.contains("there are 2026-05-27 and 2026-05-08"), "{}", wrong.err);
+}
+
+#[test]
+fn completions_and_help_are_there() {
+    for shell in ["bash", "zsh", "fish"] {
+        assert!(wakeful(["completions", shell]).out.contains("crosscheck"), "{shell}");
+    }
+    let help = wakeful(["--help"]).out;
+    assert!(help.contains("Exit codes") && help.contains("Examples"), "{help}");
+}
+
+#[test]
+fn conformance_counts_per_operation_and_refuses_an_empty_file() {
+    let ran = wakeful(["conformance", &arg(&source("tests/conformance/closure.jsonl.gz"))]);
+    assert_eq!(ran.code, 0, "{}", ran.err);
+    assert!(ran.out.contains("closure") && ran.out.contains("300"), "{}", ran.out);
+    let folder = tempfile::tempdir().expect("a folder");
+    let empty = folder.path().join("empty.jsonl");
+    fs::write(&empty, "\n").expect("a file");
+    let ran = wakeful(["conformance", &arg(&empty)]);
+    assert_eq!((ran.code, ran.err.as_str()), (2, "error: the files hold no vector\n"));
+}
+
+/// A full disk behind standard output, and a reader that goes away: no command panics.
+#[cfg(target_os = "linux")]
+#[test]
+fn an_answer_that_cannot_be_written_is_an_error() {
+    use std::process::{Command, Stdio};
+
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    for args in [&["explain", &story][..], &["why", &story], &["trace", &story], &["schema"], &["completions", "bash"]] {
+        let run = |out: Stdio| {
+            let ran = Command::new(env!("CARGO_BIN_EXE_wakeful")).args(args).stdout(out).output().expect("wakeful starts");
+            (ran.status.code(), String::from_utf8(ran.stderr).expect("UTF-8"))
+        };
+        let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
+        let (code, err) = run(full.into());
+        assert!(err.starts_with("error: cannot write the answer: No space left on device"), "{args:?}: {err}");
+        assert_eq!(code, Some(2), "{args:?}");
+        let (reader, writer) = std::io::pipe().expect("a pipe");
+        drop(reader);
+        assert_eq!(run(writer.into()), (Some(0), String::new()), "{args:?}");
+    }
+}

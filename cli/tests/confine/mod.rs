@@ -1,0 +1,128 @@
+//! What commands may do: what is refused before it runs, and what the kernel holds. These need a kernel with Landlock (Linux 6.12 for all
+//! of it) and say so where there is none.
+
+mod held;
+mod judged;
+mod resolved;
+
+use std::{
+    fs,
+    path::{Path, PathBuf},
+};
+
+use wakeful_agent::{
+    command::{Excerpt, Exit, Limits, Running, Spec},
+    confine::{Confinement, Policy, Surroundings, Workspace},
+};
+
+use crate::command::{Home, ended};
+
+/// What the tests must not find out.
+const SECRET: &str = "the-secret-of-the-home";
+
+/// A home with secrets, in it a workspace, and a folder for temporary files.
+struct House {
+    home: Home,
+}
+
+impl House {
+    fn new() -> Self {
+        let house = Self { home: Home::new() };
+        for (name, text) in [
+            ("work/src/main.rs", "fn main() {}\n"),
+            (".ssh/id_ed25519", SECRET),
+            (".profile", "export PROFILE=read\n"),
+            (".gitconfig", "[user]\n\tname = someone\n"),
+        ] {
+            house.write(name, text);
+        }
+        fs::create_dir(house.path("scratch")).expect("a folder");
+        house
+    }
+
+    /// A path below the home, with its links resolved.
+    fn path(&self, name: &str) -> PathBuf {
+        self.home.path("").canonicalize().expect("it is there").join(name)
+    }
+
+    fn write(&self, name: &str, text: &str) {
+        let path = self.path(name);
+        fs::create_dir_all(path.parent().expect("a folder")).and_then(|()| fs::write(path, text)).expect("it is written");
+    }
+
+    fn workspace(&self) -> Workspace {
+        Workspace::new(&self.path("work")).expect("it is there")
+    }
+
+    fn around(&self) -> Surroundings {
+        Surroundings {
+            launcher: env!("CARGO_BIN_EXE_wakeful").into(),
+            home: Some(self.path("")),
+            scratch: self.path("scratch"),
+            also_write: Vec::new(),
+        }
+    }
+
+    fn confinement(&self, policy: &str) -> Confinement {
+        let policy = if policy.is_empty() { Policy::default() } else { Policy::read(policy).expect("a policy") };
+        Confinement::new(policy, self.workspace(), &self.around()).unwrap_or_else(|why| panic!("these tests need Landlock: {why}"))
+    }
+
+    /// Runs a command without judging it first: only the kernel holds it.
+    fn run(&self, policy: &str, cmd: &str) -> Ran {
+        self.run_as(policy, self.home.spec(cmd))
+    }
+
+    /// That a command does what it tries where nothing holds it: else it would prove nothing that it is held.
+    fn works_freely(cmd: &str) {
+        let house = Self::new();
+        link(house.path(""), &house.path("work/up"));
+        link(house.path(".ssh"), &house.path("work/keys"));
+        house.write("victim", "as it was");
+        house.write("work/script.sh", "echo broken > ../victim; cat ~/.ssh/id_ed25519\n");
+        let mut spec = Spec { workdir: house.path("work"), ..house.home.spec(&cmd.replace("VICTIM", &house.text("victim"))) };
+        spec.environment.insert("HOME".to_owned(), house.text(""));
+        let running = Running::start(&spec, &Limits::default(), None, &house.path("output")).expect("it starts");
+        assert!(ended(&running).is_success(), "{cmd}: {}", running.stderr().text);
+    }
+
+    /// A path below the home, as a command line has it.
+    fn text(&self, name: &str) -> String {
+        self.path(name).to_str().expect("text").to_owned()
+    }
+
+    fn run_as(&self, policy: &str, spec: Spec) -> Ran {
+        let confinement = self.confinement(policy);
+        let home = (std::ffi::OsString::from("HOME"), self.path("").into_os_string());
+        let host = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([home]);
+        let spec = Spec { environment: confinement.environment(host), workdir: self.path("work"), ..spec };
+        let running = Running::start(&spec, &Limits::default(), Some(&confinement), &self.path("output")).expect("it starts");
+        let exit = ended(&running);
+        Ran { exit, stdout: running.stdout(), stderr: running.stderr() }
+    }
+}
+
+/// What became of a command.
+#[derive(Debug)]
+struct Ran {
+    exit: Exit,
+    stdout: Excerpt,
+    stderr: Excerpt,
+}
+
+impl Ran {
+    /// That it was held back, and learned nothing.
+    fn is_held(&self, cmd: &str) {
+        assert!(!self.exit.is_success(), "{cmd}: {self:?}");
+        assert!(!self.stdout.text.contains(SECRET) && !self.stderr.text.contains(SECRET), "{cmd}: {self:?}");
+    }
+
+    fn is_well(&self, cmd: &str) -> &str {
+        assert!(self.exit.is_success(), "{cmd}: {self:?}");
+        &self.stdout.text
+    }
+}
+
+fn link(to: impl AsRef<Path>, at: &Path) {
+    std::os::unix::fs::symlink(to, at).expect("a link");
+}

@@ -1,0 +1,31 @@
+//! The program as its users see it: its commands, and real agents that it runs.
+
+#[cfg(target_os = "linux")]
+mod agent;
+mod bad_input;
+// The tests of the agent use all of it.
+#[allow(dead_code)]
+#[cfg(target_os = "linux")]
+#[path = "../../agent/tests/command/home.rs"]
+mod command;
+mod commands;
+#[cfg(target_os = "linux")]
+mod confine;
+mod crosscheck;
+mod folders;
+// Likewise.
+#[allow(dead_code)]
+#[cfg(target_os = "linux")]
+mod openai;
+#[cfg(unix)]
+mod pages;
+mod program;
+mod run;
+mod sandbox;
+mod seeded;
+#[path = "../../host-native/tests/shared.rs"]
+mod shared;
+mod sqlite;
+mod stories;
+#[cfg(target_os = "linux")]
+mod worktree;

@@ -1,0 +1,27 @@
+//! Running the `wakeful` program.
+
+use std::{ffi::OsStr, path::Path, process::Command};
+
+pub(crate) use crate::shared::{guest, product, prompt, source};
+
+/// What a run of the program gave.
+pub(crate) struct Ran {
+    pub(crate) code: i32,
+    pub(crate) out: String,
+    pub(crate) err: String,
+}
+
+/// Runs `wakeful` with these arguments, without a guest from the environment.
+pub(crate) fn wakeful<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
+    let output = Command::new(env!("CARGO_BIN_EXE_wakeful")).args(args).env_remove("WAKEFUL_GUEST").output().expect("wakeful starts");
+    Ran {
+        code: output.status.code().expect("wakeful ends by itself"),
+        out: String::from_utf8(output.stdout).expect("UTF-8"),
+        err: String::from_utf8(output.stderr).expect("UTF-8"),
+    }
+}
+
+/// A path as an argument.
+pub(crate) fn arg(path: &Path) -> String {
+    path.display().to_string()
+}

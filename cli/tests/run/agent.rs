@@ -1,0 +1,182 @@
+//! A live agent in a process of its own, and what its ledger says.
+
+use std::{
+    collections::BTreeMap,
+    io::{BufRead, BufReader},
+    path::{Path, PathBuf},
+    process::{Child, Command, Stdio},
+    sync::mpsc::{self, Receiver},
+    thread,
+    time::{Duration, Instant},
+};
+
+use wakeful_core::record::{
+    Record,
+    chain::Head,
+    entry::Entry,
+    turn::RunStatus,
+    work::{WorkItemRecord, WorkItemState},
+};
+use wakeful_host::{driver, ledger::SqliteFile};
+
+use crate::program::{Ran, arg, wakeful};
+
+/// Longer than anything here takes, also on a machine that is busy.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A folder with a story, and room for ledgers.
+pub(super) struct Home {
+    folder: tempfile::TempDir,
+}
+
+impl Home {
+    pub(super) fn with(story: &str) -> Self {
+        let folder = tempfile::tempdir().expect("a folder");
+        std::fs::write(folder.path().join("story.toml"), story).expect("a story");
+        Self { folder }
+    }
+
+    pub(super) fn file(&self, name: &str) -> PathBuf {
+        self.folder.path().join(name)
+    }
+
+    fn args(&self, extra: &[&str]) -> Vec<String> {
+        let own = ["run", "--ledger", &arg(&self.file("agent.sqlite")), "--story", &arg(&self.file("story.toml"))].map(str::to_owned);
+        own.into_iter().chain(extra.iter().map(|text| (*text).to_owned())).collect()
+    }
+
+    /// Runs the agent until it ends by itself.
+    pub(super) fn run(&self, extra: &[&str]) -> Ran {
+        wakeful(self.args(extra))
+    }
+
+    /// Runs the agent on a disk that takes no file of more than so many blocks.
+    pub(super) fn run_on_a_disk_of(&self, blocks: u32, extra: &[&str]) -> Ran {
+        // Told so, the program gets an error of the file system where it would be killed by a signal.
+        let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
+        let output = Command::new("sh")
+            .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_wakeful")])
+            .args(self.args(extra))
+            .output()
+            .expect("a shell starts");
+        let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+        Ran { code: output.status.code().expect("wakeful ends by itself"), out: text(output.stdout), err: text(output.stderr) }
+    }
+
+    /// Lets the agent live beside the test.
+    pub(super) fn start(&self, extra: &[&str]) -> Live {
+        let mut child = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+            .args(self.args(extra))
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
+            .expect("wakeful starts");
+        let (sender, lines) = mpsc::channel();
+        let out = BufReader::new(child.stdout.take().expect("its output"));
+        thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        Live { child, lines }
+    }
+
+    /// Says something to the agent.
+    pub(super) fn send(&self, what: &[&str]) -> Ran {
+        let ledger = arg(&self.file("agent.sqlite"));
+        wakeful(["send", "--ledger", &ledger].iter().chain(what))
+    }
+
+    pub(super) fn entries(&self) -> Vec<Entry> {
+        entries(&self.file("agent.sqlite"), "default")
+    }
+}
+
+/// A live agent. It ends with the test.
+pub(super) struct Live {
+    child: Child,
+    lines: Receiver<String>,
+}
+
+impl Live {
+    /// The next line of its log that says this.
+    pub(super) fn says(&self, what: &str) -> String {
+        let until = Instant::now() + PATIENCE;
+        let mut said = Vec::new();
+        while let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+            if line.contains(what) {
+                return line;
+            }
+            said.push(line);
+        }
+        panic!("it never said `{what}`, only\n{}", said.join("\n"));
+    }
+
+    /// Sends it a signal by name.
+    pub(super) fn signal(&self, name: &str) {
+        let done = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().expect("kill runs");
+        assert!(done.success());
+    }
+
+    /// Ends it at once, as kill -9 does; whether it was still alive.
+    pub(super) fn kill(&mut self) -> bool {
+        let alive = self.child.try_wait().expect("its status").is_none();
+        self.child.kill().ok();
+        self.child.wait().expect("it ends");
+        alive
+    }
+
+    /// Waits for its end: exit code and what it said as an error.
+    pub(super) fn end(mut self) -> (i32, String) {
+        let until = Instant::now() + PATIENCE;
+        while self.child.try_wait().expect("its status").is_none() {
+            assert!(Instant::now() < until, "it does not end");
+            thread::sleep(Duration::from_millis(5));
+        }
+        let code = self.child.wait().expect("its status").code().expect("it ends by itself");
+        let err = std::io::read_to_string(self.child.stderr.take().expect("its errors")).expect("UTF-8");
+        (code, err)
+    }
+}
+
+impl Drop for Live {
+    fn drop(&mut self) {
+        self.child.kill().ok();
+        self.child.wait().ok();
+    }
+}
+
+/// The entries of an agent, verified.
+pub(super) fn entries(file: &Path, agent: &str) -> Vec<Entry> {
+    let file = SqliteFile::open_read_only(file).expect("the ledger");
+    let mut entries = Vec::new();
+    driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| entries.push(entry.clone())).expect("the entries");
+    entries
+}
+
+/// What an agent has come to: its items, and its turns by what started them and how they ended, in no order.
+#[derive(Debug, PartialEq)]
+pub(super) struct Outcome {
+    pub(super) items: BTreeMap<String, (u64, WorkItemState, Option<String>)>,
+    pub(super) turns: Vec<(String, String)>,
+}
+
+impl Outcome {
+    pub(super) fn from_entries(entries: &[Entry]) -> Self {
+        let mut messages = BTreeMap::new();
+        let mut outcome = Self { items: BTreeMap::new(), turns: Vec::new() };
+        for entry in entries {
+            match &entry.record {
+                Record::Message(message) => {
+                    messages.insert(message.id.clone(), format!("{} {}", message.kind, message.body.as_text()));
+                }
+                Record::WorkItem(WorkItemRecord { id, revision, state, result_summary, .. }) => {
+                    outcome.items.insert(id.to_string(), (*revision, *state, result_summary.clone()));
+                }
+                Record::Turn(turn) if turn.status == RunStatus::Terminal => {
+                    let kind = turn.kind.expect("a kind").to_string();
+                    outcome.turns.push((messages[&turn.message_id].clone(), kind));
+                }
+                _ => {}
+            }
+        }
+        outcome.turns.sort();
+        outcome
+    }
+}

@@ -1,0 +1,161 @@
+//! The sandbox: what the guest is lent, and guests that are not ours.
+
+use std::fs;
+
+use wakeful::provider::ScriptedProvider;
+use wakeful_core::{
+    machine::Options,
+    story::{Command, Story},
+};
+use wakeful_host::{
+    clock::VirtualClock,
+    engine::{Engine, EngineError, Mode},
+    ledger::MemoryLedger,
+    sandbox::{Breach, Calls, GuestError, Limit, Limits, Sandbox},
+};
+
+use crate::program::{arg, guest, product, source, wakeful};
+
+fn heartbeat() -> Story {
+    let text = fs::read_to_string(source("tests/fixtures/stories/heartbeat.json")).expect("the story");
+    Story::read(&text).expect("the story reads")
+}
+
+/// Plays the heartbeat in a sandbox with these limits, and gives its calls and its ledger.
+fn play(limits: Limits) -> Result<(Calls, MemoryLedger), EngineError> {
+    let guest = product();
+    let story = heartbeat();
+    let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(story.starts_at));
+    let provider = ScriptedProvider::new(story.clone());
+    let mut sandbox = Sandbox::new(&guest, ledger.clone(), clock.clone(), provider.clone(), limits)?;
+    sandbox.open(&Options::new(story.agent_id), Mode::Drive)?;
+    loop {
+        match provider.next(sandbox.next_wake()?) {
+            Command::Propose { fact } => drop(sandbox.propose(fact.as_str())?),
+            Command::Run => drop(sandbox.run_until_rest()?),
+            Command::SetClock { to } => clock.set(to),
+            Command::Done => return Ok((sandbox.calls(), ledger)),
+        }
+    }
+}
+
+#[test]
+fn the_heartbeat_calls_every_import() {
+    let (calls, ledger) = play(Limits::default()).expect("the heartbeat plays");
+    assert!(calls.append >= 1 && calls.read >= 1 && calls.now >= 1 && calls.provider >= 1, "{calls:?}");
+    assert_eq!(calls.provider, 4, "three turns are started, and the completion of the item yields one");
+    assert_eq!(ledger.len(), 46);
+}
+
+#[test]
+fn a_guest_out_of_fuel_is_told_by_the_limits_name() {
+    let why = play(Limits { fuel_per_call: 10_000, ..Limits::default() }).expect_err("too little fuel");
+    assert!(matches!(why, EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Fuel, most: 10_000 }))), "{why}");
+    assert!(why.to_string().contains("fuel_per_call"), "{why}");
+}
+
+#[test]
+fn a_guest_out_of_memory_is_stopped() {
+    let why = play(Limits { memory_bytes: 1 << 16, ..Limits::default() }).map(|_| ()).expect_err("too little memory");
+    assert!(matches!(why, EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Memory, most: 65_536 }))), "{why}");
+}
+
+#[test]
+fn a_file_that_is_not_wasm_is_named() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    fs::write(&file, "this is no wasm").expect("a file");
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("guest.wasm` is not a WebAssembly component"), "{}", ran.err);
+}
+
+#[test]
+fn a_guest_that_does_not_exist_is_named() {
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", "no-such.wasm", &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("cannot read guest `no-such.wasm`"), "{}", ran.err);
+}
+
+#[test]
+fn a_guest_with_a_foreign_import_is_refused_by_its_name() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    let text = r#"(component (import "wasi:filesystem/types@0.2.0" (instance)))"#;
+    fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("guest imports `wasi:filesystem/types@0.2.0`"), "{}", ran.err);
+}
+
+#[test]
+fn a_guest_of_another_version_of_the_world_is_refused_by_its_version() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    for version in ["0.1.1", "0.2.0", "1.0.0"] {
+        let text = format!(r#"(component (import "wakeful:scheduler/clock@{version}" (instance)))"#);
+        fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
+        let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+        assert_eq!(ran.code, 2);
+        let said = format!("guest speaks version {version} of `wakeful:scheduler`, this program version 0.1.0");
+        assert!(ran.err.contains(&said), "{}", ran.err);
+    }
+}
+
+#[test]
+fn a_guest_that_is_no_scheduler_is_refused() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let file = folder.path().join("guest.wasm");
+    fs::write(&file, wat::parse_str("(component)").expect("a component")).expect("a file");
+    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    assert_eq!(ran.code, 2);
+    assert!(ran.err.contains("does not export what `wakeful:scheduler/agent@0.1.0` does"), "{}", ran.err);
+}
+
+/// The program away from its build folder, which then has no guest of its own.
+fn elsewhere(environment: &[(&str, String)]) -> (i32, String, String) {
+    let folder = tempfile::tempdir().expect("a folder");
+    let program = folder.path().join("wakeful");
+    fs::copy(env!("CARGO_BIN_EXE_wakeful"), &program).expect("a copy of the program");
+    let cases = source("tests/fixtures/scheduler").canonicalize().expect("the fixtures");
+    let output = std::process::Command::new(&program)
+        .args(["replay", "--engine", "wasmtime"])
+        .arg(cases)
+        .env_remove("WAKEFUL_GUEST")
+        .envs(environment.iter().map(|(name, value)| (*name, value.as_str())))
+        .output()
+        .expect("the program starts");
+    let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
+    (output.status.code().expect("a code"), text(output.stdout), text(output.stderr))
+}
+
+#[test]
+fn without_a_guest_one_line_says_how_to_build_it() {
+    let (code, out, err) = elsewhere(&[]);
+    assert_eq!((code, out.as_str()), (2, ""));
+    assert_eq!(err, "error: there is no guest: build it with `cargo xtask run`, or name one with --guest or WAKEFUL_GUEST\n");
+}
+
+#[test]
+fn the_guest_is_found_by_the_environment() {
+    let guest = guest("wakeful.component.wasm").canonicalize().expect("the guest");
+    let (code, out, err) = elsewhere(&[("WAKEFUL_GUEST", arg(&guest))]);
+    assert_eq!(code, 0, "{err}");
+    assert!(out.contains("101 cases, 0 differ"), "{out}");
+}
+
+#[test]
+fn fuel_is_printed_step_by_step_and_is_the_same_on_every_run() {
+    let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
+    let printed = || wakeful(["trace", "--fuel", "--engine", "wasmtime", "--guest", &arg(&guest("wakeful.component.wasm")), &story]);
+    let first = printed();
+    assert_eq!(first.code, 0, "{}", first.err);
+    let fuels: Vec<u64> = first.out.lines().filter_map(|line| line.split_whitespace().last()?.parse().ok()).collect();
+    let total = first.out.lines().find_map(|line| line.strip_suffix(" in all")).and_then(|total| total.parse().ok());
+    assert!(fuels.len() > 10 && fuels.iter().all(|fuel| *fuel > 0), "{}", first.out);
+    assert_eq!(total, Some(fuels.iter().sum::<u64>()));
+    assert_eq!(printed().out, first.out);
+    let native = wakeful(["trace", "--fuel", &story]);
+    assert_eq!((native.code, native.out.as_str()), (2, ""));
+    assert!(native.err.contains("the engine native counts no fuel"), "{}", native.err);
+}

@@ -1,0 +1,192 @@
+//! `wakeful doctor`: nothing is found in a sound ledger, and each kind of harm is.
+
+use std::path::Path;
+
+use rusqlite::Connection;
+use serde_json::Value;
+use wakeful_core::{
+    host::Ledger,
+    record::{Class, Record, chain::Head, entry},
+};
+use wakeful_host::ledger::SqliteFile;
+
+use super::{
+    agent::{NOW, file_with, ledger, observed},
+    commands::heartbeat,
+};
+use crate::program::{Ran, arg, prompt, wakeful};
+
+fn doctor(path: &Path) -> Ran {
+    wakeful(["doctor", &arg(path)])
+}
+
+fn json(path: &Path) -> Value {
+    serde_json::from_str(&wakeful(["doctor", &arg(path), "--json"]).out).expect("one JSON object")
+}
+
+fn execute(path: &Path, sql: &str) {
+    assert!(Connection::open(path).and_then(|file| file.execute(sql, [])).expect("it is changed") > 0, "{sql}");
+}
+
+#[test]
+fn a_sound_ledger_is_well_and_says_what_is_owed() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = heartbeat(&path);
+    let ran = doctor(&path);
+    assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{}", ran.out);
+    let lines: Vec<&str> = ran.out.lines().collect();
+    assert!(lines[0].starts_with("default  46 entries in "), "{}", ran.out);
+    for line in [
+        "chain      holds, head 46@af65f2f6fda4a9275791d5a175cf11e4af9e08166107769cad65c1f773fdc45a",
+        "snapshot   none",
+        "must hold  all 25 invariants held after each batch",
+        "owed       timer look-again at 2026-05-27T09:20:00Z (entry 37)",
+    ] {
+        assert!(lines.contains(&line), "`{line}` in\n{}", ran.out);
+    }
+    assert_eq!(wakeful(["doctor", &arg(&path), "--thorough"]).out, ran.out);
+    let found = json(&path);
+    assert_eq!(found["checked"], found["batches"]);
+    assert_eq!((&found["damage"], &found["snapshot"]["snapshot"]), (&Value::Null, &"none".into()));
+    assert_eq!((&found["obligations"][0]["seq"], &found["breaches"]), (&37.into(), &Value::Array(Vec::new())));
+    drop(file);
+}
+
+#[test]
+fn of_a_long_ledger_ever_fewer_batches_are_checked_and_it_is_said() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 600);
+    let ran = doctor(&path);
+    let (before, after) = ("all 25 invariants held after each of ", " of the batches; --thorough checks all");
+    let checked = ran.out.split_once(before).and_then(|(_, rest)| rest.split_once(after)).map(|(number, _)| number.parse());
+    assert!(ran.code == 0 && matches!(checked, Some(Ok(300..600))), "{}", ran.out);
+    drop(file);
+}
+
+#[test]
+fn a_snapshot_is_held_against_the_log() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 150);
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 0, "{}", ran.out);
+    assert!(ran.out.contains("snapshot   at entry 257, says what the log says"), "{}", ran.out);
+    // A snapshot that is whole by itself, and of another ledger with as many entries.
+    let other = folder.path().join("other.sqlite");
+    let strange = SqliteFile::open(&other).expect("it opens");
+    let mut agent = observed("a", ledger(&strange, "a"));
+    (0..150).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
+    let connection = Connection::open(&path).expect("it opens");
+    connection.execute("ATTACH ?1 AS other", [other.display().to_string()]).expect("it is attached");
+    connection.execute("UPDATE main.snapshots SET text = (SELECT text FROM other.snapshots)", []).expect("it is replaced");
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 1);
+    assert!(ran.out.contains("snapshot   the snapshot at entry 257 is not what the log gives there"), "{}", ran.out);
+    execute(&path, "UPDATE snapshots SET text = replace(text, '\"core_version\":\"', '\"core_version\":\"9')");
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 0, "the next snapshot replaces it: {}", ran.out);
+    assert!(ran.out.contains("snapshot   the snapshot was made by version 9"), "{}", ran.out);
+    execute(&path, "UPDATE snapshots SET text = 'no snapshot'");
+    assert_eq!((doctor(&path).code, &json(&path)["snapshot"]["snapshot"]), (1, &"bad".into()));
+    drop(file);
+}
+
+#[test]
+fn damage_is_named_with_its_entry_and_what_is_before_it_is_still_told() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 150);
+    execute(&path, "UPDATE entries SET canonical = replace(canonical, 'm9', 'm8') WHERE seq = 21");
+    let ran = doctor(&path);
+    assert_eq!((ran.code, ran.err.as_str()), (1, ""));
+    for line in [
+        "a  20 entries in 10 batches",
+        "chain      entry 21 breaks the chain: its bytes or an earlier entry were changed",
+        "           what follows is about the ledger up to entry 20",
+        "snapshot   the snapshot at entry 257 stands beyond the damage, so nothing says whether it is right",
+        "owed       message m8 now (entry 18)",
+    ] {
+        assert!(ran.out.lines().any(|found| found == line), "`{line}` in\n{}", ran.out);
+    }
+    execute(&path, "DELETE FROM entries WHERE seq = 5");
+    assert_eq!(json(&path)["damage"], "entry 6 stands where entry 5 is due");
+    drop(file);
+}
+
+#[test]
+fn entries_that_were_lost_at_the_end_are_missed_by_the_snapshot() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 150);
+    execute(&path, "DELETE FROM entries WHERE seq > 101");
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.out.contains("snapshot   the ledger ends before entry 257, at which its snapshot stands: entries were lost"),
+        "{}",
+        ran.out
+    );
+    drop(file);
+}
+
+/// Appends records as one batch, as no scheduler would.
+fn forge(file: &SqliteFile, records: &[(Class, Value)]) {
+    let mut stored = ledger(file, "a");
+    let head: Head = stored.head().expect("a head");
+    let records = records.iter().map(|(class, record)| Record::decode(*class, &record.to_string()).expect("a record")).collect();
+    stored.append(&head, &entry::seal_all(head, NOW, records).1).expect("it is stored");
+}
+
+#[test]
+fn a_batch_that_no_scheduler_would_append_is_named_with_the_invariant_that_it_breaks() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 1);
+    let mut agent = observed("a", ledger(&file, "a"));
+    for fact in [r#"{"fact":"runtime_restarted"}"#, r#"{"fact":"stop_requested"}"#] {
+        agent.propose(fact).expect("it is recorded");
+    }
+    assert_eq!(doctor(&path).code, 0);
+    let at = agent.state().head.seq.next();
+    let turn =
+        serde_json::json!({"run_id": "r", "agent_id": "a", "turn_index": 1, "message_id": "m0", "status": "started", "started_at": NOW});
+    forge(&file, &[(Class::Turns, turn)]);
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 1);
+    let line = format!("broken     I1: entry {at} moves an agent that may not run (entry {at})");
+    assert!(ran.out.lines().any(|found| found == line), "`{line}` in\n{}", ran.out);
+    assert!(!ran.out.contains("must hold"), "{}", ran.out);
+    assert_eq!((&json(&path)["breaches"][0]["id"], &json(&path)["breaches"][0]["seq"]), (&"I1".into(), &at.0.into()));
+}
+
+#[test]
+fn what_looks_wrong_now_is_named_with_its_entry() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    let file = file_with(&path, 0);
+    let mut agent = observed("a", ledger(&file, "a"));
+    agent.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"W"}"#).expect("it is recorded");
+    agent.propose(r#"{"fact":"work_item_blocked","work_item_id":"w","blocked_by":"the weather"}"#).expect("it is recorded");
+    let ran = doctor(&path);
+    assert_eq!(ran.code, 1, "{}", ran.out);
+    let seq = agent.state().work.items[&"w".into()].seq;
+    let line = ran.out.lines().find(|line| line.starts_with("odd")).expect("a diagnostic").to_owned();
+    assert!(line.ends_with(&format!("(entry {seq})")), "{line}");
+    assert_eq!(json(&path)["diagnostics"][0]["kind"], "blocked_work_item_without_recheck_or_wait");
+}
+
+#[test]
+fn a_page_that_cannot_be_read_is_no_finding_but_an_error() {
+    use std::os::unix::fs::FileExt;
+    let folder = tempfile::tempdir().expect("a folder");
+    let path = folder.path().join("ledger.sqlite");
+    drop(file_with(&path, 200));
+    let pages = std::fs::metadata(&path).expect("it is there").len() / 4096;
+    let bytes = std::fs::OpenOptions::new().write(true).open(&path).expect("it opens");
+    (5..pages).for_each(|page| bytes.write_all_at(&[0x5a; 4096], page * 4096).expect("a page is damaged"));
+    let ran = doctor(&path);
+    assert_eq!((ran.code, ran.out.as_str()), (2, ""));
+    assert!(ran.err.contains("agent `a`: the ledger failed: `") && ran.err.contains("is damaged ("), "{}", ran.err);
+}

@@ -1,0 +1,8 @@
+//! Commands that read and write the durable ledger.
+
+#[path = "../../../host-native/tests/sqlite/agent.rs"]
+mod agent;
+mod archive;
+mod commands;
+mod doctor;
+mod lines;
