@@ -23,9 +23,6 @@ use command_line::Command;
 use xtask::{paths::Paths, stage::red};
 
 fn main() -> ExitCode {
-    if let Some(code) = coverage::instrument::wrap_rustc() {
-        return code;
-    }
     let command = match command_line::read(std::env::args().skip(1)) {
         Ok(command) => command,
         Err(why) => {

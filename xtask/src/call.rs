@@ -1,6 +1,7 @@
 //! One call of another program: how it is started, what it printed, and how it failed.
 
 use std::{
+    cell::Cell,
     env,
     ffi::{OsStr, OsString},
     fs::{self, File},
@@ -35,6 +36,23 @@ impl Failure {
         }
         anstream::eprintln!("{}: {}", stage::red("error"), self.what);
     }
+}
+
+thread_local! {
+    /// Whether this thread runs programs beside another thread, whose progress is shown.
+    static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Does some work whose programs show no progress, because another thread's do; what they print is shown if they fail.
+pub(crate) fn without_progress<T>(work: impl FnOnce() -> T) -> T {
+    let before = IS_BESIDE.replace(true);
+    let done = work();
+    IS_BESIDE.set(before);
+    done
+}
+
+fn shows_progress() -> bool {
+    !IS_BESIDE.get() && io::stderr().is_terminal()
 }
 
 /// A program with its arguments, to be started in the root of the tree unless another folder is given.
@@ -99,7 +117,7 @@ impl Call {
 
     /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown when it fails.
     pub fn build(mut self) -> Result<(), Failure> {
-        if !io::stderr().is_terminal() {
+        if !shows_progress() {
             return self.recorded().map(drop);
         }
         let status = self.through()?;
@@ -120,7 +138,7 @@ impl Call {
         if status.success() {
             return Ok(printed);
         }
-        let was_seen = io::stderr().is_terminal();
+        let was_seen = shows_progress();
         Err(Failure { what: format!("`{line}` failed ({status})"), printed: if was_seen { String::new() } else { printed } })
     }
 
@@ -129,7 +147,7 @@ impl Call {
         let (to, again) = self.open_log().map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
         self.command.stdin(Stdio::null()).stdout(to).stderr(again);
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
-        let echo = io::stderr().is_terminal();
+        let echo = shows_progress();
         follow(&mut child, &self.log, echo).map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))
     }
 

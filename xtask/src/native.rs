@@ -7,7 +7,7 @@ use crate::{
 
 /// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
 /// wasmtime is compiled again.
-pub const SELECTION: [&str; 16] = [
+pub const SELECTION: [&str; 18] = [
     "-p",
     "wakeful",
     "-p",
@@ -24,6 +24,8 @@ pub const SELECTION: [&str; 16] = [
     "wakeful-tests",
     "-p",
     "plugin-host",
+    "-p",
+    "first-story",
 ];
 
 /// Builds the command line and all tests.

@@ -17,19 +17,20 @@ exit code: 0 no finding, 1 a finding or a failed build, 2 the command line was n
 const COVERAGE: &str = "\
 usage: cargo xtask coverage
 
-Builds the core, the host and the tests with rustc's counters, runs the unit tests of wakeful-core and those tests of wakeful-tests that
-need the source tree alone (no built guest, no recordings beside the tree), and prints, for core/src/ladder, core/src/derive and
-core/src/plane: lines, regions and functions of each file and how many of them were executed; the lines that were not; each rule of the
-ladder with how often it decided and the test that names it; each row of closure and continuation with how often it was reached.
+Builds the core, the host and the tests with rustc's counters (cargo-llvm-cov), and runs the unit tests of wakeful-core and those tests of
+wakeful-tests that need the source tree alone (no built guest, no recordings beside the tree). For core/src/ladder, derive, record, state, fact
+and plane, as far as they exist, it prints: lines, regions and functions of each file and how many of them were executed; the lines that were
+not; each rule of the ladder with how often it decided and the test that names it; each row of closure and continuation with how often it was
+reached.
 
 It fails where the lines executed of ladder or derive are below the floors in proof/src/coverage/mod.rs, where a rule never decided, where
 a row was never reached, and where no test names a rule (a scenario by `rule=<id>`, a fixture by its expected rule, a Rust test in its body).
 
-It needs llvm-profdata and llvm-cov of the LLVM that rustc has. They are looked for in rustup's component llvm-tools, then on PATH as
-`llvm-cov-22`, then on PATH as `llvm-cov` where that says the right number. What it writes is in target/coverage.
+cargo-llvm-cov measures; it needs rustup's component llvm-tools, or LLVM_COV and LLVM_PROFDATA with the paths of LLVM's programs. What it builds
+and writes is in target/coverage, beside a copy of the dependencies that are compiled already.
 
-exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not understood, 3 llvm-profdata and llvm-cov
-are not installed";
+exit code: 0 nothing is missing, 1 something is or a test failed, 2 the command line was not understood, 3 cargo-llvm-cov or llvm-tools is
+not installed";
 
 const MUTANTS: &str = "\
 usage: cargo xtask mutants [--in ROOM,...] [--again | --retry | --list] [--minutes N]

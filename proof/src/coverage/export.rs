@@ -1,4 +1,4 @@
-//! What the counters say, per file: read from llvm-cov's two exports.
+//! What the counters say, per file: read from the two exports of llvm-cov that cargo-llvm-cov writes.
 //!
 //! Lines come from the lcov text, because there llvm-cov itself says which lines count; regions and functions from the JSON. A function
 //! that several binaries hold, or that is made for several types, is one, and was executed where any of them was.
@@ -7,9 +7,8 @@ use std::{collections::BTreeMap, path::Path};
 
 use serde_json::Value;
 
-use super::{instrument::Ran, llvm::Llvm};
 use xtask::{
-    call::{Call, Failure},
+    call::Failure,
     paths::Paths,
     tidy::test_parts::{self, TestParts},
 };
@@ -37,20 +36,11 @@ pub(super) type Files = BTreeMap<String, Measured>;
 /// A region of code; the others are gaps, macro expansions and what is skipped.
 const CODE: u64 = 0;
 
-/// Merges the counters and reads them for the files below some folders.
-pub(super) fn read(paths: &Paths, llvm: &Llvm, ran: &Ran, folder: &Path, folders: &[&str]) -> Result<Files, Failure> {
-    let merged = folder.join("merged.profdata");
-    Call::new(paths, "coverage-merge", &llvm.profdata).args(["merge", "-sparse"]).args(&ran.profiles).arg("-o").arg(&merged).build()?;
-    let export = |format: &str| {
-        let mut call = Call::new(paths, "coverage-export", &llvm.cov).args(["export", format, "-instr-profile"]).arg(&merged);
-        for (index, binary) in ran.binaries.iter().enumerate() {
-            call = if index == 0 { call } else { call.arg("-object") }.arg(&binary.path);
-        }
-        call.arg("-sources").args(folders.iter().map(|folder| paths.at(folder))).answer()
-    };
+/// Reads what was measured in the files below some folders.
+pub(super) fn read(paths: &Paths, lcov: &str, json: &str, folders: &[&str]) -> Result<Files, Failure> {
     let mut files = Files::new();
-    add_lines(&mut files, paths.root(), &export("-format=lcov")?);
-    add_functions(&mut files, paths.root(), &export("-format=text")?)?;
+    add_lines(&mut files, paths.root(), lcov);
+    add_functions(&mut files, paths.root(), json)?;
     files.retain(|path, _| folders.iter().any(|folder| path.starts_with(&format!("{folder}/"))));
     for (path, measured) in &mut files {
         let file = paths.at(path);

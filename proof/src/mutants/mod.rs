@@ -310,7 +310,7 @@ fn report(asked: &Mutants, settled: &Settled, compared: &Compared) -> String {
         let _ = writeln!(text, "accepted: {name}: {reason}");
     }
     for line in &compared.stale {
-        let _ = writeln!(text, "{}: {line}: it does not survive any more; take it off {}", bold("listed"), survivors::LIST);
+        let _ = writeln!(text, "{}: {line}: it does not survive any more, or its file moved; correct {}", bold("listed"), survivors::LIST);
     }
     for (name, _) in &compared.unlisted {
         let _ = writeln!(text, "{}: {name}", red("survived"));

@@ -82,7 +82,7 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         name: "a restart does not replay the message of the run that it interrupted",
         layer: Core,
         changes: &[Change {
-            file: "core/src/plane/queue/lanes.rs",
+            file: "core/src/state/queue/lanes.rs",
             from: "        if slot.in_run {\n            return;",
             to: "        if slot.in_run || slot.status == Some(QueueStatus::Dequeued) {\n            return;",
         }],
@@ -138,7 +138,7 @@ pub(crate) const MISTAKES: &[Mistake] = &[
     Mistake {
         name: "a function of the public interface is gone",
         layer: Core,
-        changes: &[Change { file: "core/src/ladder/edition.rs", from: "    pub fn has_offers(", to: "    pub(crate) fn has_offers(" }],
+        changes: &[Change { file: "core/src/record/edition.rs", from: "    pub fn has_offers(", to: "    pub(crate) fn has_offers(" }],
         found_by: &[FoundBy { method: "semver", run: Command("semver --against HEAD"), says: "has_offers" }],
     },
     Mistake {

@@ -5,7 +5,7 @@ Builds, runs and tests Wakeful.
 
 usage: cargo xtask <command>
 
-  run         build both guests and the native host, then compare the engines on every story, fixture and scenario
+  run         play a first story, build guests and native host, compare the engines on every story, fixture and scenario
   serve       build everything and serve the workbench on a local port
   test        every check and every test, with a table of times and counts
   npm         build and pack the npm package, and say what it weighs
@@ -33,9 +33,10 @@ exit code: 0 all went well, 1 something failed, 2 the command line was not under
 const RUN: &str = "\
 usage: cargo xtask run
 
-Works in a clean clone with rustup, a C compiler and Node 20 or newer. Adds the wasm targets where they are missing, builds the build
-tools once, both guests and the native host, then runs every story, fixture folder and scenario through the engines native, wasmtime,
-pulley, winch and node, and compares their traces. The last line is `N cases, N steps, 5 engines, N differences`.
+Works in a clean clone with rustup, a C compiler and Node 20 or newer. First builds the core alone, plays one story with it, and prints each
+decision with the rule that fired. Then adds the wasm targets if they are missing, builds the build tools once, the guests and, beside them,
+the native host, and runs every story, fixture folder and scenario through the engines native, wasmtime, pulley, winch and node, to compare
+their traces. The last line is `N cases, N steps, 5 engines, N differences`.
 
 exit code: 0 no difference, 1 a difference or a failed build, 2 the command line was not understood, 3 an engine cannot run here";
 
