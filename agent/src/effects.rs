@@ -8,11 +8,8 @@ use std::{
 
 use wakeful_core::{
     host::{Provider, ProviderError},
-    id::{MessageId, RunId, TaskId},
-    record::{
-        effect::{Effect, TurnRequest},
-        turn::AbortReason,
-    },
+    id::TaskId,
+    record::effect::Effect,
 };
 
 /// The tasks for which something runs here. Clones share them.

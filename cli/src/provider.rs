@@ -7,11 +7,8 @@ use std::{
 
 use wakeful_core::{
     host::{Provider, ProviderError},
-    id::{MessageId, RunId, TaskId},
-    record::{
-        effect::{Effect, TurnRequest},
-        turn::AbortReason,
-    },
+    id::TaskId,
+    record::effect::Effect,
     story::{Command, Cue, Player, Story},
     time::Timestamp,
 };

@@ -9,14 +9,13 @@ use std::{
 use wakeful_core::{
     SCHEMA_VERSION,
     host::{ErrorCode, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{Seq, TaskId},
     machine::Options,
     record::{
         chain::Head,
         decision::{Boundary, DecisionKind},
-        effect::{Effect, TurnRequest},
+        effect::Effect,
         entry::EntryBytes,
-        turn::AbortReason,
     },
     time::Timestamp,
 };

@@ -6,14 +6,9 @@ use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
     host::{Clock, ErrorCode, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{Seq, TaskId},
     machine::Options,
-    record::{
-        chain::Head,
-        effect::{Effect, TurnRequest},
-        entry::EntryBytes,
-        turn::AbortReason,
-    },
+    record::{chain::Head, effect::Effect, entry::EntryBytes},
     time::Timestamp,
 };
 use wakeful_host::{

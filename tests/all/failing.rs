@@ -9,18 +9,10 @@ use std::{
 
 use wakeful_core::{
     host::{ErrorCode, Ledger, LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
-    id::{MessageId, RunId, Seq},
+    id::Seq,
     ladder::owed,
     machine::Options,
-    record::{
-        Record,
-        chain::Head,
-        decision::Boundary,
-        effect::{Effect, TurnRequest},
-        entry::EntryBytes,
-        queue::envelope::QueueStatus,
-        turn::{AbortReason, RunStatus},
-    },
+    record::{Record, chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes, queue::envelope::QueueStatus, turn::RunStatus},
     time::Timestamp,
 };
 use wakeful_host::clock::VirtualClock;

@@ -2,12 +2,8 @@
 
 use wakeful_core::{
     host::{LedgerError, Provider, ProviderError, Scheduler, SchedulerError},
-    id::{MessageId, RunId},
     machine::Options,
-    record::{
-        effect::{Effect, TurnRequest},
-        turn::{AbortReason, TurnTerminalKind},
-    },
+    record::{effect::Effect, turn::TurnTerminalKind},
     time::Timestamp,
 };
 use wakeful_host::{clock::VirtualClock, ledger::MemoryLedger, provider::Elsewhere};

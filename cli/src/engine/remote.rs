@@ -20,7 +20,7 @@ use serde::{Deserialize, Serialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 use wakeful_core::{
     host::{Clock, ErrorReport, Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{Seq, TaskId},
     json,
     machine::Options,
     record::{
@@ -28,7 +28,6 @@ use wakeful_core::{
         decision::{Boundary, DecisionKind},
         effect::{Effect, TurnRequest},
         entry::EntryBytes,
-        turn::AbortReason,
     },
     time::Timestamp,
 };

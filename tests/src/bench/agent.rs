@@ -4,12 +4,9 @@ use std::{cell::RefCell, rc::Rc};
 
 use wakeful_core::{
     host::{Clock, Ledger, Provider, ProviderError},
-    id::{MessageId, RunId},
+    id::RunId,
     machine::Options,
-    record::{
-        effect::{Effect, TurnRequest},
-        turn::AbortReason,
-    },
+    record::effect::Effect,
     time::Timestamp,
 };
 use wakeful_host::engine::{Engine, EngineError, Mode, Native};

@@ -6,13 +6,10 @@
 use wakeful_core::{
     derive::obligation::ObligationKind,
     host::{Provider, ProviderError, Scheduler, SchedulerError},
-    id::{MessageId, RunId, TaskId, TimerId},
+    id::{TaskId, TimerId},
     ladder::owed,
     machine::Options,
-    record::{
-        effect::{Effect, TurnRequest},
-        turn::AbortReason,
-    },
+    record::effect::Effect,
     state::{State, autonomy},
     time::Timestamp,
 };

@@ -4,13 +4,8 @@ use std::{cell::RefCell, rc::Rc};
 
 use wakeful_core::{
     host::{Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq},
-    record::{
-        chain::Head,
-        effect::{Effect, TurnRequest},
-        entry::EntryBytes,
-        turn::AbortReason,
-    },
+    id::Seq,
+    record::{chain::Head, effect::Effect, entry::EntryBytes},
 };
 
 use crate::watched::WatchedLedger;

@@ -10,14 +10,13 @@ use std::{
 use serde_json::json;
 use wakeful_core::{
     host::{Ledger, LedgerError, Provider, ProviderError},
-    id::{MessageId, RunId, Seq, TaskId},
+    id::{Seq, TaskId},
     record::{
         Record,
         chain::Head,
-        effect::{Effect, TurnRequest},
+        effect::Effect,
         entry::{Entry, EntryBytes},
         event::{EventKind, EventRecord},
-        turn::AbortReason,
     },
 };
 
