@@ -7,7 +7,7 @@ use std::{
 };
 
 use wakeful_core::{
-    fact::{self, Fact, outcome::Answer, turn::TurnAborted},
+    fact::{Fact, outcome::Answer, turn::TurnAborted},
     host::opening,
     host::{Clock, Ledger},
     id::{RunId, Seq},
@@ -159,7 +159,7 @@ impl Actor {
     pub(crate) fn end_turn(&mut self, run_id: &RunId, end: &Fact) {
         if let Err(why) = self.propose(end) {
             // Where that is not taken either, the ledger is broken, and the agent ends.
-            drop(self.propose(&fact::failure(Some(run_id.clone()), why)));
+            drop(self.propose(&Fact::failure(Some(run_id.clone()), why)));
         }
     }
 
@@ -247,7 +247,7 @@ impl Actor {
             Ok(turn) => self.turn = Some(turn),
             Err(why) => {
                 // Said with what the scheduler decides next.
-                drop(self.propose(&fact::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
+                drop(self.propose(&Fact::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
             }
         }
     }

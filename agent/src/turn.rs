@@ -13,7 +13,7 @@ use std::{
 use serde::Serialize;
 use wakeful_core::{
     fact::{
-        self, Fact,
+        Fact,
         context::{AssistantRoundRecorded, ToolExecutionRecorded},
         turn::{RoundCompleted, TurnOverBudget, TurnStarted, TurnTerminal},
     },
@@ -78,7 +78,7 @@ impl Execution {
             let _ = handle.tell(move |actor| drop(actor.propose(&begun)));
             // A turn that panics ends too: else its run would stay open.
             let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
-            let end = ended.unwrap_or_else(|_| Ok(Some(fact::failure(Some(run.clone()), "the turn panicked".to_owned()))));
+            let end = ended.unwrap_or_else(|_| Ok(Some(Fact::failure(Some(run.clone()), "the turn panicked".to_owned()))));
             if let Ok(Some(end)) = end {
                 let _ = handle.tell(move |actor| actor.end_turn(&run, &end));
             }

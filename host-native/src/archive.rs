@@ -7,12 +7,7 @@
 use std::path::Path;
 
 use serde::Serialize;
-use wakeful_core::{
-    host::{Ledger, LedgerError, SchedulerError, opening},
-    id::{AgentId, Seq},
-    machine::Options,
-    record::chain::Head,
-};
+use wakeful_core::{AgentId, Head, Ledger, LedgerError, Options, SchedulerError, Seq};
 
 use crate::{
     doctor::{self, Examination, SnapshotFound, Thoroughness},
@@ -83,7 +78,7 @@ pub fn may_be_archive(ledger: &mut SqliteLedger, to: &Path) -> Result<Option<Anc
 /// # Errors
 /// Where the ledger cannot be read or written.
 pub fn store_snapshot(agent: &AgentId, ledger: &mut SqliteLedger) -> Result<(), Refusal> {
-    let (machine, _) = opening::open(&Options::new(agent.clone()), ledger)?;
+    let (machine, _) = wakeful_core::open(&Options::new(agent.clone()), ledger)?;
     Ok(ledger.store_snapshot(&machine.head(), &|| machine.snapshot())?)
 }
 

@@ -7,12 +7,7 @@ use std::{
     time::{SystemTime, UNIX_EPOCH},
 };
 
-use wakeful_core::{
-    host::Clock,
-    id::Seq,
-    record::{Record, diagnostic, entry::Entry},
-    time::Timestamp,
-};
+use wakeful_core::{Clock, Entry, Record, Seq, Timestamp};
 
 /// The clock of this machine, in UTC.
 #[derive(Clone, Copy, Debug, Default)]
@@ -47,7 +42,7 @@ impl RecordedClock {
         for entry in entries {
             clock.instants.push(entry.at);
             if let Record::Event(event) = &entry.record {
-                clock.behind.extend(diagnostic::clock_behind_at(event).map(|at| (entry.seq, at)));
+                clock.behind.extend(wakeful_core::clock_behind_at(event).map(|at| (entry.seq, at)));
             }
         }
         clock
@@ -94,15 +89,7 @@ impl Clock for VirtualClock {
 
 #[cfg(test)]
 mod tests {
-    use wakeful_core::{
-        machine::{Machine, Options},
-        record::{
-            chain::Head,
-            control::{ControlRecord, Marker},
-            decision::Boundary,
-            entry::{self, EntryBytes},
-        },
-    };
+    use wakeful_core::{Boundary, ControlRecord, EntryBytes, Head, Machine, Marker, Options};
 
     use super::*;
 
@@ -117,9 +104,9 @@ mod tests {
     #[test]
     fn a_recorded_clock_says_what_it_said_at_each_entry() {
         let record = || vec![Record::Control(ControlRecord::StartRequested(Marker {}))];
-        let (mut entries, _) = entry::seal_all(Head::START, Timestamp::from_nanos(5), record());
+        let (mut entries, _) = wakeful_core::seal_all(Head::START, Timestamp::from_nanos(5), record());
         let head = entries[0].head();
-        entries.extend(entry::seal_all(head, Timestamp::from_nanos(9), record()).0);
+        entries.extend(wakeful_core::seal_all(head, Timestamp::from_nanos(9), record()).0);
         let clock = RecordedClock::from_entries(&entries);
         let said = [0, 1, 2, 3].map(|seq| clock.at(Seq(seq)).map(Timestamp::as_nanos));
         assert_eq!(said, [None, Some(5), Some(9), None]);

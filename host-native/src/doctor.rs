@@ -4,25 +4,8 @@ use std::path::PathBuf;
 
 use serde::Serialize;
 use wakeful_core::{
-    check,
-    derive::obligation::Obligation,
-    explain::diagnose,
-    host::{Ledger, LedgerError},
-    id::{AgentId, Seq},
-    ladder::owed,
-    machine::{Machine, OpenError, Options},
-    record::{
-        Record,
-        chain::Head,
-        diagnostic::Diagnostic,
-        entry::{Entry, EntryBytes, EntryError},
-        event::EventKind,
-    },
-    state::{
-        State,
-        snapshot::{Snapshot, SnapshotIgnored},
-    },
-    time::Timestamp,
+    AgentId, Diagnostic, Entry, EntryBytes, EntryError, EventKind, Head, Ledger, LedgerError, Machine, Obligation, OpenError, Options,
+    Record, Seq, Snapshot, SnapshotIgnored, State, Timestamp,
 };
 
 use crate::ledger::{Anchor, SqliteLedger};
@@ -234,8 +217,8 @@ pub fn examine(
         },
         archive,
         damage,
-        obligations: owed::all(state),
-        diagnostics: diagnose::all(state).into_iter().map(|diagnostic| Odd { seq: subject(state, &diagnostic), diagnostic }).collect(),
+        obligations: state.obligations(),
+        diagnostics: state.diagnostics().into_iter().map(|diagnostic| Odd { seq: state.subject_of(&diagnostic), diagnostic }).collect(),
         breaches: fold.breaches,
         recorded: fold.recorded,
     })
@@ -304,14 +287,6 @@ fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> Snapshot
     }
 }
 
-/// The newest entry of what a diagnostic is about.
-fn subject(state: &State, diagnostic: &Diagnostic) -> Option<Seq> {
-    let item = diagnostic.work_item_id.as_ref().and_then(|id| state.work().items.get(id)).map(|item| item.seq);
-    let intent = diagnostic.waiting_intent_id.as_ref().and_then(|id| state.waiting().intents.get(id)).map(|wait| wait.seq);
-    let condition = diagnostic.wait_condition_id.as_ref().and_then(|id| state.waiting().conditions.get(id)).map(|wait| wait.seq);
-    condition.or(intent).or(item)
-}
-
 /// A ledger as far as it is read.
 struct Fold {
     machine: Machine,
@@ -374,7 +349,7 @@ impl Fold {
         self.batches += u64::from(self.first.take().is_some());
         let Some(batch) = self.batch.take() else { return };
         self.checked += 1;
-        let broken = check::breaches(&batch.before, &batch.entries, self.machine.state());
+        let broken = wakeful_core::breaches(&batch.before, &batch.entries, self.machine.state());
         self.breaches.extend(broken.into_iter().map(|breach| Broken {
             id: breach.id,
             says: breach.says,

@@ -4,21 +4,9 @@
 //! the same ledger: where one of them was first, what it said is read, and the same is said again (contract 3.2).
 
 use wakeful_core::{
-    fact::outcome::{Answer, Refusal},
-    host::{Clock, ErrorCode, ErrorReport, Ledger, LedgerError, Provider},
-    id::Seq,
+    Answer, Boundary, Clock, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode, ErrorReport, Head, Ledger, LedgerError,
+    MessageRecord, Options, Provider, Record, Refusal, Seq, State, Timestamp,
     json::{self, JsonError, Readable},
-    machine::Options,
-    record::{
-        Record,
-        chain::Head,
-        control::ControlRecord,
-        decision::Boundary,
-        entry::{Entry, EntryBytes, EntryError},
-        queue::message::MessageRecord,
-    },
-    state::State,
-    time::Timestamp,
 };
 
 use crate::engine::{Engine, EngineError, Engines, Mode};
@@ -217,11 +205,11 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// # Errors
     /// As [`Driver::propose`].
     pub fn interject_one(&mut self, safe_point: Boundary) -> Result<Option<MessageRecord>, DriveError> {
-        let first = |state: &State| state.turns().run.as_ref().and_then(|_| Some(state.queue().interjection()?.record.clone()));
-        let Some(next) = first(&self.state) else { return Ok(None) };
+        let next = self.state.open_run().and(self.state.interjection()).cloned();
+        let Some(next) = next else { return Ok(None) };
         self.insist(|engine| engine.step(safe_point))?;
         // Where it still waits, something came between that leaves no room for it, as a stop does.
-        Ok(Some(next).filter(|next| self.state.queue().interjection().is_none_or(|held| held.record.id != next.id)))
+        Ok(Some(next).filter(|next| self.state.interjection().is_none_or(|waiting| waiting.id != next.id)))
     }
 
     /// Says the same again after reading what another writer has said first.

@@ -16,32 +16,16 @@
 //!     clock::SystemClock,
 //!     ledger::SqliteFile,
 //! };
-//! use wakeful_core::{
-//!     effect::TurnRequest,
-//!     host::{Provider, ProviderError, Scheduler},
-//!     id::{MessageId, RunId},
-//!     machine::Options,
-//!     plane::turn::AbortReason,
-//! };
+//! use wakeful_core::{Effect, Options, Provider, ProviderError, Scheduler};
 //!
-//! /// Starts what a turn needs, and returns at once: how the turn ends is said as a fact.
+//! /// Begins what a turn needs, and returns at once: how the turn ends is said as a fact.
 //! struct Turns;
 //!
 //! impl Provider for Turns {
-//!     fn start_turn(&mut self, request: &TurnRequest) -> Result<(), ProviderError> {
-//!         println!("ask the model, as {}", request.run_id);
-//!         Ok(())
-//!     }
-//!     fn interject(&mut self, _run: &RunId, _message: &MessageId) -> Result<(), ProviderError> {
-//!         Ok(())
-//!     }
-//!     fn yield_turn(&mut self, _run: &RunId) -> Result<(), ProviderError> {
-//!         Ok(())
-//!     }
-//!     fn abort_turn(&mut self, _run: &RunId, _reason: AbortReason) -> Result<(), ProviderError> {
-//!         Ok(())
-//!     }
-//!     fn release(&mut self) -> Result<(), ProviderError> {
+//!     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
+//!         if let Effect::StartTurn(request) = effect {
+//!             println!("ask the model, as {}", request.run_id);
+//!         }
 //!         Ok(())
 //!     }
 //! }
@@ -60,7 +44,7 @@
 //!         println!("{} ({})", decision.kind, decision.reason); // StartModelTurn (OperatorPrompt)
 //!     }
 //! }
-//! let run = scheduler.state().turns.run.as_ref().expect("a turn runs").run_id.clone();
+//! let run = scheduler.state().open_run().expect("a turn runs").run_id.clone();
 //!
 //! // Later, when the model has answered:
 //! scheduler.propose(&format!(r#"{{"fact": "turn_terminal", "run_id": "{run}", "kind": "completed"}}"#))?;

@@ -1,9 +1,6 @@
 //! The provider of a process that executes no turns.
 
-use wakeful_core::{
-    host::{Provider, ProviderError},
-    record::effect::Effect,
-};
+use wakeful_core::{Effect, Provider, ProviderError};
 
 /// Turns are executed elsewhere, by whoever reads the ledger: every call is taken, and nothing is done. What becomes of a turn comes in as
 /// facts.

@@ -7,17 +7,8 @@ use std::{
 };
 
 use wakeful_core::{
-    SCHEMA_VERSION,
-    host::{ErrorCode, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError},
-    id::{Seq, TaskId},
-    machine::Options,
-    record::{
-        chain::Head,
-        decision::{Boundary, DecisionKind},
-        effect::Effect,
-        entry::EntryBytes,
-    },
-    time::Timestamp,
+    Boundary, DecisionKind, Effect, EntryBytes, ErrorCode, FIRST_SNAPSHOT, Head, Ledger, LedgerError, Options, Provider, ProviderError,
+    SCHEMA_VERSION, Seq, TaskId, Timestamp,
 };
 use wakeful_host::{
     clock::VirtualClock,

@@ -3,18 +3,7 @@
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
 
 use wakeful_core::{
-    fact::outcome::{Answer, Refusal},
-    host::{ErrorCode, Ledger, LedgerError},
-    id::Seq,
-    machine::Options,
-    record::{
-        Record,
-        chain::Head,
-        control::ControlRecord,
-        entry::{Entry, EntryBytes},
-    },
-    state::State,
-    time::Timestamp,
+    Answer, ControlRecord, Entry, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Record, Refusal, Seq, State, Timestamp,
 };
 use wakeful_host::{
     clock::VirtualClock,

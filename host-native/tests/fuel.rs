@@ -2,7 +2,7 @@
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs};
 
-use wakeful_core::{machine::Options, record::decision::Boundary, time::Timestamp};
+use wakeful_core::{Boundary, Options, Timestamp};
 use wakeful_host::{
     clock::VirtualClock,
     engine::{Engine, Mode},

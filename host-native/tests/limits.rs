@@ -2,7 +2,7 @@
 
 use std::{thread, time::Duration};
 
-use wakeful_core::{host::Clock, machine::Options, time::Timestamp};
+use wakeful_core::{Clock, Options, Timestamp};
 use wakeful_host::{
     clock::VirtualClock,
     engine::{Engine, EngineError, Mode},
@@ -152,7 +152,7 @@ fn lives(agent: &mut Agent<VirtualClock>, number: usize) -> Result<String, Engin
     agent.open(&Options::new(format!("agent-{number}").into()), Mode::Drive)?;
     agent.propose(&prompt(number))?;
     agent.run_until_rest()?;
-    agent.explain(wakeful_core::record::decision::Boundary::RunLoopIdle)
+    agent.explain(wakeful_core::Boundary::RunLoopIdle)
 }
 
 fn prompt(number: usize) -> String {

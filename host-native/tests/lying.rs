@@ -5,11 +5,7 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    host::{Clock, ErrorCode, Ledger, LedgerError, Provider, ProviderError},
-    id::{Seq, TaskId},
-    machine::Options,
-    record::{chain::Head, effect::Effect, entry::EntryBytes},
-    time::Timestamp,
+    Clock, Effect, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Provider, ProviderError, Seq, TaskId, Timestamp,
 };
 use wakeful_host::{
     engine::{Engine, EngineError, Mode, Native},

@@ -12,6 +12,7 @@ use crate::{
         posture::{self, Posture},
         work_queue::{Candidate, WorkQueue},
     },
+    id::Seq,
     ladder::{self, View},
     record::{
         decision::Boundary,
@@ -23,6 +24,23 @@ use crate::{
         readiness::{self, SchedulingState},
     },
 };
+
+impl State {
+    /// All that looks wrong, for people; no decision reads it.
+    #[must_use]
+    pub fn diagnostics(&self) -> Vec<Diagnostic> {
+        all(self)
+    }
+
+    /// The newest entry of what a diagnostic is about. `None` if that is over, or if it is about nothing in particular.
+    #[must_use]
+    pub fn subject_of(&self, diagnostic: &Diagnostic) -> Option<Seq> {
+        let item = diagnostic.work_item_id.as_ref().and_then(|id| self.work.items.get(id)).map(|item| item.seq);
+        let intent = diagnostic.waiting_intent_id.as_ref().and_then(|id| self.waiting.intents.get(id)).map(|wait| wait.seq);
+        let condition = diagnostic.wait_condition_id.as_ref().and_then(|id| self.waiting.conditions.get(id)).map(|wait| wait.seq);
+        condition.or(intent).or(item)
+    }
+}
 
 /// All that looks wrong in a state.
 #[must_use]

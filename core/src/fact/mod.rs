@@ -173,6 +173,15 @@ struct FactIgnored<'a> {
 }
 
 impl Fact {
+    /// What became of an effect that a provider did not carry out: its run failed, or, if it has none, the runtime did.
+    #[must_use]
+    pub fn failure(run_id: Option<RunId>, error: String) -> Self {
+        match run_id {
+            Some(run_id) => Self::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(error) }),
+            None => Self::RuntimeError(RuntimeFailed { error, message_id: None, run_id: None }),
+        }
+    }
+
     /// The same once more. To clone it is much code, which is here once and not where it is called.
     #[inline(never)]
     pub(crate) fn copied(&self) -> Self {
@@ -277,14 +286,5 @@ impl Fact {
             Self::ContextCompacted(fact) => context::evidence(EventKind::ContextCompacted, &fact, at),
             Self::CheckpointRecorded(fact) => context::checkpoint(state, &fact, at),
         }
-    }
-}
-
-/// The fact that says what became of an effect that a provider did not carry out: its run failed, or, where it has none, the runtime did.
-#[must_use]
-pub fn failure(run_id: Option<RunId>, error: String) -> Fact {
-    match run_id {
-        Some(run_id) => Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(error) }),
-        None => Fact::RuntimeError(RuntimeFailed { error, message_id: None, run_id: None }),
     }
 }

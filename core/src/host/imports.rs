@@ -12,7 +12,7 @@ use crate::{
     time::Timestamp,
 };
 
-/// Where entries are kept: 50 lines for a new store, which [`suite::ledger`] tests.
+/// Where entries are kept: 50 lines for a new store, which [`suite::ledger`](crate::suite::ledger) tests.
 pub trait Ledger {
     /// Stores a batch after the entry `expected`, all or nothing, durable before it returns.
     ///

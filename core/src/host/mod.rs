@@ -1,19 +1,14 @@
 //! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and [`Scheduler`] over them.
 //!
-//! Hosts whose storage is not synchronous drive the [`Machine`] themselves.
+//! Hosts whose storage is not synchronous drive the [`Machine`](crate::Machine) themselves.
 //!
 //! A ledger of one's own, with all that it must do, under an agent that only looks:
 //!
 //! ```
 //! use wakeful_core::{
-//!     entry::{EntryBytes, Head},
-//!     host::{Clock, Ledger, LedgerError, Provider, ProviderError, Scheduler},
-//!     id::{MessageId, RunId, Seq},
-//!     ladder::{Boundary, DecisionKind},
-//!     machine::Options,
-//!     time::Timestamp,
+//!     Boundary, Clock, DecisionKind, EntryBytes, Head, Ledger, LedgerError, Options, Provider, ProviderError, Scheduler, Seq, Timestamp,
 //! };
-//! # use wakeful_core::{effect::TurnRequest, plane::turn::AbortReason};
+//! # use wakeful_core::Effect;
 //!
 //! #[derive(Default)]
 //! struct Lines(Vec<EntryBytes>);
@@ -45,11 +40,7 @@
 //!
 //! # struct Nobody;
 //! # impl Provider for Nobody {
-//! #     fn start_turn(&mut self, _: &TurnRequest) -> Result<(), ProviderError> { Ok(()) }
-//! #     fn interject(&mut self, _: &RunId, _: &MessageId) -> Result<(), ProviderError> { Ok(()) }
-//! #     fn yield_turn(&mut self, _: &RunId) -> Result<(), ProviderError> { Ok(()) }
-//! #     fn abort_turn(&mut self, _: &RunId, _: AbortReason) -> Result<(), ProviderError> { Ok(()) }
-//! #     fn release(&mut self) -> Result<(), ProviderError> { Ok(()) }
+//! #     fn carry_out(&mut self, _: &Effect) -> Result<(), ProviderError> { Ok(()) }
 //! # }
 //! let mut scheduler = Scheduler::observe(Options::new("ada".into()), Lines::default(), Noon, Nobody)?;
 //! scheduler.propose(r#"{"fact": "timer_created", "timer_id": "look-again", "duration_ms": 60000}"#)?;
@@ -59,7 +50,7 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `Nobody` is a [`Provider`] whose methods do nothing: an observer starts no turns. [`suite::ledger`] tests a ledger of one's own.
+//! `Nobody` is a [`Provider`] that does nothing: an observer starts no turns. [`suite::ledger`] tests a ledger of one's own.
 
 pub mod error;
 pub mod export;

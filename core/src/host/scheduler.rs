@@ -8,7 +8,7 @@ use serde::Serialize;
 use crate::{
     derive::summary::AgentSummary,
     explain::{Explanation, WhyNot},
-    fact::{self, Fact, control::Restarted, outcome::Answer},
+    fact::{Fact, control::Restarted, outcome::Answer},
     foreign::{Folder, expected::Expected},
     host::{
         error::SchedulerError,
@@ -277,7 +277,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.past.at(self.machine.options(), &mut self.ledger, seq)
     }
 
-    /// What would be decided after each of these entries, as a list of those after which it is another; see [`Past::decisions_in`].
+    /// What would be decided after each of these entries, as a list of those after which it is another.
     ///
     /// # Errors
     /// As [`Scheduler::at`].
@@ -375,7 +375,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     fn ask_provider(&mut self, effects: &[Effect]) {
         for effect in effects {
             let done = self.provider.carry_out(effect);
-            self.unsaid.extend(done.err().map(|why| fact::failure(effect.run_id().cloned(), why.message)));
+            self.unsaid.extend(done.err().map(|why| Fact::failure(effect.run_id().cloned(), why.message)));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a ledger of one's own does what the scheduler relies on: [`ledger`] asks it for all of it, in a test of the host's.
 //!
 //! ```
-//! # use wakeful_core::{entry::{EntryBytes, Head}, host::{Ledger, LedgerError}, id::Seq};
+//! # use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
 //! # use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 //! # #[derive(Clone, Default)]
 //! # struct Lines(Rc<RefCell<Vec<EntryBytes>>>);
@@ -22,7 +22,7 @@
 //! #     }
 //! # }
 //! let mut store: BTreeMap<_, Lines> = BTreeMap::new();
-//! wakeful_core::host::suite::ledger(|agent_id| store.entry(agent_id.clone()).or_default().clone())?;
+//! wakeful_core::suite::ledger(|agent_id| store.entry(agent_id.clone()).or_default().clone())?;
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!

@@ -14,6 +14,14 @@ use crate::{
 };
 use wakeful_json::sort::sort_by_key;
 
+impl State {
+    /// What is owed: durable reasons not to rest, in the order of the ladder (contract 9.1).
+    #[must_use]
+    pub fn obligations(&self) -> Vec<Obligation> {
+        all(self)
+    }
+}
+
 /// All obligations of a state, in the order of the ladder.
 #[must_use]
 pub fn all(state: &State) -> Vec<Obligation> {

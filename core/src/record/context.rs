@@ -136,7 +136,7 @@ pub struct ContextCompacted {
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CheckpointRecorded {
-    /// The anchor generation that it describes: [`Context::anchor`] when its text was asked for.
+    /// The anchor generation that it describes: the state's anchor when its text was asked for.
     pub anchor_generation: u64,
     /// What it says, carried as given.
     pub data: RawJson,

@@ -118,7 +118,7 @@ pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic 
     }
 }
 
-/// What the host's clock said when this was recorded, where it is the diagnostic of [`clock_behind`]: the entry's own time is the ledger's.
+/// What the host's clock said when this was recorded, if it is the diagnostic of a clock that is behind: the entry's own time is the ledger's.
 #[must_use]
 pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
     let evidence: Vec<String> = Some(event).filter(|event| is_recorded(event, DiagnosticKind::ClockBehind))?.particular("evidence")?;

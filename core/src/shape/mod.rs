@@ -41,6 +41,7 @@ impl Shape {
     }
 }
 
+#[cfg(feature = "internals")]
 impl State {
     /// What is left of this state without names and history; see [`Shape`].
     #[must_use]

@@ -146,6 +146,12 @@ impl State {
         self.queue.waiting().map(|held| &held.record)
     }
 
+    /// The operator message that an open run would be told of next (contract 5.9).
+    #[must_use]
+    pub fn interjection(&self) -> Option<&MessageRecord> {
+        self.queue.interjection().map(|held| &held.record)
+    }
+
     /// A message that is not settled.
     #[must_use]
     pub fn message(&self, id: &MessageId) -> Option<&MessageRecord> {

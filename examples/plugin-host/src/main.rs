@@ -5,7 +5,7 @@
 use std::{env, error::Error, path::Path};
 
 use serde_json::{Value, json};
-use wakeful_core::{machine::Options, record::decision::Boundary};
+use wakeful_core::{Boundary, Options};
 use wakeful_host::{
     clock::SystemClock,
     engine::{Engine, Mode},

@@ -1,6 +1,6 @@
 //! Which engine drives an agent.
 
-use wakeful_core::host::{Clock, Ledger, Provider};
+use wakeful_core::{Clock, Ledger, Provider};
 
 use super::{Engine, EngineError, Native};
 #[cfg(feature = "sandbox")]

@@ -6,13 +6,7 @@ mod native;
 pub use choice::Engines;
 pub use native::Native;
 use serde::Serialize;
-use wakeful_core::{
-    host::ErrorReport,
-    id::Seq,
-    machine::Options,
-    record::decision::{Boundary, DecisionKind},
-    time::Timestamp,
-};
+use wakeful_core::{Boundary, DecisionKind, ErrorReport, Options, Seq, Timestamp};
 
 #[cfg(feature = "sandbox")]
 use crate::sandbox::GuestError;

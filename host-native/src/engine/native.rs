@@ -1,14 +1,8 @@
 //! The native core behind the engine trait.
 
 use wakeful_core::{
-    SCHEMA_VERSION,
-    foreign::Folder,
-    host::{Clock, Ledger, Provider, Scheduler, SchedulerError},
-    id::Seq,
-    json,
-    machine::{Options, ProposeError},
-    record::decision::{Boundary, DecisionKind},
-    time::Timestamp,
+    Boundary, Clock, DecisionKind, Folder, Ledger, Options, ProposeError, Provider, SCHEMA_VERSION, Scheduler, SchedulerError, Seq,
+    Timestamp, json,
 };
 
 use super::{Engine, EngineError, Mode};

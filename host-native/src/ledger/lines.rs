@@ -6,12 +6,7 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use wakeful_core::{
-    host::{Ledger, LedgerError},
-    id::AgentId,
-    machine::OpenError,
-    record::{Record, chain::Head, control::ControlRecord, entry::EntryBytes},
-};
+use wakeful_core::{AgentId, ControlRecord, EntryBytes, Head, Ledger, LedgerError, OpenError, Record};
 
 use super::{SqliteFile, SqliteLedger};
 

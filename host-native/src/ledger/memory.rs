@@ -2,11 +2,7 @@
 
 use std::{cell::RefCell, mem, rc::Rc};
 
-use wakeful_core::{
-    host::{Ledger, LedgerError},
-    id::Seq,
-    record::{chain::Head, entry::EntryBytes},
-};
+use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
 
 /// A ledger in memory. Clones share the entries.
 #[derive(Clone, Debug, Default)]

@@ -1,15 +1,7 @@
 //! The core's three traits as the guest's three imports.
 
 use wakeful_core::{
-    host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{Seq, TaskId},
-    json,
-    record::{
-        chain::{Chain, Head},
-        effect::{Effect, TurnRequest},
-        entry::EntryBytes,
-        turn::AbortReason,
-    },
+    AbortReason, Chain, Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider, ProviderError, Seq, TaskId, TurnRequest, json,
 };
 use wasmtime::{
     StoreContextMut,

@@ -1,12 +1,8 @@
 //! One instance of the guest: the scheduler of one agent behind the engine trait.
 
 use wakeful_core::{
-    host::{Clock, ErrorCode, ErrorPlace, ErrorReport, Ledger, Provider},
-    id::Seq,
-    json,
-    machine::Options,
-    record::decision::{Boundary, DecisionKind},
-    time::Timestamp,
+    Boundary, Clock, DecisionKind, ErrorCode, ErrorReport, Ledger, Options, Provider, Seq, Timestamp,
+    json::{self, ErrorPlace},
 };
 use wasmtime::{Store, component::Linker};
 

@@ -2,14 +2,7 @@
 
 use std::path::Path;
 
-use wakeful_core::{
-    host::{Ledger, Scheduler},
-    id::{AgentId, Seq},
-    machine::{Machine, Options},
-    record::entry::EntryBytes,
-    state::State,
-    time::Timestamp,
-};
+use wakeful_core::{AgentId, EntryBytes, Ledger, Machine, Options, Scheduler, Seq, State, Timestamp};
 use wakeful_host::{
     clock::VirtualClock,
     ledger::{SqliteFile, SqliteLedger},

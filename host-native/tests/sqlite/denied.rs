@@ -10,7 +10,7 @@ use std::{
     process::Command,
 };
 
-use wakeful_core::host::Ledger;
+use wakeful_core::Ledger;
 use wakeful_host::ledger::SqliteFile;
 
 use super::{

@@ -3,13 +3,7 @@
 
 use std::{cell::Cell, collections::BTreeSet, path::Path, rc::Rc};
 
-use wakeful_core::{
-    host::{Ledger, LedgerError, Scheduler, SchedulerError},
-    id::Seq,
-    machine::Options,
-    record::{chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes},
-    state::snapshot::SnapshotIgnored,
-};
+use wakeful_core::{Boundary, Effect, EntryBytes, Head, Ledger, LedgerError, Options, Scheduler, SchedulerError, Seq, SnapshotIgnored};
 use wakeful_host::{
     clock::VirtualClock,
     ledger::{SqliteFile, SqliteLedger},

@@ -3,10 +3,7 @@
 use std::{fs, io::Write, os::unix::fs::FileExt, path::Path};
 
 use rusqlite::Connection;
-use wakeful_core::{
-    host::{Ledger, LedgerError},
-    id::Seq,
-};
+use wakeful_core::{Ledger, LedgerError, Seq};
 use wakeful_host::ledger::{SqliteError, SqliteFile};
 
 use super::agent::{entries, file_with, folded, ledger, observed};
@@ -143,7 +140,7 @@ fn a_changed_byte_of_an_entry_breaks_the_chain() {
     let changed = connection.execute("UPDATE entries SET canonical = replace(canonical, 'm1', 'm9') WHERE seq = 4", []);
     assert_eq!(changed.expect("an update"), 1);
     let file = SqliteFile::open(&path).expect("it opens");
-    let opened = wakeful_core::machine::Machine::new(wakeful_core::machine::Options::new("a".into()));
+    let opened = wakeful_core::Machine::new(wakeful_core::Options::new("a".into()));
     let why = entries(&mut ledger(&file, "a")).iter().try_fold(opened, |mut machine, entry| machine.load(entry).map(|()| machine)).err();
     assert_eq!(why.map(|why| why.to_string()).as_deref(), Some("entry 4 breaks the chain: its bytes or an earlier entry were changed"));
 }
@@ -167,12 +164,8 @@ fn a_reader_sees_what_a_writer_commits_meanwhile_and_can_write_nothing() {
     assert!(message.ends_with(said), "{message}");
 }
 
-fn next_entry(head: &wakeful_core::record::chain::Head) -> (Seq, Vec<wakeful_core::record::entry::EntryBytes>) {
-    use wakeful_core::record::{
-        Record,
-        control::{ControlRecord, Marker},
-        entry::Entry,
-    };
+fn next_entry(head: &wakeful_core::Head) -> (Seq, Vec<wakeful_core::EntryBytes>) {
+    use wakeful_core::{ControlRecord, Entry, Marker, Record};
     let (entry, bytes) = Entry::seal(head, super::agent::NOW, Record::Control(ControlRecord::StartRequested(Marker {})));
     (entry.seq, vec![bytes])
 }

@@ -11,10 +11,7 @@ use std::{
     time::{Duration, Instant},
 };
 
-use wakeful_core::{
-    host::{LedgerError, SchedulerError},
-    state::State,
-};
+use wakeful_core::{LedgerError, SchedulerError, State};
 use wakeful_host::ledger::{SqliteFile, SqliteLedger};
 
 use super::{
@@ -82,7 +79,7 @@ fn meet(role: &Role, place: &str) {
 
 /// Begins the ledger of agent `a`, or finds that the other has.
 fn begun(file: &SqliteFile) -> Agent<SqliteLedger> {
-    use wakeful_core::{host::Scheduler, machine::Options};
+    use wakeful_core::{Options, Scheduler};
     use wakeful_host::clock::VirtualClock;
     let open = || {
         Scheduler::observe(

@@ -3,16 +3,7 @@
 use std::path::Path;
 
 use rusqlite::Connection;
-use wakeful_core::{
-    host::opening::Opening,
-    host::{FIRST_SNAPSHOT, Scheduler},
-    id::Seq,
-    machine::Options,
-    state::{
-        State,
-        snapshot::{CORE_VERSION, SnapshotIgnored},
-    },
-};
+use wakeful_core::{FIRST_SNAPSHOT, Opening, Options, Scheduler, Seq, SnapshotIgnored, State, state::snapshot::CORE_VERSION};
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};

@@ -1,10 +1,6 @@
 //! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head that is not the newest is refused.
 
-use wakeful_core::{
-    host::{Ledger, LedgerError, SchedulerError, suite},
-    id::{AgentId, Seq},
-    record::{chain::Head, entry::EntryBytes},
-};
+use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, SchedulerError, Seq, suite};
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 
 use super::agent::{entries, file_with, folded, ledger, observed};

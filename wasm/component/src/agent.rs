@@ -3,12 +3,8 @@
 use std::cell::RefCell;
 
 use wakeful_core::{
-    SCHEMA_VERSION,
-    foreign::Folder,
-    host::{ErrorCode, ErrorPlace, ErrorReport, Scheduler, SchedulerError},
-    id::Seq,
-    json::{self, JsonError, Readable},
-    machine::{Machine, Options, ProposeError},
+    ErrorCode, ErrorReport, Folder, Machine, Options, ProposeError, SCHEMA_VERSION, Scheduler, SchedulerError, Seq,
+    json::{self, ErrorPlace, JsonError, Readable},
 };
 
 use crate::{
@@ -103,7 +99,7 @@ impl Guest for Component {
     }
 
     fn next_wake() -> Result<Option<i64>, Error> {
-        with_agent(|agent| Ok(agent.next_wake().map(wakeful_core::time::Timestamp::as_nanos)))
+        with_agent(|agent| Ok(agent.next_wake().map(wakeful_core::Timestamp::as_nanos)))
     }
 
     fn schema_version() -> String {

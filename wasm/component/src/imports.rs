@@ -1,12 +1,6 @@
 //! The host's three interfaces as the core's three traits.
 
-use wakeful_core::{
-    host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{Seq, TaskId},
-    json,
-    record::{chain::Head, effect::Effect, entry::EntryBytes},
-    time::Timestamp,
-};
+use wakeful_core::{Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider, ProviderError, Seq, TaskId, Timestamp, json};
 
 use crate::bindings::wakeful::scheduler::{clock, ledger, provider};
 

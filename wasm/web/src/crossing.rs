@@ -3,9 +3,8 @@
 
 use serde::Serialize;
 use wakeful_core::{
-    host::{ErrorCode, ErrorPlace, ErrorReport},
-    json::{self, JsonError, Readable},
-    time::Timestamp,
+    ErrorCode, ErrorReport, Timestamp,
+    json::{self, ErrorPlace, JsonError, Readable},
 };
 use wasm_bindgen::JsValue;
 

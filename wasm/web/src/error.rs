@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 use wakeful_core::{
-    host::{ErrorPlace, ErrorReport, SchedulerError},
-    json,
+    ErrorReport, SchedulerError,
+    json::{self, ErrorPlace},
 };
 use wasm_bindgen::JsValue;
 

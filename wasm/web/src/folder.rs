@@ -1,6 +1,6 @@
 //! Folders of foreign ledgers, before one is imported.
 
-use wakeful_core::foreign::{self, Folder};
+use wakeful_core::Folder;
 use wasm_bindgen::prelude::{JsValue, wasm_bindgen};
 
 use crate::{crossing::read, error::failure};
@@ -12,5 +12,5 @@ use crate::{crossing::read, error::failure};
 #[wasm_bindgen(js_name = agentOf)]
 pub fn agent_of(#[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
     let folder: Folder = read("folder", &files)?;
-    foreign::agent_of(&folder).map(|agent| agent.as_str().to_owned()).map_err(failure)
+    wakeful_core::agent_of(&folder).map(|agent| agent.as_str().to_owned()).map_err(failure)
 }

@@ -3,12 +3,7 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    fact,
-    host::{Clock, Ledger, LedgerError, Provider, ProviderError},
-    id::{RunId, Seq, TaskId},
-    json,
-    record::{chain::Head, effect::Effect, entry::EntryBytes},
-    time::Timestamp,
+    Clock, Effect, EntryBytes, Fact, Head, Ledger, LedgerError, Provider, ProviderError, RunId, Seq, TaskId, Timestamp, json,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
@@ -239,7 +234,7 @@ impl Provider for JsProvider {
 #[wasm_bindgen(js_name = providerFailure)]
 #[must_use]
 pub fn provider_failure(run_id: Option<String>, #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue) -> String {
-    json::write(&fact::failure(run_id.map(RunId::from), words(&thrown)))
+    json::write(&Fact::failure(run_id.map(RunId::from), words(&thrown)))
 }
 
 /// A provider call starts work and returns; it gives no promise, since its failure would come too late to be seen.

@@ -1,17 +1,7 @@
 //! The class `Machine`: the outbox, for hosts whose storage answers later (IndexedDB, HTTP).
 
 use serde::Serialize;
-use wakeful_core::{
-    fact::outcome::Answer,
-    foreign::{Folder, Import},
-    json,
-    machine::{self, Options},
-    record::{
-        chain::Head,
-        decision::{Boundary, Decision},
-        entry::EntryBytes,
-    },
-};
+use wakeful_core::{Answer, Boundary, Decision, EntryBytes, Folder, Head, Import, Options, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
@@ -32,7 +22,7 @@ struct Proposal<'a> {
 }
 
 impl Proposal<'_> {
-    fn crossed(proposal: &machine::Proposal) -> Result<JsValue, JsValue> {
+    fn crossed(proposal: &wakeful_core::Proposal) -> Result<JsValue, JsValue> {
         object(&Proposal {
             expected: proposal.expected,
             batch: proposal.batch.iter().map(EntryBytes::as_str).collect(),
@@ -48,7 +38,7 @@ impl Proposal<'_> {
 /// effects out; call `rejected` where another writer was first, `unacknowledged` where the store failed to answer. Times are nanoseconds since the epoch.
 #[wasm_bindgen]
 pub struct Machine {
-    inner: machine::Machine,
+    inner: wakeful_core::Machine,
 }
 
 #[wasm_bindgen]
@@ -60,7 +50,7 @@ impl Machine {
     #[wasm_bindgen(constructor)]
     pub fn new(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue) -> Result<Self, JsValue> {
         let options: Options = read("options", &options)?;
-        Ok(Self { inner: machine::Machine::new(options) })
+        Ok(Self { inner: wakeful_core::Machine::new(options) })
     }
 
     /// Applies the next stored line, verified.

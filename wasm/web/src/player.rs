@@ -2,10 +2,8 @@
 
 use serde::Serialize;
 use wakeful_core::{
-    host::{ErrorCode, ErrorPlace, ErrorReport},
-    id::{MessageId, RunId, WorkItemId},
-    json::{self, Readable},
-    record::queue::envelope::MessageKind,
+    ErrorCode, ErrorReport, MessageId, MessageKind, RunId, WorkItemId,
+    json::{self, ErrorPlace, Readable},
     story::{self, Cue, Story},
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};

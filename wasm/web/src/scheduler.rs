@@ -2,14 +2,7 @@
 
 use std::cell::{RefCell, RefMut};
 
-use wakeful_core::{
-    foreign::Folder,
-    host::{self, ErrorCode, ErrorReport, SchedulerError},
-    id::Seq,
-    json,
-    machine::{Machine, Options},
-    record::decision::{Boundary, DecisionKind},
-};
+use wakeful_core::{Boundary, DecisionKind, ErrorCode, ErrorReport, Folder, Machine, Options, SchedulerError, Seq, json};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
@@ -18,7 +11,7 @@ use crate::{
     host::{CallClock, JsHost, JsLedger, JsProvider},
 };
 
-type Loop = host::Scheduler<JsLedger, CallClock, JsProvider>;
+type Loop = wakeful_core::Scheduler<JsLedger, CallClock, JsProvider>;
 
 /// The entry that a number names. What is no position at all becomes 0, which no entry has.
 pub(crate) fn position(seq: f64) -> Seq {

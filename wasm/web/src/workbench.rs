@@ -2,12 +2,7 @@
 //! and a ledger as a fixture folder.
 
 use serde::Serialize;
-use wakeful_core::{
-    derive::summary::AgentSummary,
-    explain::{Explanation, Supposition},
-    json::Readable,
-    record::{decision::Boundary, edition::Edition},
-};
+use wakeful_core::{AgentSummary, Boundary, Edition, Explanation, Supposition, json::Readable};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{

@@ -9,14 +9,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OptionalExtension, TransactionBehavior, params};
-use wakeful_core::{
-    host::{Ledger, LedgerError},
-    id::{AgentId, Seq},
-    record::{
-        chain::{Chain, Head},
-        entry::{EntryBytes, EntryError},
-    },
-};
+use wakeful_core::{AgentId, Chain, EntryBytes, EntryError, Head, Ledger, LedgerError, Seq};
 
 use super::{
     SqliteError, SqliteFile,

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use rusqlite::ErrorCode;
-use wakeful_core::{host::LedgerError, id::AgentId};
+use wakeful_core::{AgentId, LedgerError};
 
 use super::Anchor;
 

@@ -7,7 +7,7 @@ use std::{
 };
 
 use rusqlite::{Connection, TransactionBehavior};
-use wakeful_core::{id::AgentId, record::chain::Head};
+use wakeful_core::{AgentId, Head};
 
 use super::ledger::{Appended, Row, store};
 
@@ -110,24 +110,15 @@ fn together(connection: &mut Connection, group: &[Arc<Append>]) -> rusqlite::Res
 mod tests {
     use std::thread;
 
-    use wakeful_core::{
-        host::{Ledger, LedgerError},
-        id::Seq,
-        record::{
-            Record,
-            control::{ControlRecord, Marker},
-            entry::{self, EntryBytes},
-        },
-        time::Timestamp,
-    };
+    use wakeful_core::{ControlRecord, Entry, EntryBytes, Ledger, LedgerError, Marker, Record, Seq, Timestamp};
 
     use super::*;
     use crate::ledger::{SqliteFile, sqlite::ledger::rows};
 
     fn batch(after: Head, entries: usize) -> (Head, Vec<EntryBytes>) {
         let records = vec![Record::Control(ControlRecord::StartRequested(Marker {})); entries];
-        let (entries, batch) = entry::seal_all(after, Timestamp::from_nanos(0), records);
-        (entries.last().map_or(after, entry::Entry::head), batch)
+        let (entries, batch) = wakeful_core::seal_all(after, Timestamp::from_nanos(0), records);
+        (entries.last().map_or(after, Entry::head), batch)
     }
 
     fn append(agent: &str, expected: Head, batch: &[EntryBytes]) -> Arc<Append> {

@@ -3,14 +3,7 @@
 use std::path::Path;
 
 use rusqlite::{Connection, OptionalExtension, params};
-use wakeful_core::{
-    host::{Ledger, LedgerError},
-    id::{AgentId, Seq},
-    record::{
-        chain::{Chain, Head},
-        entry::EntryBytes,
-    },
-};
+use wakeful_core::{AgentId, Chain, EntryBytes, Head, Ledger, LedgerError, Seq};
 
 use super::{SqliteError, SqliteFile, snapshots};
 
@@ -217,14 +210,7 @@ pub(super) fn seq(stored: i64) -> Seq {
 
 #[cfg(test)]
 mod tests {
-    use wakeful_core::{
-        record::{
-            Record,
-            control::{ControlRecord, Marker},
-            entry,
-        },
-        time::Timestamp,
-    };
+    use wakeful_core::{ControlRecord, Marker, Record, Timestamp};
 
     use super::*;
 
@@ -235,7 +221,7 @@ mod tests {
         let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
         let mut ledger = file.ledger(&AgentId::from("a"));
         let records = vec![Record::Control(ControlRecord::StartRequested(Marker {})); 100];
-        let (entries, batch) = entry::seal_all(Head::START, Timestamp::from_nanos(0), records);
+        let (entries, batch) = wakeful_core::seal_all(Head::START, Timestamp::from_nanos(0), records);
         let limit = |pages: u32| file.connection().pragma_update(None, "max_page_count", pages).expect("a limit");
         limit(7);
         let why = ledger.append(&Head::START, &batch).expect_err("no space").to_string();

@@ -19,7 +19,7 @@ use std::{
 };
 
 use rusqlite::{Connection, OpenFlags};
-use wakeful_core::{id::AgentId, record::chain::Head};
+use wakeful_core::{AgentId, Head};
 
 use self::{
     group::Group,
