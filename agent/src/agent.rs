@@ -197,7 +197,7 @@ fn has_ended(state: &State, until: Until) -> bool {
         Until::Rest => !is_busy && (state.control().stopped.is_some() || !owes(&|owed| is_offer(owed) || is_repeated(owed))),
         Until::Done => {
             // A child that leaves an item as it is has said all that it will say of itself.
-            let is_done = closure::decide(&Facts::of(state)).outcome != ClosureOutcome::Waiting;
+            let is_done = closure::decide(&Facts::from_state(state)).outcome != ClosureOutcome::Waiting;
             !is_busy && !waits && state.turns().turn_index > 0 && is_done && !owes(&is_offer)
         }
     }

@@ -185,7 +185,7 @@ pub(crate) fn spawn(actor: &mut Actor, wanted: &Wanted) -> Result<(TaskHandle, A
         task_kind: Some(TaskKind::ChildAgentTask),
         work_item_id: bound_item(actor.state()),
         summary: Some(summary.clone()),
-        detail: Some(RawJson::of(&supervision)),
+        detail: Some(RawJson::from_value(&supervision)),
         recovery: Some(recovery),
     };
     let first = first_message(&task_id, &wanted.message, wanted.trust);
@@ -353,7 +353,7 @@ fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact 
             body: MessageBody::text(text),
             delivery_surface: Some(DeliverySurface::RuntimeSystem),
             admission_context: Some(AdmissionContext::RuntimeOwned),
-            metadata: Some(RawJson::of(&json!({ "supervision_task_id": task, "parent_supervised": true }))),
+            metadata: Some(RawJson::from_value(&json!({ "supervision_task_id": task, "parent_supervised": true }))),
             correlation_id: None,
             causation_id: None,
         },

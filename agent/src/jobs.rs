@@ -242,7 +242,7 @@ pub(crate) fn child_ended(actor: &mut Actor, task: TaskId, summary: &str, detail
         task_kind: None,
         work_item_id: None,
         summary: Some(format!("child agent task {status}: {summary}{left}")),
-        detail: Some(json::RawJson::of(&detail)),
+        detail: Some(json::RawJson::from_value(&detail)),
         recovery: None,
     };
     end(actor, &task, status, change);
@@ -283,5 +283,5 @@ fn command_detail(spec: &CommandTaskSpec, output_path: &str) -> Map<String, Valu
 
 /// Free JSON of a record.
 pub(crate) fn raw(value: &Value) -> json::RawJson {
-    json::RawJson::of(value)
+    json::RawJson::from_value(value)
 }

@@ -125,7 +125,7 @@ fn system(context: &Context) -> String {
 /// Where things stand, as far as the model has to know before it asks.
 fn standing(context: &Context, state: &State, now: Timestamp) -> String {
     let mut text = format!("[runtime] Where things stand at {now}.");
-    let queue = WorkQueue::of(state);
+    let queue = WorkQueue::new(state);
     if queue.candidates.is_empty() {
         text.push_str("\nThere are no work items.");
     }

@@ -240,7 +240,7 @@ impl Turn {
     fn accepted(&mut self, number: u64, answer: &openai::Round, prompt_bytes: u64) -> Result<(), Ended> {
         self.has_accepted = true;
         let said = SaidInRound { round: number, text: answer.text.as_deref(), tool_calls: &answer.tool_calls };
-        let data = recorded(RawJson::of(&said));
+        let data = recorded(RawJson::from_value(&said));
         self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.caller.run.clone(), data }))?;
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
@@ -250,14 +250,15 @@ impl Turn {
             timing: answer.timing,
             prompt_bytes,
         };
-        let completed = RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: Some(RawJson::of(&diagnostics)) };
+        let completed =
+            RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: Some(RawJson::from_value(&diagnostics)) };
         self.propose(Fact::ProviderRoundCompleted(completed))
     }
 
     fn compacted(&self, rounds: usize, text: String) -> Result<(), Ended> {
         let run_id = self.caller.run.clone();
         self.caller.handle.ask(move |actor| {
-            let data = RawJson::of(&Checkpoint { run_id: &run_id, rounds, text });
+            let data = RawJson::from_value(&Checkpoint { run_id: &run_id, rounds, text });
             let anchor_generation = actor.state().context().anchor;
             let before = actor.state().context().compacted_message_count;
             let summary = actor.state().context().context_summary.clone();
@@ -365,10 +366,10 @@ fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Roun
 
 /// What the ledger keeps of free JSON: one that is too long as the beginning of its text.
 fn recorded(data: RawJson) -> RawJson {
-    if data.as_str().len() <= MOST_RECORDED { data } else { RawJson::of(&cut::beginning(data.as_str(), MOST_RECORDED)) }
+    if data.as_str().len() <= MOST_RECORDED { data } else { RawJson::from_value(&cut::beginning(data.as_str(), MOST_RECORDED)) }
 }
 
 /// Text that should be JSON, such as the arguments of a call; what is none is carried as text.
 fn json_or_text(text: &str) -> RawJson {
-    wakeful_core::json::read(text).unwrap_or_else(|_| RawJson::of(&text))
+    wakeful_core::json::read(text).unwrap_or_else(|_| RawJson::from_value(&text))
 }

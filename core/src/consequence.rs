@@ -40,11 +40,11 @@ use crate::{
 
 /// What follows from a ruling. The decision itself is always the first record.
 #[must_use]
-pub(crate) fn of(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Record>, Vec<Effect>) {
-    let event = EventRecord::of(EventKind::SchedulerDecision, at, &ruling.decision);
+pub(crate) fn batch(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Record>, Vec<Effect>) {
+    let event = EventRecord::new(EventKind::SchedulerDecision, at, &ruling.decision);
     let mut records = Vec::from([Record::Event(event)]);
     let mut effects = Vec::new();
-    match (ruling.decision.kind, head::of(state)) {
+    match (ruling.decision.kind, head::next(state)) {
         (DecisionKind::StartModelTurn, Some(held)) => effects.push(admit(state, held, at, &mut records)),
         (DecisionKind::ReduceMessageOnly, Some(held)) => effects.extend(reduce(state, &ruling.decision, held, at, &mut records)),
         _ => {}
@@ -65,13 +65,13 @@ struct ContinuationResolved<'a> {
 
 fn resolved(state: &State, message: &MessageRecord, met: &Met, at: Timestamp) -> Record {
     let data = ContinuationResolved { agent_id: &state.control.agent_id, message_id: &message.id, resolution: &met.resolution };
-    Record::Event(EventRecord::of(EventKind::ContinuationResolved, at, &data))
+    Record::Event(EventRecord::new(EventKind::ContinuationResolved, at, &data))
 }
 
 /// Admits the message to a turn: dequeued, waits consumed, run opened, all in one batch.
 fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Effect {
     let message = &held.record;
-    records.push(Record::QueueEntry(QueueEntryRecord::of(message, QueueStatus::Dequeued, at)));
+    records.push(Record::QueueEntry(QueueEntryRecord::new(message, QueueStatus::Dequeued, at)));
     let met = continuation::resolve(state, held);
     if let Some(met) = &met {
         records.push(resolved(state, message, met, at));
@@ -80,11 +80,11 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
     let recheck = message.note::<RecheckNote>();
     if let Some(note) = recheck.filter(|_| held.is_core_made()) {
-        records.push(Record::Event(EventRecord::of(EventKind::WorkItemRecheckConsumed, at, &note)));
+        records.push(Record::Event(EventRecord::new(EventKind::WorkItemRecheckConsumed, at, &note)));
     }
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
-    let work_item = TurnBinding::of(state, message, &ended);
+    let work_item = TurnBinding::for_message(state, message, &ended);
     let started = TurnRecord::started(state, run_id, &message.id, work_item, at);
     let request = TurnRequest {
         run_id: started.run_id.clone(),
@@ -101,7 +101,7 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     let limit = state.control.policy.autonomous_turns.get();
     if state.turns.autonomous < limit && autonomy::with_turn_of(state, message) >= limit {
         let diagnostic = diagnostic::agent_parked(limit);
-        records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
+        records.push(Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)));
     }
     Effect::StartTurn(request)
 }
@@ -124,7 +124,7 @@ fn ended_wait_of(record: &Record) -> Option<&WorkItemId> {
 /// Settles the message without a turn, or inserts it into the open one.
 fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Option<Effect> {
     let message = &held.record;
-    let entry = |status, reason| Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::of(message, status, at) });
+    let entry = |status, reason| Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::new(message, status, at) });
     if let Some(run) = &state.turns.run {
         records.push(entry(QueueStatus::Interjected, None));
         return Some(Effect::Interject { run_id: run.run_id.clone(), message_id: message.id.clone() });
@@ -137,8 +137,8 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
     if decision.rule == rule::REPLAY_BUDGET.id {
         records.push(entry(QueueStatus::Dropped, Some(decision.reason.clone())));
         let diagnostic = diagnostic::replay_budget(message, state.queue.interruptions(&message.id));
-        records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
-        let item = TurnBinding::of(state, message, &[]).map(|binding| binding.work_item_id);
+        records.push(Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)));
+        let item = TurnBinding::for_message(state, message, &[]).map(|binding| binding.work_item_id);
         records.extend(item.into_iter().flat_map(|item| work::park(item, ParkCause::ReplayBudget, at)));
         return None;
     }
@@ -150,7 +150,7 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
     };
     records.push(entry(QueueStatus::Dropped, Some(format!("malformed_message: {why}"))));
     let diagnostic = diagnostic::malformed_message(message, &why);
-    records.push(Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic)));
+    records.push(Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)));
     None
 }
 

@@ -139,10 +139,10 @@ fn every_rule_fires_in_both_editions() {
 #[test]
 fn the_rule_for_a_queue_without_head_is_out_of_reach() {
     for shown in fixtures() {
-        let view = View::of(shown.state(), HERE, shown.state().at());
+        let view = View::new(shown.state(), HERE, shown.state().at());
         assert!(view.queue_len == 0 || view.head.is_some() || view.run.is_some(), "{}: messages wait, but none is the head", shown.name);
     }
-    let view = View { queue_len: 1, ..View::of(&State::default(), HERE, Timestamp::MAX) };
+    let view = View { queue_len: 1, ..View::new(&State::default(), HERE, Timestamp::MAX) };
     for &edition in Edition::ALL {
         assert_eq!(ladder::decide(edition, &view).decision.rule, "9.queue_not_empty");
     }
@@ -171,7 +171,7 @@ fn work_items_stand_everywhere() {
     let every = every!(SchedulingState:
         Runnable, WaitingOperator, WaitingTask, WaitingExternal, WaitingTimer, WaitingSystem, Blocked, Completed);
     let fixtures = fixtures();
-    let states = |shown: &Shown| WorkQueue::of(shown.state()).candidates.iter().map(|candidate| candidate.state).collect::<Vec<_>>();
+    let states = |shown: &Shown| WorkQueue::new(shown.state()).candidates.iter().map(|candidate| candidate.state).collect::<Vec<_>>();
     assert_all_occur("an item that is", every, fixtures.iter().flat_map(states));
 }
 
@@ -202,7 +202,7 @@ fn heads() -> Vec<Head> {
     let decided_by_head = |shown: &Shown| shown.explained().decision.rule.starts_with("3.");
     let fixtures = fixtures().into_iter().filter(decided_by_head);
     let heads = fixtures.map(|shown| {
-        let held = head::of(shown.state()).expect("rule 3 is about the head");
+        let held = head::next(shown.state()).expect("rule 3 is about the head");
         let met = continuation::resolve(shown.state(), held).map(|met| (met.resolution.trigger_kind, met.resolution.class));
         Head { of_fixture: shown.name.clone(), kind: held.record.kind, met }
     });
@@ -256,7 +256,7 @@ fn under_another_policy_other_triggers_override_a_wait() {
         shown.say(&format!(r#"{{"fact":"policy_set","policy":{{"overrides_waits":["{kind}"]}}}}"#));
         let after = shown.explained();
         assert_eq!((after.decision.kind, after.closure), (DecisionKind::StartModelTurn, before.closure), "{fixture}");
-        let held = head::of(shown.state()).expect("a head");
+        let held = head::next(shown.state()).expect("a head");
         let met = continuation::resolve(shown.state(), held).expect("a trigger");
         assert_eq!((met.resolution.class, met.resolution.trigger_kind), (Class::ResumeOverride, kind), "{fixture}");
     }

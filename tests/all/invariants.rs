@@ -90,7 +90,7 @@ fn queue_entry(status: &str) -> Record {
 }
 
 fn event(kind: EventKind, data: Value) -> Record {
-    Record::Event(EventRecord::of(kind, NOW, &data))
+    Record::Event(EventRecord::new(kind, NOW, &data))
 }
 
 fn control(record: Value) -> Record {
@@ -117,9 +117,9 @@ fn ended_condition(kind: &str, by: &str) -> Record {
 
 /// What the ladder decides in this state, as its record; `change` may spoil it.
 fn decided(state: &State, change: impl FnOnce(&mut Decision)) -> Record {
-    let mut decision = ladder::decide(state.control().edition, &View::of(state, Boundary::RunLoop, state.at())).decision;
+    let mut decision = ladder::decide(state.control().edition, &View::new(state, Boundary::RunLoop, state.at())).decision;
     change(&mut decision);
-    Record::Event(EventRecord::of(EventKind::SchedulerDecision, NOW, &decision))
+    Record::Event(EventRecord::new(EventKind::SchedulerDecision, NOW, &decision))
 }
 
 fn seeds() -> Vec<(&'static str, Step)> {

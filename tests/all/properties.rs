@@ -115,7 +115,7 @@ proptest! {
         let mut host = Host::new(Edition::default());
         for command in &commands {
             host.play(command).unwrap_or_else(|why| panic!("{command:?}: {why}"));
-            let view = View::of(host.scheduler().state(), Boundary::RunLoopIdle, host.scheduler().state().at());
+            let view = View::new(host.scheduler().state(), Boundary::RunLoopIdle, host.scheduler().state().at());
             let rests = !view.agent_intents.is_empty() || !view.timers.is_empty() || !view.agent_waits_for(WaitConditionKind::External).is_empty();
             if !rests {
                 let rfc = ladder::decide(Edition::Rfc20260508, &View { work_before_waits: false, ..view.clone() }).decision;

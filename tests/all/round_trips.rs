@@ -56,7 +56,7 @@ fn folders() -> Vec<Case> {
 
 /// What was found, but for the key of a hint: a hint of the short form has no time of its own, that of an export has (contract 8.4).
 fn without_hint_keys(found: &Explanation) -> Expected {
-    let mut found = Expected::of(found);
+    let mut found = Expected::from_explanation(found);
     found.evidence.iter_mut().for_each(|evidence| evidence.retain(|said| !said.starts_with("idempotency_key=wake_hint:")));
     found
 }
@@ -70,7 +70,7 @@ fn what_was_imported_is_exported_and_imported_again_unchanged() {
         assert_eq!(without_hint_keys(&second), without_hint_keys(&first), "{}", case.name);
         assert_eq!(second.closure, first.closure, "{}", case.name);
         assert_eq!(second.status, first.status, "{}", case.name);
-        assert_eq!(Expected::of_fixture(&export).expect("expected.json reads"), Expected::of(&second), "{}", case.name);
+        assert_eq!(Expected::of_fixture(&export).expect("expected.json reads"), Expected::from_explanation(&second), "{}", case.name);
         assert_eq!(exported(&again), export, "{}", case.name);
     }
 }
@@ -99,7 +99,7 @@ fn an_exported_story_decides_as_its_ledger() {
         let export = agent.export(None).expect("the ledger is whole");
         assert_eq!(export, exported(&entries), "{}", case.name);
         let lived = agent.explain(Boundary::RunLoopIdle);
-        assert_eq!(Expected::of(&imported(&export).1), Expected::of(&lived), "{}", case.name);
+        assert_eq!(Expected::from_explanation(&imported(&export).1), Expected::from_explanation(&lived), "{}", case.name);
     }
 }
 
@@ -129,7 +129,7 @@ fn a_ledger_that_is_cut_anywhere_is_exported_as_what_its_folder_replays_as() {
             let replay = observer(&[]).replay(&export).expect("the folder reads");
             assert_eq!(Some(&replay.found), replay.expected.as_ref(), "{} up to {last}", case.name);
             let then = agent.at(Seq(last)).expect("an entry");
-            differ += u64::from(Expected::of(&then.explain(Boundary::RunLoopIdle, then.state().at())) != replay.found);
+            differ += u64::from(Expected::from_explanation(&then.explain(Boundary::RunLoopIdle, then.state().at())) != replay.found);
         }
     }
     assert!(differ > 0, "epochs that only a driver knows are in some key");

@@ -140,7 +140,7 @@ impl View {
 /// The item as it now stands.
 fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
     let state = actor.state();
-    let found = WorkQueue::of(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::new(state, &item));
+    let found = WorkQueue::new(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::new(state, &item));
     found.ok_or_else(|| {
         let over = state.work().ended.contains_key(id);
         let message = if over { format!("work item {id} was completed long ago") } else { format!("work item {id} not found") };
@@ -193,8 +193,8 @@ impl Tool for CreateWorkItem {
                     work_item_id: work_item_id.clone(),
                     objective: None,
                     plan_status: None,
-                    plan: self.plan.map(|plan| RawJson::of(&plan)),
-                    todo_list: self.todo_list.map(|todos| RawJson::of(&todos)),
+                    plan: self.plan.map(|plan| RawJson::from_value(&plan)),
+                    todo_list: self.todo_list.map(|todos| RawJson::from_value(&todos)),
                 };
                 accepted(actor, &Fact::WorkItemUpdated(update))?;
             }
@@ -271,8 +271,8 @@ impl UpdateWorkItem {
                 work_item_id: work_item_id.clone(),
                 objective: self.objective.clone(),
                 plan_status: self.plan_status.map(Into::into),
-                plan: self.plan.as_ref().map(RawJson::of),
-                todo_list: self.todo_list.as_ref().map(RawJson::of),
+                plan: self.plan.as_ref().map(RawJson::from_value),
+                todo_list: self.todo_list.as_ref().map(RawJson::from_value),
             }));
         }
         facts.extend(self.blocked_by.as_deref().map(str::trim).map(|by| match by {
@@ -433,7 +433,7 @@ impl Tool for ListWorkItems {
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let listed = caller.ask(move |actor| {
             let state = actor.state();
-            let queue = WorkQueue::of(state);
+            let queue = WorkQueue::new(state);
             let matching: Vec<_> = queue.candidates.iter().filter(|item| self.filter.takes(item)).collect();
             let shown = matching.iter().take(self.limit.clamp(1, MOST_LISTED));
             let work_items: Vec<_> = shown.map(|item| View::new(state, item)).collect();

@@ -223,7 +223,7 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         match self.signals.recv_timeout(patience) {
             Ok(()) => {
                 self.tick();
-                self.propose(&RawJson::of(&Request::Shutdown.fact()))
+                self.propose(&RawJson::from_value(&Request::Shutdown.fact()))
             }
             Err(RecvTimeoutError::Timeout) => Ok(()),
             // Nobody can send any more: the time is still to be waited.

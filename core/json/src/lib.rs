@@ -58,7 +58,7 @@ impl RawJson {
 
     /// The text of a value that the core itself wrote.
     #[must_use]
-    pub fn of<T: Serialize>(value: &T) -> Self {
+    pub fn from_value<T: Serialize>(value: &T) -> Self {
         Self(write(value).into())
     }
 
@@ -72,7 +72,7 @@ impl RawJson {
     /// An object with one key.
     #[must_use]
     pub fn noting<T: Serialize>(key: &str, value: &T) -> Self {
-        Self::of(&Map::from([(key, value)]))
+        Self::from_value(&Map::from([(key, value)]))
     }
 
     /// The value of a key, where this is an object that has it; null is a value.

@@ -230,7 +230,7 @@ impl<'a> Value<'a> {
                 Some(text) => format!("string {text:?}"),
                 None => return,
             },
-            _ if Number::of(raw).is_some() => format!("integer `{raw}`"),
+            _ if Number::parse(raw).is_some() => format!("integer `{raw}`"),
             _ => format!("number `{raw}`"),
         };
         self.is_not(format!("invalid type: {found}, expected {expected}"));
@@ -267,7 +267,7 @@ impl<'a> Value<'a> {
     #[must_use]
     #[inline(never)]
     pub(super) fn unsigned(&self, expected: &str, most: u64) -> u64 {
-        match Number::of(self.raw) {
+        match Number::parse(self.raw) {
             Some(Number::Unsigned(number)) if number <= most => return number,
             // What is no number is of another type; a number that is out of bounds is another value.
             Some(Number::Unsigned(number)) => self.is_not(format!("invalid value: integer `{number}`, expected {expected}")),
@@ -294,7 +294,7 @@ impl<'a> Value<'a> {
     #[must_use]
     #[inline(never)]
     pub(super) fn signed(&self, expected: &str, bounds: RangeInclusive<i64>) -> i64 {
-        let number = match Number::of(self.raw) {
+        let number = match Number::parse(self.raw) {
             Some(Number::Negative(number)) => Some(number),
             Some(Number::Unsigned(number)) => i64::try_from(number).ok(),
             None => {
@@ -386,7 +386,7 @@ enum Number {
 }
 
 impl Number {
-    fn of(raw: &str) -> Option<Self> {
+    fn parse(raw: &str) -> Option<Self> {
         if !matches!(raw.as_bytes().first(), Some(b'-' | b'0'..=b'9')) {
             return None;
         }

@@ -69,12 +69,12 @@ pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
 
 pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
     if let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) {
-        let ruling = ladder::decide(before.control.edition, &View::of(before, decision.boundary, entry.at));
+        let ruling = ladder::decide(before.control.edition, &View::new(before, decision.boundary, entry.at));
         hold("I17", ruling.decision.says_the_same(&decision), Some(entry.seq), || {
             format!("entry {} records {:?}, the ladder says {:?}", entry.seq, decision.reason, ruling.decision.reason)
         })?;
     }
-    let ask = || ladder::decide(after.control.edition, &View::of(after, decision::Boundary::RunLoopIdle, after.at));
+    let ask = || ladder::decide(after.control.edition, &View::new(after, decision::Boundary::RunLoopIdle, after.at));
     hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
 }
 

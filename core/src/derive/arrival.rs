@@ -84,7 +84,7 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let behind = clock_behind(state, now).filter(|_| !state.clock_behind);
     // contract 1.3: nothing is due by a clock that ran backwards that was not due before.
     let now = now.max(state.at);
-    let told = |diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, now, &diagnostic));
+    let told = |diagnostic| Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, now, &diagnostic));
     let mut records: Vec<_> = behind.map(told).into_iter().collect();
     if control.stopped.is_some() || control.closing.is_some() {
         return records;

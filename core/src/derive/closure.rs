@@ -125,7 +125,7 @@ pub struct AgentWaits {
 }
 
 impl AgentWaits {
-    fn of(state: &State) -> Self {
+    fn new(state: &State) -> Self {
         let waits = |kind| !readiness::agent_conditions(state, kind).is_empty();
         Self {
             operator: waits(WaitConditionKind::Operator),
@@ -139,16 +139,16 @@ impl AgentWaits {
 impl Facts {
     /// The facts of a state.
     #[must_use]
-    pub fn of(state: &State) -> Self {
-        let current = state.work.current().map(|item| readiness::of(state, item).state);
-        let asleep = status::of(state) == AgentStatus::Asleep;
+    pub fn from_state(state: &State) -> Self {
+        let current = state.work.current().map(|item| readiness::standing(state, item).state);
+        let asleep = status::status(state) == AgentStatus::Asleep;
         Self {
             runtime_error: state.context.runtime_error().is_some(),
             blocking_tasks: state.tasks.active.values().filter(|task| task.is_blocking()).count(),
             intents: state.waiting.intents.len(),
             agent_intents: state.waiting.intents_of(ExternalTriggerScope::Agent).count(),
             timers: state.waiting.timers.len(),
-            agent: AgentWaits::of(state),
+            agent: AgentWaits::new(state),
             awaiting_operator: current == Some(SchedulingState::WaitingOperator),
             current,
             work_signal: work_signal(state, current),
@@ -307,7 +307,7 @@ mod tests {
 
     #[test]
     fn a_wait_of_the_agent_itself_is_waited_for_like_one_of_its_item() {
-        let idle = Facts::of(&State::default());
+        let idle = Facts::from_state(&State::default());
         let reason = |agent| decide(&Facts { agent, ..idle.clone() }).waiting_reason;
         let none = AgentWaits::default();
         assert_eq!(reason(none), None);

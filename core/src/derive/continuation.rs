@@ -99,8 +99,8 @@ pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     if let Some(first) = state.queue.resolution(&message.id) {
         return Some(Met { resolution: first.clone(), satisfied: Satisfied::default(), by_reason_class: false });
     }
-    let trigger = Trigger::of(state, held)?;
-    let prior = Prior::of(&closure::decide(&closure::Facts::of(state)));
+    let trigger = Trigger::from_held(state, held)?;
+    let prior = Prior::from_closure(&closure::decide(&closure::Facts::from_state(state)));
     let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind)) || trigger.is_told_by_core(held);
     let found = find(state, message, &trigger);
     let resolution = classify(&trigger, prior, &found, overrides);
@@ -122,7 +122,7 @@ pub struct Prior {
 }
 
 impl Prior {
-    fn of(closure: &Closure) -> Self {
+    fn from_closure(closure: &Closure) -> Self {
         Self { outcome: closure.outcome, waiting_reason: closure.waiting_reason }
     }
 }
@@ -143,7 +143,7 @@ pub(crate) fn classify_by<'a>(
     found: &Found,
     overrides: bool,
 ) -> Option<Resolution> {
-    let meeting = Meeting::of(trigger, prior, found, overrides);
+    let meeting = Meeting::new(trigger, prior, found, overrides);
     table::first(rows, &meeting).map(|cell| resolution_of(cell, trigger, prior))
 }
 
@@ -196,7 +196,7 @@ pub struct Meeting {
 }
 
 impl Meeting {
-    fn of(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Self {
+    fn new(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Self {
         let waiting = prior.outcome == ClosureOutcome::Waiting;
         let reason = expected_reason(trigger.meets_as);
         Self {

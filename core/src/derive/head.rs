@@ -22,7 +22,7 @@ use crate::{
 
 /// The message that goes next: while a run is open only an interjection can, otherwise the queue says.
 #[must_use]
-pub fn of(state: &State) -> Option<&Held> {
+pub fn next(state: &State) -> Option<&Held> {
     match &state.turns.run {
         Some(_) => state.queue.interjection(),
         // contract 9.5: input from outside goes past the rest of the queue of a parked agent.
@@ -68,7 +68,7 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
 fn is_offered(state: &State, id: &WorkItemId, reason: TickReason) -> bool {
     let Some(item) = state.work.items.get(id) else { return false };
     let is_current = state.work.current().is_some_and(|current| current.record.id == *id);
-    readiness::of(state, item).state == SchedulingState::Runnable && is_current == (reason == TickReason::ContinueActive)
+    readiness::standing(state, item).state == SchedulingState::Runnable && is_current == (reason == TickReason::ContinueActive)
 }
 
 /// A retry has the subject of what it tries again; one about an item also ends with the item.

@@ -73,8 +73,8 @@ impl AgentPosture {
 
 /// The posture of a state: the first row of `observed-decisions.md` section 7 that matches.
 #[must_use]
-pub fn of(state: &State) -> AgentPosture {
-    if status::of(state) == AgentStatus::Stopped {
+pub fn posture(state: &State) -> AgentPosture {
+    if status::status(state) == AgentStatus::Stopped {
         return AgentPosture::new(Posture::Archived, "agent lifecycle is stopped");
     }
     if let Some(run) = &state.turns.run {
@@ -90,7 +90,7 @@ pub fn of(state: &State) -> AgentPosture {
     if state.queue.has_queued() {
         return AgentPosture::new(Posture::HasQueuedInput, "agent has queued input");
     }
-    let queue = WorkQueue::of(state);
+    let queue = WorkQueue::new(state);
     let rows = [
         (queue.current_runnable().or_else(|| queue.queued_runnable().next()), Posture::HasRunnableWork),
         (queue.first_that(SchedulingState::WaitingTask), Posture::WaitingForTask),

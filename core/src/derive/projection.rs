@@ -57,7 +57,7 @@ pub fn active_tasks(state: &State) -> Vec<&Task> {
 impl Projection {
     /// The projection of a state.
     #[must_use]
-    pub fn of(state: &State) -> Self {
+    pub fn new(state: &State) -> Self {
         let current = state.work.current().map(|item| &item.record);
         let of_scope = |scope| state.waiting.intents_of(scope).count() as u64;
         Self {

@@ -4,7 +4,7 @@ use crate::{record::control::AgentStatus, state::State};
 
 /// Where the agent stands in its life.
 #[must_use]
-pub fn of(state: &State) -> AgentStatus {
+pub fn status(state: &State) -> AgentStatus {
     let control = &state.control;
     if control.stopped.is_some() {
         return AgentStatus::Stopped;

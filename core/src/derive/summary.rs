@@ -164,7 +164,7 @@ pub struct AgentListEntry {
 }
 
 impl Lifecycle {
-    fn of(status: AgentStatus) -> Self {
+    fn from_status(status: AgentStatus) -> Self {
         let stopped = status == AgentStatus::Stopped;
         Self { resume_required: stopped, accepts_external_messages: !stopped, wake_requires_resume: stopped }
     }
@@ -173,17 +173,17 @@ impl Lifecycle {
 impl AgentSummary {
     /// The summary of a state.
     #[must_use]
-    pub fn of(state: &State) -> Self {
-        let status = status::of(state);
+    pub fn new(state: &State) -> Self {
+        let status = status::status(state);
         let mut intents: Vec<_> = state.waiting.intents.values().map(|wait| &wait.record).collect();
         sort_by(&mut intents, |a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
         let refused = state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
         Self {
             agent_id: state.control.agent_id.clone(),
             status,
-            scheduling_posture: posture::of(state),
-            lifecycle: Lifecycle::of(status),
-            closure: closure::decide(&closure::Facts::of(state)),
+            scheduling_posture: posture::posture(state),
+            lifecycle: Lifecycle::from_status(status),
+            closure: closure::decide(&closure::Facts::from_state(state)),
             current_work_item_id: state.work.current().map(|item| item.record.id.clone()),
             current_run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
             turn_index: state.turns.turn_index,
@@ -234,13 +234,13 @@ impl AgentSummary {
 impl AgentListEntry {
     /// The line of a state.
     #[must_use]
-    pub fn of(state: &State) -> Self {
-        let status = status::of(state);
+    pub fn new(state: &State) -> Self {
+        let status = status::status(state);
         Self {
             agent_id: state.control.agent_id.clone(),
             status,
-            scheduling_posture: posture::of(state),
-            lifecycle: Lifecycle::of(status),
+            scheduling_posture: posture::posture(state),
+            lifecycle: Lifecycle::from_status(status),
             pending: state.queue.len(),
             current_run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
             waiting_reason: (status == AgentStatus::AwaitingTask).then_some(WaitingReason::AwaitingTaskResult),

@@ -101,11 +101,11 @@ impl<'a> Candidate<'a> {
     fn open(state: &'a State, item: &'a Item) -> Self {
         let is_current = state.work.current().is_some_and(|current| current.record.id == item.record.id);
         let recorded = readiness::recorded(state, item);
-        Self { is_current, recorded, ..Self::of(state, &item.record, readiness::of(state, item).state) }.classed()
+        Self { is_current, recorded, ..Self::new(state, &item.record, readiness::standing(state, item).state) }.classed()
     }
 
-    fn of(state: &'a State, record: &'a WorkItemRecord, stands: SchedulingState) -> Self {
-        let waits = ItemWaits::of(state, &record.id);
+    fn new(state: &'a State, record: &'a WorkItemRecord, stands: SchedulingState) -> Self {
+        let waits = ItemWaits::new(state, &record.id);
         Self {
             record,
             state: stands,
@@ -183,9 +183,9 @@ pub struct WorkQueue<'a> {
 impl<'a> WorkQueue<'a> {
     /// The work queue of a state.
     #[must_use]
-    pub fn of(state: &'a State) -> Self {
+    pub fn new(state: &'a State) -> Self {
         let open = state.work.items.values().map(|item| Candidate::open(state, item));
-        let completed = state.work.completed.iter().map(|record| Candidate::of(state, record, SchedulingState::Completed));
+        let completed = state.work.completed.iter().map(|record| Candidate::new(state, record, SchedulingState::Completed));
         let mut candidates: Vec<_> = open.chain(completed).collect();
         sort_by(&mut candidates, Candidate::order);
         Self { candidates }
@@ -332,7 +332,7 @@ mod tests {
             item("b4", 4, BLOCKED),
         ];
         let machine = machine("focused", &items, &[intent("triggered-first", 10), intent("triggered-last", 11)]);
-        let queue = WorkQueue::of(machine.state());
+        let queue = WorkQueue::new(machine.state());
         assert_eq!(ids(queue.current_runnable()), ["focused"]);
         assert_eq!(ids(queue.triggered_blocked()), ["triggered-last", "triggered-first"], "newest trigger first, not newest snapshot");
         assert_eq!(ids(queue.queued_runnable()), ["early", "late"], "least recently touched first");
@@ -347,7 +347,7 @@ mod tests {
     fn without_a_focus_the_anchor_is_the_blocked_item_that_was_touched_last() {
         let items = [item("free", 9, ""), item("b1", 1, r#","blocked_by":"""#), item("b2", 2, r#","blocked_by":"b""#)];
         let machine = machine("gone", &items, &[]);
-        let queue = WorkQueue::of(machine.state());
+        let queue = WorkQueue::new(machine.state());
         assert_eq!(queue.anchor().map(|anchor| anchor.id().to_string()), Some("b2".into()));
         assert!(queue.current().is_none());
     }
@@ -357,7 +357,7 @@ mod tests {
         let with = |list: &str| item("w", 1, &format!(r#","todo_list":{list}"#));
         let at_hand = |list: &str| {
             let machine = machine("w", &[with(list)], &[]);
-            WorkQueue::of(machine.state()).current().and_then(Candidate::current_todo).map(|todo| todo.text)
+            WorkQueue::new(machine.state()).current().and_then(Candidate::current_todo).map(|todo| todo.text)
         };
         let (pending, doing) = (r#"{"text":"p","state":"pending"}"#, r#"{"text":"d","state":"in_progress"}"#);
         assert_eq!(at_hand(&format!("[{pending},{doing}]")), Some("d".into()));
@@ -371,7 +371,7 @@ mod tests {
         let done = |at: u32| item(&format!("w{at:02}"), at, "").replace(r#""open""#, r#""completed""#);
         let count = u32::try_from(COMPLETED_KEPT).expect("small") + 2;
         let machine = machine("none", &(0..count).map(done).collect::<Vec<_>>(), &[]);
-        let queue = WorkQueue::of(machine.state());
+        let queue = WorkQueue::new(machine.state());
         assert_eq!(ids(queue.completed_recent()), ["w17", "w16", "w15"]);
         assert_eq!(queue.candidates.len(), COMPLETED_KEPT, "of older ones only the id is known");
         assert_eq!(machine.state().work.ended.len(), COMPLETED_KEPT + 2);

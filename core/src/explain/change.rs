@@ -166,7 +166,7 @@ fn new_item(state: &State) -> Change {
 }
 
 fn runnable(state: &State) -> impl Iterator<Item = &Item> {
-    state.work.items.values().filter(|item| readiness::of(state, item).state == SchedulingState::Runnable)
+    state.work.items.values().filter(|item| readiness::standing(state, item).state == SchedulingState::Runnable)
 }
 
 fn items_blocked(state: &State) -> Vec<Change> {

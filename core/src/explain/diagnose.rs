@@ -60,18 +60,18 @@ pub fn all(state: &State) -> Vec<Diagnostic> {
 pub fn known_to_the_reference(state: &State, queue_len: u64) -> Vec<Diagnostic> {
     let mut found: Vec<_> = idle_posture(state, queue_len).into_iter().collect();
     found.extend(state.waiting.conditions.values().filter_map(|condition| hard_to_recover(&condition.record)));
-    found.extend(WorkQueue::of(state).candidates.iter().filter_map(forgotten_blocker));
+    found.extend(WorkQueue::new(state).candidates.iter().filter_map(forgotten_blocker));
     let unnamed = state.waiting.intents.values().filter(|intent| intent.record.external_trigger_id.as_str().trim().is_empty());
     found.extend(unnamed.map(|intent| without_trigger(&intent.record)));
     found
 }
 
 fn idle_posture(state: &State, queue_len: u64) -> Option<Diagnostic> {
-    if posture::of(state).posture != Posture::Idle {
+    if posture::posture(state).posture != Posture::Idle {
         return None;
     }
     let idle = String::from("posture=Idle");
-    if let Some(WorkSignal { work_item_id, reactivation_mode, .. }) = Facts::of(state).work_signal {
+    if let Some(WorkSignal { work_item_id, reactivation_mode, .. }) = Facts::from_state(state).work_signal {
         let message = "agent posture is idle while scheduler facts contain runnable work";
         let evidence = Vec::from([idle, format!("reactivation_mode={reactivation_mode:?}")]);
         return Some(Diagnostic {
@@ -177,7 +177,7 @@ fn outlived(state: &State, condition: &WaitConditionRecord) -> Option<Diagnostic
 }
 
 fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
-    let view = View::of(state, Boundary::RunLoopIdle, state.at);
+    let view = View::new(state, Boundary::RunLoopIdle, state.at);
     // contract 9.4: what is offered again after a while is no oddity.
     let items = view.current.iter().map(|(item, _)| item).chain(&view.queued);
     if items.filter(|item| item.state == SchedulingState::Runnable).any(|item| item.key.enabled_at.is_some()) {
@@ -185,7 +185,7 @@ fn runnable_at_rest(state: &State) -> Option<Diagnostic> {
     }
     let decision = ladder::decide(state.control.edition, &view).decision;
     decision.kind.rests_as()?;
-    let WorkSignal { work_item_id, reactivation_mode, .. } = Facts::of(state).work_signal?;
+    let WorkSignal { work_item_id, reactivation_mode, .. } = Facts::from_state(state).work_signal?;
     let mut evidence = Vec::from([format!("reactivation_mode={reactivation_mode:?}")]);
     evidence.extend(decision.ignored.iter().map(|ignored| format!("key_spent={}", ignored.what)));
     Some(Diagnostic {

@@ -66,18 +66,18 @@ pub struct Explanation {
 /// Explains a state at a boundary. Appends nothing, releases nothing (contract 1.5).
 #[must_use]
 pub fn explain(state: &State, boundary: Boundary, now: Timestamp) -> Explanation {
-    let ruling = ladder::decide(state.control.edition, &View::of(state, boundary, now));
+    let ruling = ladder::decide(state.control.edition, &View::new(state, boundary, now));
     Explanation {
         head: state.head,
-        sentence: sentence::of(state, &ruling.decision, now),
-        status: status::of(state),
+        sentence: sentence::write(state, &ruling.decision, now),
+        status: status::status(state),
         decision: ruling.decision,
         rules: ruling.trace,
-        closure: closure::decide(&closure::Facts::of(state)),
-        posture: posture::of(state),
+        closure: closure::decide(&closure::Facts::from_state(state)),
+        posture: posture::posture(state),
         obligations: owed::all(state),
         diagnostics: diagnose::all(state),
         next_wake: owed::next_wake(state, now),
-        projection: Projection::of(state),
+        projection: Projection::new(state),
     }
 }

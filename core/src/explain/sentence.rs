@@ -26,7 +26,7 @@ use wakeful_json::sort::sort_by;
 
 /// The sentence for a decision that was made in this state.
 #[must_use]
-pub(super) fn of(state: &State, decision: &Decision, now: Timestamp) -> String {
+pub(super) fn write(state: &State, decision: &Decision, now: Timestamp) -> String {
     match decision.kind {
         DecisionKind::Stop if state.control.stopped.is_some() => "Stopped: nothing runs until the agent is started.".into(),
         DecisionKind::Stop => "Closing: the runtime goes down, nothing is started until the next restart.".into(),
@@ -115,7 +115,8 @@ fn nothing(state: &State) -> String {
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());
     let mut all: Vec<_> = retries.map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id)).collect();
     let is_tried = |item: &&Item| state.turns.retries.values().any(|retry| retry.work_item_id.as_ref() == Some(&item.record.id));
-    let open: Vec<_> = state.work.items.values().filter(|item| !is_tried(item)).map(|item| (item, readiness::of(state, item))).collect();
+    let open: Vec<_> =
+        state.work.items.values().filter(|item| !is_tried(item)).map(|item| (item, readiness::standing(state, item))).collect();
     let runnable = open.iter().filter(|(_, stands)| stands.state == SchedulingState::Runnable);
     match runnable.map(|(item, _)| named(item)).collect::<Vec<_>>().as_slice() {
         [] => {}

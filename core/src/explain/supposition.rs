@@ -27,9 +27,9 @@ impl Supposition {
     pub(crate) fn over(&self, policy: &Policy) -> PolicySet {
         let policy = self.policy.as_ref().map(|supposed| {
             // INVARIANT: a policy is an object, and each value in it is one of its field's type, as `read` has seen.
-            let mut values: Map<String, RawJson> = own(&RawJson::of(policy));
+            let mut values: Map<String, RawJson> = own(&RawJson::from_value(policy));
             values.extend(supposed.clone());
-            own(&RawJson::of(&values))
+            own(&RawJson::from_value(&values))
         });
         PolicySet { policy, edition: self.edition }
     }

@@ -65,7 +65,7 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
                 if let Some(decision) = reached.filter(|decision| decision.kind == asked) {
                     ways.push(Way {
                         says: picked().map(|change| change.says.clone()).collect(),
-                        facts: picked().map(|change| RawJson::of(&change.fact)).collect(),
+                        facts: picked().map(|change| RawJson::from_value(&change.fact)).collect(),
                         decision,
                     });
                     found.push(chosen);
@@ -81,7 +81,7 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
 }
 
 fn decide(state: &State, boundary: Boundary, now: Timestamp) -> Decision {
-    ladder::decide(state.control.edition, &View::of(state, boundary, now.max(state.at))).decision
+    ladder::decide(state.control.edition, &View::new(state, boundary, now.max(state.at))).decision
 }
 
 /// The state with these facts; none where one of them is refused.
@@ -100,7 +100,7 @@ fn applied<'a>(state: &State, facts: impl Iterator<Item = &'a Fact>, now: Timest
 
 /// The changes that can matter: those that let a rule of the asked kind hold, and those that take away what stands above it.
 fn candidates(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> Vec<Change> {
-    let view = View::of(state, boundary, now.max(state.at));
+    let view = View::new(state, boundary, now.max(state.at));
     let rules = state.control.edition.rules();
     let mut changes: Vec<Change> = Vec::new();
     let mut add = |more: Vec<Change>| {

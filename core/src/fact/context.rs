@@ -86,7 +86,7 @@ pub(crate) fn transcript(state: &State, fact: TranscriptAppended, at: Timestamp)
 
 /// The transition of the facts that are evidence and nothing else.
 pub(crate) fn evidence<T: Serialize>(kind: EventKind, fact: &T, at: Timestamp) -> Outcome {
-    Outcome::accepted(Vec::from([Record::Event(EventRecord::of(kind, at, fact))]))
+    Outcome::accepted(Vec::from([Record::Event(EventRecord::new(kind, at, fact))]))
 }
 
 /// The transition of `checkpoint_recorded`: one that describes an older state of the work is not taken.

@@ -32,7 +32,7 @@ pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
 
 /// The transition of `wake_hint_coalesced`: elsewhere it was folded into the pending one, so here it is pending.
 pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Outcome {
-    let said = Record::Event(EventRecord::of(EventKind::WakeHintCoalesced, at, &hint));
+    let said = Record::Event(EventRecord::new(EventKind::WakeHintCoalesced, at, &hint));
     let mut outcome = wake_hint(state, hint);
     if outcome.answer == Answer::Accepted {
         outcome.records.insert(0, said);
@@ -42,7 +42,7 @@ pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Ou
 
 /// The transition of `wake_hint_ignored`: elsewhere it was refused; that is all there is to know.
 pub(crate) fn hint_ignored(hint: &WakeHint, at: Timestamp) -> Outcome {
-    Outcome::accepted(Vec::from([Record::Event(EventRecord::of(EventKind::WakeHintIgnored, at, hint))]))
+    Outcome::accepted(Vec::from([Record::Event(EventRecord::new(EventKind::WakeHintIgnored, at, hint))]))
 }
 
 /// The transition of `start_requested`: no message, no turn (contract 4.2).

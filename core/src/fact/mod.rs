@@ -194,7 +194,7 @@ impl Fact {
         let mut outcome = self.route(state, at);
         if let Answer::Ignored { reason, because } = outcome.answer {
             let fact = FactIgnored { fact: name, reason, because };
-            outcome.records = Vec::from([Record::Event(EventRecord::of(EventKind::FactIgnored, at, &fact))]);
+            outcome.records = Vec::from([Record::Event(EventRecord::new(EventKind::FactIgnored, at, &fact))]);
         }
         outcome
     }

@@ -103,7 +103,7 @@ pub struct TurnOverBudget {
 /// one it opens the run.
 pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outcome {
     if state.control.live_from.is_some() {
-        return in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::of(EventKind::TurnStarted, at, fact))]));
+        return in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::new(EventKind::TurnStarted, at, fact))]));
     }
     if let Some(run) = &state.turns.run {
         return Outcome::ignored(Refusal::RunOpen, run.seq);
@@ -111,7 +111,7 @@ pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outco
     let Some(held) = state.queue.message(&fact.message_id) else {
         return Outcome::ignored(Refusal::Unknown, state.head.seq);
     };
-    let binding = TurnBinding::of(state, &held.record, &[]);
+    let binding = TurnBinding::for_message(state, &held.record, &[]);
     let started = TurnRecord::started(state, fact.run_id.clone(), &fact.message_id, binding, at);
     Outcome::accepted(Vec::from([Record::Turn(TurnRecord { turn_index: fact.turn_index.unwrap_or(started.turn_index), ..started })]))
 }
@@ -148,7 +148,7 @@ pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcom
         };
         let mut records = settle(state, run, ending, at);
         if fact.reason == AbortReason::RuntimeError {
-            let error = EventRecord::of(
+            let error = EventRecord::new(
                 EventKind::RuntimeError,
                 at,
                 &RuntimeError { message_id: &run.message_id, run_id: &run.run_id, error: fact.error.as_deref() },
@@ -168,7 +168,7 @@ struct RuntimeError<'a> {
 
 /// The transition of `provider_round_completed` and `tool_round_completed`.
 pub(crate) fn round(state: &State, kind: EventKind, fact: &RoundCompleted, at: Timestamp) -> Outcome {
-    in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::of(kind, at, fact))]))
+    in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::new(kind, at, fact))]))
 }
 
 /// Does nothing but say `stale_run` where the fact belongs to a run that is not open (contract 5.8).
@@ -205,15 +205,15 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
             TurnTerminalKind::Aborted => QueueStatus::Aborted,
             _ => QueueStatus::Processed,
         };
-        records.push(Record::QueueEntry(QueueEntryRecord::of(&held.record, status, at)));
+        records.push(Record::QueueEntry(QueueEntryRecord::new(&held.record, status, at)));
     }
     if let Some(binding) = &run.work_item {
         // contract 5.7, D8: the commit appends its event and never writes the item.
         let committed = TurnEndCommitted { turn_index: run.turn_index, work_item_id: &binding.work_item_id, terminal_kind: kind };
-        records.push(Record::Event(EventRecord::of(EventKind::WorkItemTurnEndCommitted, at, &committed)));
+        records.push(Record::Event(EventRecord::new(EventKind::WorkItemTurnEndCommitted, at, &committed)));
     }
-    let closure = closure::decide(&closure::Facts::of(state).settled(kind));
-    records.push(Record::Event(EventRecord::of(
+    let closure = closure::decide(&closure::Facts::from_state(state).settled(kind));
+    records.push(Record::Event(EventRecord::new(
         EventKind::ClosureDecided,
         at,
         &ClosureDecided { agent_id: &state.control.agent_id, closure },
@@ -221,7 +221,7 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
     if let Some((item, Step::Parks(cause))) = progress {
         records.extend(work::park(item, cause, at));
     }
-    records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))));
+    records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))));
     records
 }
 

@@ -118,7 +118,7 @@ impl Expected {
     /// # Errors
     /// Where it is malformed or of a newer format.
     pub fn of_folder(folder: &Folder) -> Result<Option<Self>, ForeignError> {
-        if Layout::of(folder).is_data_folder() || !folder.contains_key(FILE) {
+        if Layout::new(folder).is_data_folder() || !folder.contains_key(FILE) {
             return Ok(None);
         }
         Self::of_fixture(folder).map(Some)
@@ -126,7 +126,7 @@ impl Expected {
 
     /// All that was found.
     #[must_use]
-    pub fn of(found: &Explanation) -> Self {
+    pub fn from_explanation(found: &Explanation) -> Self {
         let projection = &found.projection;
         let decision = &found.decision;
         Self {
@@ -157,7 +157,7 @@ impl Expected {
     /// What a replay found, in the same shape: the optional parts are there exactly where this one has them.
     #[must_use]
     pub fn found(&self, found: &Explanation) -> Self {
-        let all = Self::of(found);
+        let all = Self::from_explanation(found);
         Self {
             format: self.format,
             closure: all.closure.filter(|_| self.closure.is_some()),

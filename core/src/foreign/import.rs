@@ -22,7 +22,7 @@ impl Import {
     /// # Errors
     /// The first file or line that cannot be read.
     pub fn of_folder(folder: &Folder, from: Timestamp) -> Result<Self, ForeignError> {
-        let layout = Layout::of(folder);
+        let layout = Layout::new(folder);
         let agent = agent::read(&layout)?;
         let agent_id = agent.agent_id.clone();
         let mut torn = Vec::new();

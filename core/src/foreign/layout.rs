@@ -43,7 +43,7 @@ impl Line<'_> {
 
 impl<'a> Layout<'a> {
     /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` where there is a `.holon`, else `agent.json` and `ledger/`.
-    pub(super) fn of(folder: &'a Folder) -> Self {
+    pub(super) fn new(folder: &'a Folder) -> Self {
         if folder.keys().any(|path| path.starts_with(".holon/")) {
             Self { folder, agent: ".holon/state/agent.json", ledger: ".holon/ledger/" }
         } else {

@@ -112,5 +112,5 @@ impl ForeignError {
 /// # Errors
 /// Where the agent's file is missing or malformed.
 pub fn agent_of(folder: &Folder) -> Result<AgentId, ForeignError> {
-    Ok(agent::read(&layout::Layout::of(folder))?.agent_id)
+    Ok(agent::read(&layout::Layout::new(folder))?.agent_id)
 }

@@ -115,7 +115,7 @@ impl Task {
             parent_message_id: None,
             work_item_id: self.work_item_id,
             summary: Some("fixture task".into()),
-            detail: Some(RawJson::of(&Detail { wait_policy: self.wait_policy })),
+            detail: Some(RawJson::from_value(&Detail { wait_policy: self.wait_policy })),
             recovery: None,
         }
     }
@@ -290,7 +290,7 @@ impl Tool {
         struct Fixture {
             fixture: bool,
         }
-        let payload = RawJson::of(&Fixture { fixture: true });
+        let payload = RawJson::from_value(&Fixture { fixture: true });
         ToolExecutionRecord {
             id: self.id,
             agent_id: filled.agent_id.clone(),

@@ -97,7 +97,7 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
     let agent = AgentFile {
         format: FIXTURE_FORMAT,
         id: &state.control.agent_id,
-        status: status::of(&state),
+        status: status::status(&state),
         current_run_id: state.turns.run.as_ref().map(|run| &run.run_id),
         pending: state.queue.len() as u64,
         turn_index: state.turns.turn_index,
@@ -112,7 +112,7 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
     };
     folder.insert("agent.json".into(), json::write_indented(&agent));
     let found = replayed(&folder, state.at)?;
-    folder.insert("expected.json".into(), json::write_indented(&Expected::of(&found)));
+    folder.insert("expected.json".into(), json::write_indented(&Expected::from_explanation(&found)));
     Ok(folder)
 }
 

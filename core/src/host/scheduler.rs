@@ -199,7 +199,7 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         let expected = Expected::of_folder(folder)?;
         self.import(folder)?;
         let explanation = self.explain(Boundary::RunLoopIdle);
-        let found = expected.as_ref().map_or_else(|| Expected::of(&explanation), |expected| expected.found(&explanation));
+        let found = expected.as_ref().map_or_else(|| Expected::from_explanation(&explanation), |expected| expected.found(&explanation));
         Ok(Replay { expected, found, explanation })
     }
 

@@ -184,7 +184,7 @@ impl History {
     /// The batch that comes next: an entry with each of these texts.
     fn batch(&mut self, texts: &[&str]) -> Vec<EntryBytes> {
         let seal = |text: &&str| {
-            let record = CarriedRecord { of_class: "suite".to_string(), line: RawJson::of(text) };
+            let record = CarriedRecord { of_class: "suite".to_string(), line: RawJson::from_value(text) };
             let (entry, bytes) = Entry::seal(&self.head, Timestamp::from_nanos(0), Record::Carried(record));
             self.head = entry.head();
             bytes

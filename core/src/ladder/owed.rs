@@ -27,7 +27,7 @@ impl State {
 pub fn all(state: &State) -> Vec<Obligation> {
     use ObligationKind as Kind;
     // What an instant will enable is owed already.
-    let view = View::of(state, Boundary::RunLoopIdle, Timestamp::MAX);
+    let view = View::new(state, Boundary::RunLoopIdle, Timestamp::MAX);
     let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
     let mut all: Vec<_> = takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let is_parked = autonomy::is_parked(state);

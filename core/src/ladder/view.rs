@@ -1,4 +1,4 @@
-//! The view: what the rules may know, as plain data. [`View::of`] is its only maker in the product.
+//! The view: what the rules may know, as plain data. [`View::new`] is its only maker in the product.
 
 use alloc::vec::Vec;
 
@@ -178,7 +178,7 @@ pub struct View {
 impl View {
     /// The view of a state at a boundary and an instant.
     #[must_use]
-    pub fn of(state: &State, boundary: Boundary, now: Timestamp) -> Self {
+    pub fn new(state: &State, boundary: Boundary, now: Timestamp) -> Self {
         Self::under(state, state.control.edition, boundary, now)
     }
 
@@ -199,7 +199,7 @@ impl View {
         let control = &state.control;
         let waiting = &state.waiting;
         let item_view = |item, reason| {
-            let readiness = readiness::of(state, item);
+            let readiness = readiness::standing(state, item);
             ItemView {
                 work_item_id: item.record.id.clone(),
                 seq: item.seq,
@@ -211,13 +211,13 @@ impl View {
         let current = state.work.current().zip(state.work.focus.as_ref());
         Self {
             boundary,
-            status: status::of(state),
+            status: status::status(state),
             control_seq: control.stopped.or(control.closing),
             closing: control.closing.is_some(),
             queue_len: if state.turns.run.is_some() { state.queue.untaken() } else { state.queue.len() } as u64,
             turns_allowed: control.stopped.is_none() && control.closing.is_none(),
             run: state.turns.run.as_ref().map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
-            head: head::of(state).map(|held| head_view(state, held)),
+            head: head::next(state).map(|held| head_view(state, held)),
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             is_parked: autonomy::is_parked(state),
             current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
@@ -278,7 +278,7 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
             let waits = match item {
                 // What calls itself the mirror of an intent is a wait of the intent's, never one of the agent's own.
                 None => !wait.record.is_mirror(),
-                Some(item) => readiness::of(state, item?).state == SchedulingState::WaitingSystem,
+                Some(item) => readiness::standing(state, item?).state == SchedulingState::WaitingSystem,
             };
             let is_live = state.control.is_live(wait.seq);
             let enabled_at = is_live.then(|| wait.record.created_at.plus_ms(state.control.policy.system_wait_delay_ms.get()));

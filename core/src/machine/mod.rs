@@ -210,7 +210,7 @@ impl Machine {
     /// The state as text to store beside the log; useful each time the log has doubled.
     #[must_use]
     pub fn snapshot(&self) -> String {
-        json::write(&Snapshot::of(&self.state))
+        json::write(&Snapshot::from_state(&self.state))
     }
 
     /// Applies the next stored entry, verified.
@@ -273,7 +273,7 @@ impl Machine {
             policy: self.options.policy.clone(),
         };
         let records = Vec::from([Record::Control(ControlRecord::Genesis(genesis))]);
-        Ok(Some(self.seal(now, Draft::of(records))))
+        Ok(Some(self.seal(now, Draft::new(records))))
     }
 
     /// Proposes what follows from a fact in JSON text.
@@ -295,7 +295,7 @@ impl Machine {
         within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
         within("body", fact.body().map_or(0, |body| body.as_text().len()), policy.body_bytes.get())?;
         let outcome = fact.transition(&self.state, at);
-        let draft = Draft { answer: outcome.answer, effects: outcome.effects, ..Draft::of(outcome.records) };
+        let draft = Draft { answer: outcome.answer, effects: outcome.effects, ..Draft::new(outcome.records) };
         Ok(self.seal(at, draft))
     }
 
@@ -312,7 +312,7 @@ impl Machine {
         if import.agent_id() != expected {
             return Err(ProposeError::OtherAgent { found: import.agent_id().clone(), expected: expected.clone() });
         }
-        Ok(self.seal(at, Draft::of(import.into_records())))
+        Ok(self.seal(at, Draft::new(import.into_records())))
     }
 
     /// Proposes the next step: what has arrived, or else a decision with its consequences. None where there is nothing new to say.
@@ -326,7 +326,7 @@ impl Machine {
         }
         let arrived = arrival::records(&self.state, now);
         if !arrived.is_empty() {
-            return Ok(Some(self.seal(at, Draft::of(arrived))));
+            return Ok(Some(self.seal(at, Draft::new(arrived))));
         }
         let ruling = ladder::decide(self.state.control.edition, &View::to_decide(&self.state, boundary, at));
         let newest = self.state.control.decided.as_ref();
@@ -335,8 +335,8 @@ impl Machine {
         if decision.kind.may_repeat() && newest.is_some_and(|newest| newest.decision.says_the_same(decision)) {
             return Ok(None);
         }
-        let (records, effects) = consequence::of(&self.state, &ruling, at);
-        let draft = Draft { effects, decision: Some(ruling.decision), ..Draft::of(records) };
+        let (records, effects) = consequence::batch(&self.state, &ruling, at);
+        let draft = Draft { effects, decision: Some(ruling.decision), ..Draft::new(records) };
         Ok(Some(self.seal(at, draft)))
     }
 
@@ -384,7 +384,7 @@ impl Machine {
     /// The agent's summary, assembled now (contract 6.4).
     #[must_use]
     pub fn summary(&self) -> AgentSummary {
-        AgentSummary::of(&self.state)
+        AgentSummary::new(&self.state)
     }
 
     /// What would have to change for a decision of this kind (contract 11.2). Appends nothing.
@@ -455,7 +455,7 @@ struct Draft {
 }
 
 impl Draft {
-    fn of(records: Vec<Record>) -> Self {
+    fn new(records: Vec<Record>) -> Self {
         Self { records, answer: Answer::Accepted, effects: Vec::new(), decision: None }
     }
 }

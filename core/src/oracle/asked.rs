@@ -59,7 +59,7 @@ pub(super) struct Said {
 }
 
 impl Said {
-    pub(super) fn of(decision: Decision) -> Self {
+    pub(super) fn from_decision(decision: Decision) -> Self {
         Self {
             decision: decision.kind,
             reason: decision.reason,

@@ -46,7 +46,7 @@ pub(super) struct Told {
 }
 
 impl Told {
-    pub(super) fn of(closure: Closure) -> Self {
+    pub(super) fn from_closure(closure: Closure) -> Self {
         Self {
             outcome: closure.outcome,
             waiting_reason: closure.waiting_reason,
@@ -76,5 +76,5 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     };
     let rows = closure::ROWS.iter().filter(|row| Some(row.id) != without);
     let closure = closure::decide_by(rows, &facts).ok_or_else(|| JsonError::at_field("facts", "no row is left that holds"))?;
-    Ok(json::write(&Told::of(closure)))
+    Ok(json::write(&Told::from_closure(closure)))
 }

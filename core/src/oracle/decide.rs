@@ -107,7 +107,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         _ => ladder.asked(IDLE_ROWS, &view),
     };
     let decision = decision.ok_or_else(|| JsonError::at_field("input.type", "no rule that this input asks can fire"))?;
-    Ok(json::write(&Said::of(decision).at(Some(&boundary.to_string()))))
+    Ok(json::write(&Said::from_decision(decision).at(Some(&boundary.to_string()))))
 }
 
 impl Ladder<'_> {

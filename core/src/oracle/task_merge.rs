@@ -110,7 +110,7 @@ impl Store {
 }
 
 impl Read {
-    fn of(record: &TaskRecord) -> Self {
+    fn from_record(record: &TaskRecord) -> Self {
         let is_terminal = record.status.is_terminal();
         let wait_policy = record.wait_policy();
         Self {
@@ -135,7 +135,7 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         let id = update.id.clone();
         let taken = store.update(update);
         status = if taken { after_transition(status, agent.current_run_id.is_some()) } else { status };
-        let latest = store.latest.get(&id).map(|(_, record)| Read::of(record));
+        let latest = store.latest.get(&id).map(|(_, record)| Read::from_record(record));
         steps.push(Step { agent_status: status, ignored: !taken, latest });
     }
     let limit = limit.unwrap_or(usize::MAX);
@@ -145,7 +145,7 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         current_run_id: agent.current_run_id,
         latest_active_for_agent: store.active(Some(&agent.id), limit),
         latest_active_task_records: store.active(None, limit),
-        latest_task_records: store.latest.values().map(|(_, record)| Read::of(record)).collect(),
+        latest_task_records: store.latest.values().map(|(_, record)| Read::from_record(record)).collect(),
         steps,
     }))
 }

@@ -89,8 +89,8 @@ pub struct EventRecord {
 impl EventRecord {
     /// An event that the core writes.
     #[must_use]
-    pub fn of<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
-        Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::of(data)) }
+    pub fn new<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
+        Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::from_value(data)) }
     }
 
     /// Its kind. `None` if another runtime has a kind that the core does not know.

@@ -26,8 +26,8 @@ pub struct Shape(Box<str>);
 impl Shape {
     /// The shape of a state.
     #[must_use]
-    pub fn of(state: &State) -> Self {
-        let tree = tree::of(state);
+    pub fn from_state(state: &State) -> Self {
+        let tree = tree::build(state);
         let mut writer = Writer { numbers: numbered(&tree), now: state.at, out: String::new() };
         // INVARIANT: writing to a text does not fail.
         let _ = writer.node(&tree);
@@ -46,7 +46,7 @@ impl State {
     /// What is left of this state without names and history; see [`Shape`].
     #[must_use]
     pub fn shape(&self) -> Shape {
-        Shape::of(self)
+        Shape::from_state(self)
     }
 }
 

@@ -48,7 +48,7 @@ impl Node {
 }
 
 /// The tree of a state.
-pub(super) fn of(state: &State) -> Node {
+pub(super) fn build(state: &State) -> Node {
     // INVARIANT: every part of a state serializes; it is how snapshots are made.
     state.serialize(Tree).unwrap_or(Node::Chain)
 }

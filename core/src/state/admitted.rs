@@ -40,7 +40,7 @@ impl TurnBinding {
     /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2). A replay is about what its first turn was about, wherever the focus
     /// went in between.
     #[must_use]
-    pub(crate) fn of(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
+    pub(crate) fn for_message(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
         let focus = state.work.current();
         let item = match (state.queue.about(&message.id), &message.work_item_id) {
             (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,

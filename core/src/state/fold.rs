@@ -250,7 +250,7 @@ impl State {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
                 }
                 if was_open && place.live {
-                    let retry = (retry::owed(self, record) == Owed::Retry).then(|| retry::of(self, record, place.seq));
+                    let retry = (retry::owed(self, record) == Owed::Retry).then(|| retry::next_retry(self, record, place.seq));
                     self.turns.set_owed(record, retry);
                 }
             }

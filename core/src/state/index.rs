@@ -73,7 +73,7 @@ impl Subject {
 
 impl List {
     /// What all begin with that stand in this list under an owner, or under none.
-    pub(super) fn of(self, owner: Option<&WorkItemId>) -> Listing {
+    pub(super) fn prefix(self, owner: Option<&WorkItemId>) -> Listing {
         // An id may be empty, and is then one all the same.
         let (owner, length) = owner.map_or(("", 0), |owner| (owner.as_str(), owner.as_str().len() as u64 + 1));
         let mut listing = Listing(Vec::from([self as u8])).then(length);
@@ -134,14 +134,14 @@ impl Index {
     }
 
     /// What stands in a list under somebody.
-    pub(super) fn of(&self, list: List, owner: Option<&WorkItemId>) -> Listed<'_> {
-        let whole = list.of(owner);
+    pub(super) fn under_owner(&self, list: List, owner: Option<&WorkItemId>) -> Listed<'_> {
+        let whole = list.prefix(owner);
         self.between(&whole, whole.clone())
     }
 
     /// What stands in a list that is sorted by instants up to one of them.
     pub(super) fn until(&self, list: List, until: Timestamp) -> Listed<'_> {
-        let whole = list.of(None);
+        let whole = list.prefix(None);
         self.between(&whole, whole.clone().at(until))
     }
 }
@@ -149,10 +149,10 @@ impl Index {
 impl Standing {
     pub(super) fn under(&mut self, list: List, owner: Option<&WorkItemId>) {
         self.owner = owner.cloned();
-        self.listings.push(list.of(owner));
+        self.listings.push(list.prefix(owner));
     }
 
     pub(super) fn at(&mut self, list: List, at: Timestamp) {
-        self.listings.push(list.of(None).at(at));
+        self.listings.push(list.prefix(None).at(at));
     }
 }

@@ -43,13 +43,13 @@ impl State {
     /// The active intents that are this work item's own waits, by id; one of the agent's scope that names the item is not among them.
     #[must_use]
     pub fn intents_for(&self, item: &WorkItemId) -> Vec<&Active<WaitingIntentRecord>> {
-        found(self.index.of(List::Intents, Some(item)), &|id| self.waiting.intents.get(&id.into()))
+        found(self.index.under_owner(List::Intents, Some(item)), &|id| self.waiting.intents.get(&id.into()))
     }
 
     /// The active blocking tasks of `item`, most recently updated first.
     #[must_use]
     pub fn blocking_tasks(&self, item: &WorkItemId) -> Vec<&Task> {
-        let mut tasks = found(self.index.of(List::Blocking, Some(item)), &|id| self.tasks.active.get(&id.into()));
+        let mut tasks = found(self.index.under_owner(List::Blocking, Some(item)), &|id| self.tasks.active.get(&id.into()));
         sort_by_key(&mut tasks, |task| Reverse((task.record.updated_at, task.seq)));
         tasks
     }
@@ -78,7 +78,7 @@ impl State {
     }
 
     fn conditions_in(&self, list: List, owner: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
-        found(self.index.of(list, owner), &|id| self.waiting.conditions.get(&id.into()))
+        found(self.index.under_owner(list, owner), &|id| self.waiting.conditions.get(&id.into()))
     }
 
     /// Lists once more what this record has changed.
@@ -182,7 +182,7 @@ impl Standing {
     fn of_condition(&mut self, record: &WaitConditionRecord) {
         self.under(List::Conditions, record.work_item_id.as_ref());
         if record.kind == WaitConditionKind::System {
-            self.listings.push(List::System.of(None));
+            self.listings.push(List::System.prefix(None));
         }
         if let Some(at) = record.deadline() {
             self.at(List::Arrivals, at);
@@ -193,12 +193,12 @@ impl Standing {
         if let Some(at) = recheck::pending_at(item) {
             self.at(List::Arrivals, at);
         }
-        if readiness::of(state, item).state != SchedulingState::Runnable {
+        if readiness::standing(state, item).state != SchedulingState::Runnable {
             return;
         }
         // contract 9.2: of those touched at one instant the one recorded first, so that they take turns also while the clock stands still.
         let recorded = readiness::recorded(state, item).map_or(0, |seq| seq.0);
-        let in_order = |list: List| list.of(None).at(item.record.updated_at).then(recorded).at(item.record.created_at);
+        let in_order = |list: List| list.prefix(None).at(item.record.updated_at).then(recorded).at(item.record.created_at);
         self.listings.push(in_order(List::Runnable));
         let (_, spent_by) = state.work.key(item, TickReason::QueuedAvailable);
         let next = progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());

@@ -92,7 +92,7 @@ pub struct ItemWaits {
 impl ItemWaits {
     /// The waits of the item with this id, whether or not it is open.
     #[must_use]
-    pub fn of(state: &State, id: &WorkItemId) -> Self {
+    pub fn new(state: &State, id: &WorkItemId) -> Self {
         let mut waits = Self {
             blocking_tasks: state.blocking_tasks(id).into_iter().map(|task| task.seq).collect(),
             intents: state.intents_for(id).iter().map(|intent| intent.seq).collect(),
@@ -127,11 +127,11 @@ impl ItemWaits {
 
 /// Where an open item stands: the first row of contract 5.13 that matches.
 #[must_use]
-pub fn of(state: &State, item: &Item) -> Readiness {
+pub fn standing(state: &State, item: &Item) -> Readiness {
     if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
         return Readiness::new(SchedulingState::WaitingOperator, Vec::new());
     }
-    let waits = ItemWaits::of(state, &item.record.id);
+    let waits = ItemWaits::new(state, &item.record.id);
     let rows = [
         (SchedulingState::WaitingTask, [waits.blocking_tasks, waits.task].concat()),
         (SchedulingState::WaitingOperator, waits.operator),

@@ -39,7 +39,7 @@ pub(crate) fn owed(state: &State, turn: &TurnRecord) -> Owed {
 }
 
 /// The retry that a failed turn owes, which the entry at `seq` says failed. A follow-up of the host that waits already takes its place.
-pub(crate) fn of(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
+pub(crate) fn next_retry(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
     let policy = &state.control.policy;
     let failed = state.queue.message(&turn.message_id).map(|held| &held.record);
     // Also where the item was completed in a run that was interrupted, and the replay is about nothing any more.
@@ -53,7 +53,7 @@ pub(crate) fn of(state: &State, turn: &TurnRecord, seq: Seq) -> Retry {
         failed_message_id: turn.message_id.clone(),
         failure: turn.reason.clone().or_else(|| turn.kind.map(|kind| kind.to_string())).unwrap_or_default(),
         work_item_id: first.or_else(|| turn.work_item.as_ref().map(|binding| binding.work_item_id.clone())),
-        subject: failed.map(Subject::of).unwrap_or_default(),
+        subject: failed.map(Subject::from_message).unwrap_or_default(),
         due_at: turn.completed_at.unwrap_or(state.at).plus_ms(policy.failed_turn_backoff_ms.nth_ms(turn.attempt)),
         seq,
         message_id: followup.map(|held| held.record.id.clone()),

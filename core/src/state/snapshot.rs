@@ -70,8 +70,8 @@ pub enum SnapshotIgnored {
 impl Snapshot {
     /// The snapshot of a state.
     #[must_use]
-    pub fn of(state: &State) -> Self {
-        let text = RawJson::of(state);
+    pub fn from_state(state: &State) -> Self {
+        let text = RawJson::from_value(state);
         let digest = Chain::START.extend(text.as_str());
         Self { format: FORMAT, core_version: CORE_VERSION.to_string(), head: state.head, digest, state: text }
     }

@@ -40,7 +40,7 @@ pub struct Trigger {
 impl Trigger {
     /// The trigger of a message; none where its kind triggers nothing.
     #[must_use]
-    pub fn of(state: &State, held: &Held) -> Option<Self> {
+    pub fn from_held(state: &State, held: &Held) -> Option<Self> {
         let mut trigger = Self::read(held)?;
         if trigger.kind == TriggerKind::TaskResult {
             let task = trigger.names.tasks.first().cloned().or_else(|| held.record.task_id.clone());

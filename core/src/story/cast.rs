@@ -37,7 +37,7 @@ pub(super) struct Cast {
 }
 
 impl Cast {
-    pub(super) fn of(story: &Story) -> Self {
+    pub(super) fn from_story(story: &Story) -> Self {
         Self {
             turns: story.turns.clone(),
             is_played: story.turns.iter().map(|_| false).collect(),

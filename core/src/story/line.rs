@@ -156,7 +156,7 @@ impl Line {
             Self::Control(request) => request.fact(),
             Self::Wait(_) | Self::UntilWake => return None,
         };
-        Some(RawJson::of(&fact))
+        Some(RawJson::from_value(&fact))
     }
 }
 

@@ -88,7 +88,7 @@ impl Player {
     #[must_use]
     pub fn new(story: Story) -> Self {
         Self {
-            cast: Cast::of(&story),
+            cast: Cast::from_story(&story),
             name: story.story,
             now: story.starts_at,
             script: story.script.into(),
@@ -229,12 +229,12 @@ impl Player {
                     line => line.fact(&self.line_id()),
                 };
                 self.line_done();
-                self.mark(Marker { line: self.line, until: None, ..Marker::of(&self.name) });
+                self.mark(Marker { line: self.line, until: None, ..Marker::new(&self.name) });
                 return fact;
             }
         };
         self.line_due = Some(due);
-        self.mark(Marker { line: self.line + 1, until: Some(due), ..Marker::of(&self.name) });
+        self.mark(Marker { line: self.line + 1, until: Some(due), ..Marker::new(&self.name) });
         self.marker()
     }
 
@@ -289,7 +289,7 @@ impl Player {
         }
         self.inbox.clear();
         self.resumes_at = None;
-        self.broken_off = Some(RawJson::of(&Aborted { fact: "turn_aborted", run_id: run, reason }));
+        self.broken_off = Some(RawJson::from_value(&Aborted { fact: "turn_aborted", run_id: run, reason }));
     }
 
     /// Plays the provider: it lets go of all that it holds, its tasks among it.
@@ -300,7 +300,7 @@ impl Player {
     /// Another process takes the ledger over. The tasks of the story are not the process's: they go on.
     fn restarted(&self) -> RawJson {
         let alive_task_ids = self.tasks.keys().map(|(_, task)| task.clone()).collect();
-        RawJson::of(&Fact::RuntimeRestarted(Restarted { alive_task_ids }))
+        RawJson::from_value(&Fact::RuntimeRestarted(Restarted { alive_task_ids }))
     }
 
     /// Lets a task end that was started at `started_at`, as the story says.

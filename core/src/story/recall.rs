@@ -47,12 +47,12 @@ pub(super) struct Marker {
 }
 
 impl Marker {
-    pub(super) fn of(story: &str) -> Self {
+    pub(super) fn new(story: &str) -> Self {
         Self { story: story.to_string(), line: 0, until: None }
     }
 
     pub(super) fn fact(&self) -> RawJson {
-        RawJson::of(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: RawJson::of(self) }))
+        RawJson::from_value(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: RawJson::from_value(self) }))
     }
 }
 

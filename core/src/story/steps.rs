@@ -118,7 +118,7 @@ impl Telling<'_> {
     }
 
     fn say(&mut self, fact: &Fact) {
-        self.steps.push(Step::Fact(RawJson::of(fact)));
+        self.steps.push(Step::Fact(RawJson::from_value(fact)));
     }
 
     /// An id that a replay of the turn makes again.
@@ -137,7 +137,7 @@ impl Telling<'_> {
         self.say(&Fact::ProviderRoundCompleted(done.clone()));
         if let Some(text) = says {
             self.said = Some(text.to_string());
-            let data = RawJson::of(&Said { text });
+            let data = RawJson::from_value(&Said { text });
             self.say(&Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.cue.run_id.clone(), data }));
         }
         for call in calls {
@@ -152,7 +152,7 @@ impl Telling<'_> {
         self.calls += 1;
         let id = format!("{}/tool-{}", self.cue.message_id, self.calls);
         let status = call.status.unwrap_or(ToolExecutionStatus::Success);
-        let nothing = || RawJson::of(&());
+        let nothing = || RawJson::from_value(&());
         let fact = Fact::ToolExecutionRecorded(ToolExecutionRecorded {
             run_id: self.cue.run_id.clone(),
             tool_execution_id: id,
@@ -232,7 +232,7 @@ struct Policy {
 }
 
 fn detail(task: &TaskPlan) -> RawJson {
-    RawJson::of(&Policy { wait_policy: if task.blocking { "blocking" } else { "background" } })
+    RawJson::from_value(&Policy { wait_policy: if task.blocking { "blocking" } else { "background" } })
 }
 
 fn started(task: &TaskPlan) -> TaskChanged {
@@ -269,13 +269,13 @@ pub(super) fn result_of(task: &TaskPlan, status: TaskStatus) -> RawJson {
     };
     let origin = MessageOrigin::Task { task_id: task.id.clone() };
     let id = MessageId::from(format!("{}/result", task.id));
-    RawJson::of(&Fact::MessageQueued(MessageQueued {
+    RawJson::from_value(&Fact::MessageQueued(MessageQueued {
         message: NewMessage {
             work_item_id: task.item.clone(),
             task_id: Some(task.id.clone()),
             delivery_surface: Some(DeliverySurface::TaskRejoin),
             admission_context: Some(AdmissionContext::RuntimeOwned),
-            metadata: Some(RawJson::of(&noted)),
+            metadata: Some(RawJson::from_value(&noted)),
             ..said::message(id, MessageKind::TaskResult, origin, TrustLevel::TrustedSystem, text.as_str())
         },
     }))

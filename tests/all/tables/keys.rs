@@ -296,7 +296,7 @@ fn items_that_are_touched_at_one_instant_take_turns() {
         let about = driven.state().turns().item_of_run().expect("a turn about an item").to_string();
         driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": about, "objective": format!("part {turn}")}), end("completed")]);
         offered.push(about);
-        let queue = WorkQueue::of(driven.state());
+        let queue = WorkQueue::new(driven.state());
         let shown: Vec<_> = queue.queued_runnable().map(|of| of.id().clone()).collect();
         let next: Vec<_> = readiness::queued_runnable(driven.state()).iter().map(|item| item.record.id.clone()).collect();
         assert_eq!(shown, next, "people are shown the order in which they are offered");

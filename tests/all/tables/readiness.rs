@@ -78,12 +78,12 @@ fn work_item_readiness() {
                         driven.tell(&[of_item("work_item_picked", "w")]);
                     }
                     let state = driven.state();
-                    let stands = readiness::of(state, &state.work().items[&"w".into()]).state;
+                    let stands = readiness::standing(state, &state.work().items[&"w".into()]).state;
                     let expected = expected(*plan, waits, blocked);
                     let case = format!("{plan}, waits {waits:07b}, blocked {blocked}, focused {focused}");
                     assert_eq!(stands, expected, "{case}");
                     let runnable = expected == SchedulingState::Runnable;
-                    let view = View::of(state, Boundary::RunLoopIdle, state.at());
+                    let view = View::new(state, Boundary::RunLoopIdle, state.at());
                     assert_eq!(
                         view.queued.len(),
                         usize::from(runnable && !focused),
@@ -104,7 +104,7 @@ fn completed_work_items_are_never_runnable() {
                 let mut driven = with(*plan, waits, true);
                 driven.tell(&[of_item("work_item_picked", "w")]);
                 if *state == WorkItemState::Open {
-                    let stands = WorkQueue::of(driven.state()).candidates[0].state;
+                    let stands = WorkQueue::new(driven.state()).candidates[0].state;
                     assert_ne!(stands, SchedulingState::Completed, "{plan} {waits:07b}: an open item is not done");
                     continue;
                 }
@@ -114,7 +114,7 @@ fn completed_work_items_are_never_runnable() {
                 assert!(after.work().current().is_none() && after.work().focus.is_none(), "{case}: completion clears the focus");
                 assert!(readiness::queued_runnable(after).is_empty(), "{case}");
                 assert!(after.waiting().conditions.is_empty() && after.waiting().intents.is_empty(), "{case}: its own waits end with it");
-                let shown: Vec<_> = WorkQueue::of(after).candidates.iter().map(|candidate| candidate.state).collect();
+                let shown: Vec<_> = WorkQueue::new(after).candidates.iter().map(|candidate| candidate.state).collect();
                 assert_eq!(shown, [SchedulingState::Completed], "{case}");
                 for fact in ["work_item_picked", "work_item_unblocked", "work_item_completed"] {
                     assert_ne!(driven.say(&of_item(fact, "w")), wakeful_core::fact::outcome::Answer::Accepted, "{case}: {fact}");
@@ -138,7 +138,7 @@ fn what_another_owner_waits_for_leaves_an_item_runnable() {
         ] {
             let driven = Driven::told(&[item("w"), item("other"), task("blocks", owner, true), condition("c", kind, owner, source)]);
             let state = driven.state();
-            assert_eq!(readiness::of(state, &state.work().items[&"w".into()]).state, SchedulingState::Runnable, "{owner:?} {kind}");
+            assert_eq!(readiness::standing(state, &state.work().items[&"w".into()]).state, SchedulingState::Runnable, "{owner:?} {kind}");
         }
     }
 }

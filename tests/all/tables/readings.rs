@@ -85,7 +85,7 @@ fn each_posture_says_what_it_is_about() {
         if step {
             driven.step();
         }
-        let found = posture::of(driven.state());
+        let found = posture::posture(driven.state());
         let run_id = driven.state().turns().run.as_ref().map(|run| run.run_id.clone()).filter(|_| about.run);
         assert_eq!(run_id.is_some(), about.run);
         let expected = AgentPosture {
@@ -240,7 +240,7 @@ fn an_agent_in_short() {
         json!({"messages": 1, "tasks": 0, "work_items": 0, "waiting_intents": 0, "wait_conditions": 0, "timers": 0})
     );
 
-    let listed = |driven: &Driven| serde_json::to_value(AgentListEntry::of(driven.state())).expect("JSON");
+    let listed = |driven: &Driven| serde_json::to_value(AgentListEntry::new(driven.state())).expect("JSON");
     let entry = listed(&driven);
     for field in ["agent_id", "status", "scheduling_posture", "lifecycle", "pending", "current_run_id"] {
         assert_eq!(entry[field], told[field], "{field}");

@@ -172,7 +172,7 @@ fn turns_are_allowed_only_where_the_agent_is_neither_stopped_nor_closing() {
         (vec![fact("stop_requested"), fact("start_requested")], true),
     ] {
         let driven = Driven::told(&facts);
-        assert_eq!(View::of(driven.state(), Boundary::RunLoop, driven.now).turns_allowed, allowed, "{facts:?}");
+        assert_eq!(View::new(driven.state(), Boundary::RunLoop, driven.now).turns_allowed, allowed, "{facts:?}");
     }
 }
 

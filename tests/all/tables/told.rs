@@ -186,7 +186,7 @@ fn a_result_tells_the_end_of_one_task() {
 fn how_a_turn_settles_clears_an_error_or_leaves_it_as_it_was() {
     for kind in TurnTerminalKind::ALL {
         for runtime_error in [false, true] {
-            let mut facts = Facts::of(Driven::new().state());
+            let mut facts = Facts::from_state(Driven::new().state());
             facts.runtime_error = runtime_error;
             let settled = facts.settled(*kind);
             assert_eq!(settled.runtime_error, runtime_error && *kind != TurnTerminalKind::Completed, "{kind:?}");

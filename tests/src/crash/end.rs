@@ -23,9 +23,9 @@ impl End {
     pub fn of(ledger: &WatchedLedger) -> Self {
         let mut end = Self::default();
         let state = ledger.state();
-        let Closure { outcome, waiting_reason, work_signal, runtime_posture, .. } = closure::decide(&Facts::of(&state));
+        let Closure { outcome, waiting_reason, work_signal, runtime_posture, .. } = closure::decide(&Facts::from_state(&state));
         end.line("closure", format_args!("{outcome:?} {waiting_reason:?} {work_signal:?} {runtime_posture:?}"));
-        end.line("status", status::of(&state));
+        end.line("status", status::status(&state));
         end.line("focus", format_args!("{:?}", state.work().focus.as_ref().map(|focus| &focus.work_item_id)));
         for owed in owed::all(&state) {
             end.line("owed", owed.kind);

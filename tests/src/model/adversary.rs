@@ -110,7 +110,7 @@ impl Adversary {
                     rule: "9.sleep".into(),
                     ..decision
                 };
-                records = vec![Record::Event(EventRecord::of(EventKind::SchedulerDecision, at, &rest))];
+                records = vec![Record::Event(EventRecord::new(EventKind::SchedulerDecision, at, &rest))];
             }
             Self::ClearedBlocker => {
                 let settled = records.iter().find_map(|record| match record {
@@ -127,7 +127,7 @@ impl Adversary {
                     Record::Message(message) => message.noted("work_item_recheck")?.read().ok(),
                     _ => None,
                 })?;
-                records.push(Record::Event(EventRecord::of(EventKind::WorkItemRecheckConsumed, at, &note)));
+                records.push(Record::Event(EventRecord::new(EventKind::WorkItemRecheckConsumed, at, &note)));
             }
             Self::Spin => {
                 decided(&records).filter(|decision| decision.kind.rests_as().is_some())?;

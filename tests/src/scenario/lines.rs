@@ -15,7 +15,7 @@ use wakeful_core::{
 pub(super) fn part(state: &State, name: &str) -> Option<String> {
     let lines: Vec<String> = match name {
         "closure" => {
-            let found = closure::decide(&closure::Facts::of(state));
+            let found = closure::decide(&closure::Facts::from_state(state));
             let reason = found.waiting_reason.map_or_else(String::new, |reason| format!(" {reason}"));
             vec![format!("{}{reason}", found.outcome)]
         }
@@ -36,10 +36,10 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
             all
         }
         "focus" => state.work().focus.iter().map(|focus| format!("focus on {}", focus.work_item_id)).collect(),
-        "items" => WorkQueue::of(state).candidates.iter().map(|of| format!("{} {}", of.id(), of.state)).collect(),
+        "items" => WorkQueue::new(state).candidates.iter().map(|of| format!("{} {}", of.id(), of.state)).collect(),
         "owed" => owed::all(state).iter().map(owed).collect(),
         "posture" => {
-            let posture = posture::of(state);
+            let posture = posture::posture(state);
             vec![format!("{}: {}", posture.posture, posture.reason)]
         }
         "queue" => state.queue().waiting().map(|held| format!("{} waits in lane {}", held.record.id, held.record.priority)).collect(),

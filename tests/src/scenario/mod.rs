@@ -156,7 +156,7 @@ impl Played {
     /// Prints what can be read without a trace.
     fn reading(&mut self, name: &str, part: &str) -> String {
         match (name, part) {
-            ("status", _) => format!("{}\n", status::of(self.scheduler.state())),
+            ("status", _) => format!("{}\n", status::status(self.scheduler.state())),
             ("wake", _) => self.scheduler.next_wake().map_or_else(|| "no wake\n".to_owned(), |at| format!("wakes at {at}\n")),
             ("decide", _) => decision(&self.scheduler.explain(Boundary::RunLoopIdle).decision) + "\n",
             ("look", _) => self.scheduler.explain(Boundary::RunLoopIdle).sentence + "\n",

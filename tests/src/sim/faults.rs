@@ -113,7 +113,7 @@ impl Store {
     /// Somebody else appends an entry that changes nothing.
     fn intrude(&mut self) {
         let (head, at) = self.watched.look(|state| (state.head(), state.at()));
-        let note = EventRecord::of(EventKind::FactIgnored, at, &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }));
+        let note = EventRecord::new(EventKind::FactIgnored, at, &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }));
         let (_, bytes) = Entry::seal(&head, at, Record::Event(note));
         // It is at the end of the ledger, so it is taken.
         drop(self.stored(&head, &[bytes]));

@@ -41,7 +41,7 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 31] = [
+pub(super) const STAGES: [Stage; 32] = [
     Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
     Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
     Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
@@ -76,6 +76,17 @@ pub(super) const STAGES: [Stage; 31] = [
             clippy(ground, "oracle", &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "hostile", &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat())?;
             clippy(ground, "web", &[&["-p", "wakeful-web", "--features", "workbench"], GUEST_TARGET.as_slice()].concat())
+        }),
+    },
+    Stage {
+        name: "narrow door",
+        does: "the hosts, the examples and a third party's ledger on the names at the core's root alone",
+        needs: &[],
+        // Calls of their own: beside our tests, which look inside, the core's feature `internals` would be on.
+        work: Work::Check(|ground| {
+            let hosts = ["-p", "wakeful-host", "-p", "plugin-host", "-p", "first-story"];
+            Call::cargo(ground.paths, "narrow-door", "check").args(hosts).build()?;
+            Call::cargo(ground.paths, "narrow-door-ledger", "test").args(["-p", "wakeful-core", "--doc"]).build()
         }),
     },
     Stage {

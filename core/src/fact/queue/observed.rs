@@ -54,5 +54,5 @@ fn on_message(state: &State, fact: MessageNamed, status: QueueStatus, at: Timest
 }
 
 fn record(message: &MessageRecord, status: QueueStatus, reason: Option<String>, at: Timestamp) -> Record {
-    Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::of(message, status, at) })
+    Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::new(message, status, at) })
 }

@@ -130,7 +130,7 @@ pub struct TaskResultMoved {
 /// The transition of `task_result_queued` and `task_result_delivered`: evidence, and only of a task that has ended (I5).
 pub(crate) fn result_moved(state: &State, fact: &TaskResultMoved, kind: EventKind, at: Timestamp) -> Outcome {
     if state.tasks.ended.contains_key(&fact.task_id) {
-        return Outcome::accepted([Record::Event(EventRecord::of(kind, at, fact))].into());
+        return Outcome::accepted([Record::Event(EventRecord::new(kind, at, fact))].into());
     }
     match state.tasks.active.get(&fact.task_id) {
         Some(task) => Outcome::ignored(Refusal::NotYetTerminal, task.seq),

@@ -46,7 +46,7 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
         task_detail: task.detail.as_ref(),
         work_item_id: work_item_id.as_ref(),
     };
-    let metadata = RawJson::of(&note);
+    let metadata = RawJson::from_value(&note);
     let text = task.summary.clone().unwrap_or_else(|| format!("task {} {}", task.id, task.status));
     let message = MessageRecord {
         origin: MessageOrigin::Task { task_id: task.id.clone() },

@@ -72,7 +72,7 @@ pub(crate) fn cancelled(state: &State, fact: &TimerNamed, at: Timestamp) -> Outc
     let last_tick = state.queue.waiting().filter(|held| held.live && held.record.is_runtime_owned()).find(is_its_tick);
     match (state.waiting.ended_timers.get(&fact.timer_id), last_tick) {
         (Some((TimerStatus::Completed, _)), Some(tick)) => {
-            let dropped = QueueEntryRecord::of(&tick.record, QueueStatus::Dropped, at);
+            let dropped = QueueEntryRecord::new(&tick.record, QueueStatus::Dropped, at);
             Outcome::accepted(Vec::from([Record::QueueEntry(QueueEntryRecord { reason: Some("timer_cancelled".into()), ..dropped })]))
         }
         _ => on_active(state, &fact.timer_id, |timer| TimerRecord { status: TimerStatus::Cancelled, next_fire_at: None, ..timer.clone() }),

@@ -37,5 +37,5 @@ pub(crate) fn completed(state: &State, fact: &DelegationCompleted, at: Timestamp
 }
 
 fn event<T: Serialize>(kind: EventKind, data: &T, at: Timestamp) -> Record {
-    Record::Event(EventRecord::of(kind, at, data))
+    Record::Event(EventRecord::new(kind, at, data))
 }

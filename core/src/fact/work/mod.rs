@@ -197,5 +197,5 @@ pub(crate) fn park(work_item_id: WorkItemId, cause: ParkCause, at: Timestamp) ->
         )
     };
     let parked = ControlRecord::ItemParked(ItemParked { work_item_id, cause });
-    [Record::Control(parked), Record::Event(EventRecord::of(EventKind::SchedulerDiagnostic, at, &diagnostic))]
+    [Record::Control(parked), Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))]
 }

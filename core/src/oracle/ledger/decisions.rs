@@ -67,7 +67,7 @@ impl Asked<'_> {
     /// The view at a boundary where the queue is as long as the agent's state says, and no key is spent: the reference runtime is asked
     /// without the duplicates that spend them.
     fn view(&self, boundary: Boundary) -> View {
-        let mut view = View { queue_len: self.pending, ..View::of(self.state, boundary, self.state.at) };
+        let mut view = View { queue_len: self.pending, ..View::new(self.state, boundary, self.state.at) };
         let unspend = |key: &mut KeyView| key.spent_by = None;
         view.hint.iter_mut().for_each(|hint| unspend(&mut hint.key));
         view.current.iter_mut().for_each(|(item, _)| unspend(&mut item.key));
@@ -77,7 +77,7 @@ impl Asked<'_> {
     }
 
     fn asked(&self, rows: &[&str], view: &View) -> Option<Said> {
-        self.ladder.asked(rows, view).map(Said::of)
+        self.ladder.asked(rows, view).map(Said::from_decision)
     }
 
     /// What is waited for, whatever the agent is doing.
@@ -120,7 +120,7 @@ impl Asked<'_> {
 
     /// The run loop asks with the queue that it recovered.
     pub(super) fn poll(&self) -> Poll {
-        let mut view = View { queue_len: self.state.queue.len() as u64, ..View::of(self.state, Boundary::RunLoop, self.state.at) };
+        let mut view = View { queue_len: self.state.queue.len() as u64, ..View::new(self.state, Boundary::RunLoop, self.state.at) };
         if view.status == AgentStatus::Stopped {
             return Poll::Stopped { decision: self.asked(&GATE[..1], &view) };
         }
@@ -129,7 +129,7 @@ impl Asked<'_> {
         let head = view::head_view(self.state, held);
         let plan = Box::new(Plan {
             model_turn_allowed: view.turns_allowed,
-            trigger: Trigger::of(self.state, held).map(Read::from),
+            trigger: Trigger::from_held(self.state, held).map(Read::from),
             task: trigger::task(&held.record),
             resolution: head.resolution.clone().map(Resolved::from),
         });

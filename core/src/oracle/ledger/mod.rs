@@ -83,22 +83,22 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     machine.import(given.import, given.now).map_err(refused)?;
     machine.committed();
     let state = &machine.state().clone();
-    if status::of(state) != AgentStatus::Stopped {
+    if status::status(state) != AgentStatus::Stopped {
         // The reference runtime starts no loop for a stopped agent, so nothing restarts it. What becomes of its tasks is asked elsewhere.
         let alive_task_ids = state.tasks.active.keys().cloned().collect();
         machine.propose(Fact::RuntimeRestarted(Restarted { alive_task_ids }), given.now).map_err(refused)?;
         machine.committed();
     }
 
-    let queue = WorkQueue::of(state);
+    let queue = WorkQueue::new(state);
     let asked = decisions::Asked { ladder: Ladder { without }, state, pending: given.pending };
     Ok(json::write(&Output {
-        projection: shapes::Projection::of(state, given.pending),
-        work_queue: shapes::Lists::of(&queue),
-        work_reactivation_signal: Facts::of(state).work_signal,
+        projection: shapes::Projection::new(state, given.pending),
+        work_queue: shapes::Lists::new(&queue),
+        work_reactivation_signal: Facts::from_state(state).work_signal,
         waiting_contract_anchor: queue.anchor().map(|candidate| candidate.id()),
-        posture: posture::of(state),
-        closure: Told::of(closure::decide(&Facts::of(state))),
+        posture: posture::posture(state),
+        closure: Told::from_closure(closure::decide(&Facts::from_state(state))),
         wait_decision: asked.wait(),
         idle_boundary: asked.idle(),
         idle_boundary_direct: asked.idle_past_the_gate(),
@@ -121,7 +121,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
 /// What waits by the cache counts as queued here too, and what is queued ends the rest that an import came with.
 fn bootstrap(before: &State, after: &State, pending: u64) -> Bootstrap {
     let run = |state: &State| state.turns.run.as_ref().map(|run| run.run_id.to_string());
-    let stands = |state: &State| (status::of(state), run(state));
+    let stands = |state: &State| (status::status(state), run(state));
     let (status, current_run_id) = stands(after);
     let status = if pending > 0 && status == AgentStatus::Asleep { AgentStatus::AwakeIdle } else { status };
     Bootstrap { status, changed: stands(before) != (status, current_run_id.clone()), current_run_id }

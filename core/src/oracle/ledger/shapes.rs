@@ -41,19 +41,19 @@ pub(super) struct Projection<'a> {
 }
 
 impl<'a> Projection<'a> {
-    pub(super) fn of(state: &'a State, pending: u64) -> Self {
-        let scalars = projection::Projection::of(state);
+    pub(super) fn new(state: &'a State, pending: u64) -> Self {
+        let scalars = projection::Projection::new(state);
         let current = state.work.current();
         let run = state.turns.run.as_ref();
         Self {
-            status: status::of(state),
+            status: status::status(state),
             queue_len: pending,
             active_run_id: run.map(|run| &run.run_id),
             turn_in_progress: run.is_some(),
             active_tasks: projection::active_tasks(state).into_iter().map(|task| &task.record).collect(),
             has_blocking_active_tasks: scalars.has_blocking_active_tasks,
             current_work_item: current.map(told),
-            current_work_item_scheduling_state: current.map(|item| readiness::of(state, item).state),
+            current_work_item_scheduling_state: current.map(|item| readiness::standing(state, item).state),
             queued_runnable_work_items: readiness::queued_runnable(state).into_iter().map(told).collect(),
             queued_work_items: scalars.queued_work_items,
             pending_wake_hint: scalars.pending_wake_hint,
@@ -104,7 +104,7 @@ struct Line<'a> {
 }
 
 impl<'a> Line<'a> {
-    fn of(candidate: &Candidate<'a>) -> Self {
+    fn new(candidate: &Candidate<'a>) -> Self {
         Self {
             id: candidate.id(),
             agent_id: &candidate.record.agent_id,
@@ -123,7 +123,7 @@ impl<'a> Line<'a> {
 }
 
 impl<'a> Lists<'a> {
-    pub(super) fn of(queue: &WorkQueue<'a>) -> Self {
+    pub(super) fn new(queue: &WorkQueue<'a>) -> Self {
         Self {
             current: queue.current().map(Candidate::id),
             current_runnable: queue.current_runnable().map(Candidate::id),
@@ -134,7 +134,7 @@ impl<'a> Lists<'a> {
             completed_recent: queue.completed_recent().map(Candidate::id).collect(),
             queued_blocked: queue.queued_blocked().into_iter().map(Candidate::id).collect(),
             has_non_current_candidates: queue.has_non_current_candidates(),
-            readiness: queue.candidates.iter().map(Line::of).collect(),
+            readiness: queue.candidates.iter().map(Line::new).collect(),
         }
     }
 }

@@ -35,7 +35,7 @@ pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
 #[must_use]
 pub(crate) fn records(message: MessageRecord, at: Timestamp) -> [Record; 2] {
     let message = message.admitted();
-    let entry = QueueEntryRecord::of(&message, QueueStatus::Queued, at);
+    let entry = QueueEntryRecord::new(&message, QueueStatus::Queued, at);
     [Record::Message(message), Record::QueueEntry(entry)]
 }
 

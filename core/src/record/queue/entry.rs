@@ -39,7 +39,7 @@ pub struct QueueEntryRecord {
 impl QueueEntryRecord {
     /// The entry that takes `message` to `status` at `at`.
     #[must_use]
-    pub fn of(message: &MessageRecord, status: QueueStatus, at: Timestamp) -> Self {
+    pub fn new(message: &MessageRecord, status: QueueStatus, at: Timestamp) -> Self {
         Self {
             message_id: message.id.clone(),
             agent_id: message.agent_id.clone(),

@@ -307,7 +307,7 @@ impl TryFrom<BodyFields> for MessageBody {
         Ok(match f.kind {
             BodyKind::Text => Self::Text { text: required(f.text, "text", "text")? },
             // A null value reads as absent; for a body it is a value like any other.
-            BodyKind::Json => Self::Json { value: f.value.unwrap_or_else(|| RawJson::of(&())) },
+            BodyKind::Json => Self::Json { value: f.value.unwrap_or_else(|| RawJson::from_value(&())) },
             BodyKind::Brief => Self::Brief { title: f.title, text: required(f.text, "text", "brief")?, attachments: f.attachments },
         })
     }

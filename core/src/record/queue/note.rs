@@ -153,7 +153,7 @@ pub struct Subject {
 }
 
 impl Subject {
-    pub(crate) fn of(message: &MessageRecord) -> Self {
+    pub(crate) fn from_message(message: &MessageRecord) -> Self {
         if let Some(note) = message.note::<RetryNote>() {
             return note.subject;
         }

@@ -341,7 +341,7 @@ impl WaitConditionRecord {
             subject_ref: intent.resource.clone(),
             waiting_for: intent.condition.clone().unwrap_or_else(|| intent.description.clone()),
             wake_sources: Vec::from([WakeSource::ExternalIngress { external_trigger_id: Some(intent.external_trigger_id.clone()) }]),
-            continuation: Some(RawJson::of(&Continuation {
+            continuation: Some(RawJson::from_value(&Continuation {
                 waiting_intent_id: &intent.id,
                 external_trigger_id: &intent.external_trigger_id,
                 scope: intent.scope,

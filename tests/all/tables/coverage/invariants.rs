@@ -106,8 +106,8 @@ fn stale_non_terminal_task_updates_do_not_reopen_terminal_tasks() {
 #[test]
 fn blocking_task_closure_is_based_on_latest_non_terminal_blocking_tasks() {
     let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), task("t", Some("w"), true), task("u", Some("w"), true)]);
-    let reason = |driven: &Driven| closure::decide(&Facts::of(driven.state())).waiting_reason;
-    let counted = |driven: &Driven| Facts::of(driven.state()).blocking_tasks;
+    let reason = |driven: &Driven| closure::decide(&Facts::from_state(driven.state())).waiting_reason;
+    let counted = |driven: &Driven| Facts::from_state(driven.state()).blocking_tasks;
     assert_eq!((counted(&driven), reason(&driven)), (2, Some(WaitingReason::AwaitingTaskResult)));
     driven.tell(&[of_task("task_failed", "t")]);
     assert_eq!((counted(&driven), reason(&driven)), (1, Some(WaitingReason::AwaitingTaskResult)));

@@ -22,7 +22,7 @@ fn fixture(name: &str) -> Driven {
     let case = case::load_one(&paths::data("fixtures/scheduler").join(name)).expect("a fixture");
     let CaseKind::Fixture(folder) = &case.kind else { panic!("{name} is a story") };
     let driven = Driven::imported(folder);
-    let found = Expected::of(&driven.machine().explain(Boundary::RunLoopIdle, NOW));
+    let found = Expected::from_explanation(&driven.machine().explain(Boundary::RunLoopIdle, NOW));
     let expected = Expected::of_fixture(folder).expect("expected.json reads");
     assert_eq!((found.decision, found.decision_reason), (expected.decision, expected.decision_reason), "{name}");
     driven
@@ -83,7 +83,7 @@ fn current_work_item_with_queued_follow_up() {
 #[test]
 fn blocked_work_item_with_active_waiting_intent() {
     let mut driven = fixture("blocked_item_with_intent");
-    let closure = closure::decide(&Facts::of(driven.state()));
+    let closure = closure::decide(&Facts::from_state(driven.state()));
     assert_eq!((closure.outcome, closure.waiting_reason), (ClosureOutcome::Waiting, Some(WaitingReason::AwaitingExternalChange)));
     driven.restart();
     let decisions = driven.run();
@@ -94,7 +94,7 @@ fn blocked_work_item_with_active_waiting_intent() {
 fn turn_local_baseline_over_budget_terminal_record() {
     let mut driven = fixture("baseline_over_budget_terminal");
     assert_eq!(driven.state().turns().terminal_of_newest(), Some(TurnTerminalKind::BaselineOverBudget));
-    assert_eq!(closure::decide(&Facts::of(driven.state())).outcome, ClosureOutcome::Failed);
+    assert_eq!(closure::decide(&Facts::from_state(driven.state())).outcome, ClosureOutcome::Failed);
     driven.restart();
     driven.run_to_rest();
     assert_eq!(driven.started(), [""; 0], "a turn that does not fit is not tried again");
