@@ -18,8 +18,8 @@ const COVERAGE: &str = "\
 usage: cargo xtask coverage
 
 Builds the core, the host and the tests with rustc's counters (cargo-llvm-cov), and runs the unit tests of wakeful-core and those tests of
-wakeful-tests that need the source tree alone (no built guest, no recordings beside the tree). For core/src/ladder, derive, record, state, fact
-and plane, as far as they exist, it prints: lines, regions and functions of each file and how many of them were executed; the lines that were
+wakeful-tests that need the source tree alone (no built guest, no recordings beside the tree). For core/src/ladder, derive, record, state
+and fact it prints: lines, regions and functions of each file and how many of them were executed; the lines that were
 not; each rule of the ladder with how often it decided and the test that names it; each row of closure and continuation with how often it was
 reached.
 
@@ -44,7 +44,7 @@ the dependencies there, then a mutant takes a quarter of a minute, and no other 
 Files whose mutants were all tried stand in proof/src/mutants/settled.txt, which belongs into a commit. Such a file is tried again when its code
 is different; comments, layout, imports and its path do not count. A run that was ended goes on with the file that it was at.
 
-  --in ROOM,...   folders and files of core/src, without .rs; without it record, state, fact, plane, ladder, derive and machine, if they exist
+  --in ROOM,...   folders and files of core/src, without .rs; without it record, state, derive, fact, ladder and machine
   --again         try all mutants, also of settled files
   --retry         try only what survived; for new tests
   --list          print the files that would be tried, and try none

@@ -20,15 +20,14 @@ use xtask::{
     stage::{bold, green, red},
 };
 
-/// What is measured, of the folders that there are. A floor is in tenths of a per cent of the lines; raise it when the tests have become
+/// What is measured, by folder. A floor is in tenths of a per cent of the lines; raise it when the tests have become
 /// better.
-const MEASURED: [(&str, Option<u64>); 6] = [
+const MEASURED: [(&str, Option<u64>); 5] = [
     ("core/src/ladder", Some(LADDER_FLOOR)),
     ("core/src/derive", Some(DERIVE_FLOOR)),
     ("core/src/record", None),
     ("core/src/state", None),
     ("core/src/fact", None),
-    ("core/src/plane", None),
 ];
 
 /// Decisions: nearly every line is executed by some test.

@@ -60,7 +60,7 @@ pub(crate) enum Which {
 }
 
 /// The rooms that are tried if none is named: those of them that there are.
-const ROOMS: [&str; 7] = ["record", "state", "fact", "plane", "ladder", "derive", "machine"];
+const ROOMS: [&str; 6] = ["record", "state", "derive", "fact", "ladder", "machine"];
 
 /// Of the mutants that compile, so many of a hundred must be noticed.
 const FLOOR_PER_CENT: u64 = 95;

@@ -156,7 +156,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "fuzz",
-        does: "libFuzzer on the decoder, the planes, the foreign reader, the ledger reader and what the guest exports",
+        does: "libFuzzer on the decoder, the transitions, the foreign reader, the ledger reader and what the guest exports",
         rooms: &["tests/src/fuzz.rs", "tests/all/corpora.rs"],
         command: Some(Command { line: |minutes| format!("fuzz --seconds {}", 15 * minutes), share: 12, tells: " inputs in " }),
         fails: &[],
@@ -170,7 +170,7 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "coverage",
-        does: "what the tests execute of ladder, derivations and planes: floors, every rule, every row",
+        does: "what the tests execute of ladder, derivations, records, facts and state: floors, every rule, every row",
         rooms: &[],
         command: Some(Command { line: |_| "coverage".to_owned(), share: 0, tells: "lines executed" }),
         fails: &[("proof/src/coverage/mod.rs", "what_was_not_executed_or_not_named_is_found")],
