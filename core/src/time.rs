@@ -155,6 +155,7 @@ fn date(days: i64) -> (i64, i64, i64) {
 
 /// Why a text is no [`Timestamp`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum TimestampError {
     /// The text is not RFC 3339.
     #[error("not an RFC 3339 instant such as `2026-05-27T09:00:00Z`")]

@@ -20,6 +20,7 @@ use crate::{
 /// A broken invariant.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{id} is broken: {says}")]
+#[non_exhaustive]
 pub struct Breach {
     /// Its number in contract 14.
     pub id: &'static str,

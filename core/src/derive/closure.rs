@@ -64,6 +64,7 @@ pub struct WorkSignal {
 /// A closure and the reference runtime's evidence strings for it.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Closure {
     /// What the facts add up to.
     pub outcome: ClosureOutcome,

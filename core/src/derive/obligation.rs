@@ -8,6 +8,7 @@ use crate::{id::Seq, tagged::names, time::Timestamp};
 
 names! {
     /// What kind of reason it is.
+    #[non_exhaustive]
     pub enum ObligationKind {
         /// A message waits.
         Message,
@@ -33,6 +34,7 @@ names! {
 /// A durable reason not to rest.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Obligation {
     /// What kind of reason it is.
     pub kind: ObligationKind,

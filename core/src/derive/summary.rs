@@ -25,6 +25,7 @@ use wakeful_json::sort::sort_by;
 /// What people and programs ask about an agent.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AgentSummary {
     /// The agent.
     pub agent_id: AgentId,
@@ -63,6 +64,7 @@ pub struct AgentSummary {
 /// What an agent can be asked to do.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Lifecycle {
     /// Whether it must be started before it does anything.
     pub resume_required: bool,
@@ -75,6 +77,7 @@ pub struct Lifecycle {
 /// An active intent.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct IntentSummary {
     /// The intent.
     pub id: WaitingIntentId,
@@ -93,6 +96,7 @@ pub struct IntentSummary {
 /// An active condition.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct ConditionSummary {
     /// The condition.
     pub id: WaitConditionId,
@@ -113,6 +117,7 @@ pub struct ConditionSummary {
 /// Records that were counted and do not count.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct SetAside {
     /// Of other agents.
     pub foreign_records: u64,
@@ -128,6 +133,7 @@ pub struct SetAside {
 /// and a few words; no decision reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Tombstones {
     /// Of messages that are settled.
     pub messages: usize,
@@ -146,6 +152,7 @@ pub struct Tombstones {
 /// An agent's line in a list.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct AgentListEntry {
     /// The agent.
     pub agent_id: AgentId,

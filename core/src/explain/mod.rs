@@ -38,6 +38,7 @@ pub use self::{
 /// Everything that one looks at when an agent seems stuck.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Explanation {
     /// The history that is explained.
     pub head: Head,

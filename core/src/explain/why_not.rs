@@ -26,6 +26,7 @@ const TRIED: usize = 40;
 /// What would have to change for another decision.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct WhyNot {
     /// What was asked for.
     pub asked: DecisionKind,
@@ -38,6 +39,7 @@ pub struct WhyNot {
 /// Changes that together lead to the decision, none of which can be left out.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Way {
     /// What they say, in words.
     pub says: Vec<String>,

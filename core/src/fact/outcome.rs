@@ -12,6 +12,7 @@ use crate::{
 
 names! {
     /// Why a fact changed nothing.
+    #[non_exhaustive]
     pub enum Refusal {
         /// Its id is taken.
         Duplicate,

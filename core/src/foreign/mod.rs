@@ -30,6 +30,7 @@ pub type Folder = Map<String, String>;
 /// Why a folder cannot be imported: which file, where in it, what is wrong and what was expected.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, thiserror::Error)]
 #[serde(tag = "error", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum ForeignError {
     /// The folder is no fixture.
     #[error(

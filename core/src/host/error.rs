@@ -15,6 +15,7 @@ use wakeful_json::{ErrorPlace, JsonError, Readable};
 
 /// Why the loop did not do what was asked. The ledger is consistent in every case.
 #[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
 pub enum SchedulerError {
     /// The ledger cannot be opened.
     #[error(transparent)]

@@ -14,6 +14,7 @@ pub(crate) const PAGE: u32 = 1024;
 
 /// How a ledger was opened, for hosts that show it.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
+#[non_exhaustive]
 pub struct Opening {
     /// The entry of the snapshot from which it went on; none where the log was folded whole.
     pub snapshot: Option<Seq>,

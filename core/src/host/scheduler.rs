@@ -32,6 +32,7 @@ use crate::{
 /// A replayed folder: what its `expected.json` says, what was found in the same shape, and the explanation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Replay {
     /// What the folder says; absent where it has no `expected.json`, as a data folder.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -45,6 +46,7 @@ pub struct Replay {
 /// What became of a fact.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Receipt {
     /// Whether it changed the state.
     #[serde(flatten)]
@@ -58,6 +60,7 @@ pub struct Receipt {
 /// One step of the loop.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct StepReport {
     /// The decision; none where something arrived, or where there was nothing new to say.
     pub decision: Option<Decision>,

@@ -47,6 +47,7 @@ pub struct Rule {
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "outcome", rename_all = "snake_case")]
+#[non_exhaustive]
 pub enum RuleOutcome {
     /// It is the first that holds.
     Fired,
@@ -77,6 +78,7 @@ pub struct Spent {
 /// One line of an explanation.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct RuleTrace {
     /// The rule.
     pub rule: &'static str,

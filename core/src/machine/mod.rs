@@ -43,6 +43,7 @@ use wakeful_json::{self as json, JsonError, Readable};
 
 /// A batch to append, and what it answers.
 #[derive(Clone, Debug, PartialEq)]
+#[non_exhaustive]
 pub struct Proposal {
     /// The head that the ledger must have.
     pub expected: Head,
@@ -58,6 +59,7 @@ pub struct Proposal {
 
 /// Why nothing was proposed.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum ProposeError {
     /// A proposal is open: commit or reject it first.
     #[error("a proposal is open: call `committed` or `rejected` first")]
@@ -96,6 +98,7 @@ pub enum ProposeError {
 
 /// Why a stored ledger cannot be opened.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum OpenError {
     /// An entry is damaged, missing or of another history.
     #[error(transparent)]

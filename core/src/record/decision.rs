@@ -96,6 +96,7 @@ names! {
 
 names! {
     /// The stable codes of typed evidence.
+    #[non_exhaustive]
     pub enum ReasonCode {
         /// The agent was stopped.
         StopRequested,
@@ -148,6 +149,7 @@ names! {
 
 names! {
     /// Why an input was passed over.
+    #[non_exhaustive]
     pub enum IgnoredReason {
         /// Its key is spent.
         KeySpent,

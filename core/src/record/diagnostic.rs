@@ -67,6 +67,7 @@ names! {
 /// Something that looks wrong, and what it is about.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
+#[non_exhaustive]
 pub struct Diagnostic {
     /// What looks wrong.
     pub kind: DiagnosticKind,

@@ -64,6 +64,7 @@ struct Stored {
 
 /// Why stored bytes are no entry of this ledger.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum EntryError {
     /// The text cannot be read.
     #[error("entry {expected} cannot be read: {why}")]

@@ -11,6 +11,7 @@ macro_rules! event_kinds {
     ($( $(#[$doc:meta])* $Kind:ident = $wire:literal; )*) => {
         /// The kinds of events that the core writes or reads; foreign ledgers hold others.
         #[derive(Clone, Copy, Debug, PartialEq, Eq)]
+        #[non_exhaustive]
         pub enum EventKind { $( $(#[$doc])* $Kind, )* }
 
         impl EventKind {

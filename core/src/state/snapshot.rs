@@ -35,6 +35,7 @@ pub struct Snapshot {
 
 /// Why a snapshot is not used. The log is folded whole instead, and nothing is lost.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[non_exhaustive]
 pub enum SnapshotIgnored {
     /// It was made by another version.
     #[error("the snapshot was made by version {found} of format {format}, this program is version {CORE_VERSION} of format {FORMAT}")]

@@ -60,6 +60,7 @@ impl Retry {
 
 /// The run that is open.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
+#[non_exhaustive]
 pub struct OpenRun {
     /// The run.
     pub run_id: RunId,
