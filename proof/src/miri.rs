@@ -33,7 +33,7 @@ pub(crate) fn miri(paths: &Paths) -> Result<ExitCode, Failure> {
         let target: &[&str] = if machine == OWN { &[] } else { &["--target", machine] };
         let call = in_nightly(paths, &log).args(["test", "--package", "wakeful-core", "--lib"]).args(PORTABLE).args(target);
         let printed = stage("miri", &format!("the tests of wakeful-core on {machine}"), || call.recorded())?;
-        let counts = Counts::of(&printed);
+        let counts = Counts::parse(&printed);
         if counts.is_empty() {
             return Err(Failure { what: format!("Miri ran no test on {machine}"), printed });
         }

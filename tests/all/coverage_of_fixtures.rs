@@ -44,7 +44,7 @@ struct Shown {
 }
 
 impl Shown {
-    fn of(name: String, says: String, folder: &Folder) -> Self {
+    fn new(name: String, says: String, folder: &Folder) -> Self {
         let mut machine = Machine::new(Options::new(foreign::agent_of(folder).expect("an agent")));
         machine.begin(NOW).expect("a fresh ledger");
         machine.committed();
@@ -76,7 +76,7 @@ impl Shown {
 fn fixtures() -> Vec<Shown> {
     let cases = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
     let shown = cases.into_iter().map(|case| match &case.kind {
-        CaseKind::Fixture(folder) => Shown::of(case.name.clone(), case.shows().to_owned(), folder),
+        CaseKind::Fixture(folder) => Shown::new(case.name.clone(), case.shows().to_owned(), folder),
         CaseKind::Story(..) => panic!("{} is no fixture", case.name),
     });
     shown.collect()

@@ -65,7 +65,7 @@ pub(crate) fn package(paths: &Paths, installs: bool) -> Result<ExitCode, Failure
 
 /// Packs the crates and looks into them; gives a line for each.
 pub(crate) fn pack(paths: &Paths) -> Result<String, Failure> {
-    let tree = Paths::of(copy::update(paths, "package/tree")?);
+    let tree = Paths::from_root(copy::update(paths, "package/tree")?);
     gather(paths, &tree)?;
     let named = CRATES.iter().flat_map(|packed| ["-p", packed.name]);
     let target = paths.at("target/package");

@@ -26,7 +26,7 @@ impl Paths {
     }
 
     /// The places below another root: a copy of the tree.
-    pub fn of(root: PathBuf) -> Self {
+    pub fn from_root(root: PathBuf) -> Self {
         Self { root }
     }
 

@@ -6,7 +6,7 @@ use std::{
 };
 
 /// The stamp of some files: their names, from this folder, and their bytes.
-pub fn of(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
+pub fn of_files(folder: &Path, mut files: Vec<PathBuf>) -> io::Result<String> {
     files.sort();
     let mut hash = Fnv1a::new();
     for file in files {

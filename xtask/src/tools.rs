@@ -28,5 +28,5 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
 fn stamp_of(source: &Path) -> io::Result<String> {
     let mut files = vec![source.join("Cargo.toml"), source.join("Cargo.lock")];
     files.extend(files_below(&source.join("src"))?);
-    stamp::of(source, files)
+    stamp::of_files(source, files)
 }

@@ -163,13 +163,13 @@ fn in_a_line(docs: &Docs) -> String {
 mod tests {
     use super::*;
 
-    fn of(text: &str) -> Result<String, String> {
+    fn page_from(text: &str) -> Result<String, String> {
         page([("w.wit", text)].into_iter())
     }
 
     #[test]
     fn a_page_has_what_the_world_imports_and_exports_with_types_and_words() {
-        let page = of(
+        let page = page_from(
             "/// A world.\npackage a:b@1.2.3;\n/// Where.\ninterface store {\n/// Why\n/// not.\nvariant why { none, /// Late.\nlate(u64) }\n\
             record head { seq: u64 }\n/// Keeps.\nkeep: func(at: option<head>, lines: list<string>) -> result<_, why>;\ndrop: func() -> result;\n}\n\
             interface ask { enum mode { a, b }\nnow: func(m: mode) -> result<s64>; }\nworld w { import store; export ask; }\n",
@@ -192,10 +192,10 @@ mod tests {
 
     #[test]
     fn what_is_no_package_or_cannot_be_written_is_an_error_with_its_place() {
-        let of = |text: &str| of(text).expect_err("an error");
-        assert!(of("package a:b;\ninterface i {\n  f: func( -> u8;\n}\n").contains("w.wit:3"));
-        assert!(of("package a:b;\ninterface i {}\n").contains("has no world"));
-        assert!(of("package a:b;\ninterface i { resource r; }\nworld w { import i; }\n").contains("a resource"));
-        assert!(of("package a:b;\nworld w { import f: func(); }\n").contains("no interface"));
+        let error = |text: &str| page_from(text).expect_err("an error");
+        assert!(error("package a:b;\ninterface i {\n  f: func( -> u8;\n}\n").contains("w.wit:3"));
+        assert!(error("package a:b;\ninterface i {}\n").contains("has no world"));
+        assert!(error("package a:b;\ninterface i { resource r; }\nworld w { import i; }\n").contains("a resource"));
+        assert!(error("package a:b;\nworld w { import f: func(); }\n").contains("no interface"));
     }
 }

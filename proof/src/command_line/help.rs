@@ -128,7 +128,7 @@ exit code: 0 all families are the same, 1 some part, or the other core does not 
 was not understood";
 
 /// What a command says of itself.
-pub(super) fn of(name: &str) -> Option<&'static str> {
+pub(super) fn text(name: &str) -> Option<&'static str> {
     match name {
         "fuzz" => Some(FUZZ),
         "coverage" => Some(COVERAGE),

@@ -51,7 +51,7 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     if *name == "sim" {
         return sim(options);
     }
-    let help = help::of(name).ok_or_else(|| format!("there is no command `{name}`"))?;
+    let help = help::text(name).ok_or_else(|| format!("there is no command `{name}`"))?;
     if options.iter().any(|option| matches!(*option, "--help" | "-h")) {
         return Ok(Command::Help(help));
     }
@@ -171,35 +171,35 @@ fn mutants(options: &[&str]) -> Result<Command, String> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<Command, String> {
+    fn parse(line: &str) -> Result<Command, String> {
         read(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn every_command_is_understood_and_has_a_help() {
-        assert_eq!(of("coverage"), Ok(Command::Coverage));
-        assert_eq!(of("proof --check"), Ok(Command::ProofCheck));
-        assert_eq!(of("semver --against HEAD"), Ok(Command::Semver { against: Some("HEAD".to_owned()) }));
-        assert_eq!(of("seeded unit-tests sim"), Ok(Command::Seeded { methods: vec!["unit tests", "sim"] }));
-        assert!(of("seeded luck").is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`")));
-        assert_eq!(of("night"), Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() })));
-        assert_eq!(of("night --minutes=9 sim miri"), Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] })));
-        assert!(of("night tables").is_err_and(|why| why.contains("test, model") && why.contains("not `tables`")));
+        assert_eq!(parse("coverage"), Ok(Command::Coverage));
+        assert_eq!(parse("proof --check"), Ok(Command::ProofCheck));
+        assert_eq!(parse("semver --against HEAD"), Ok(Command::Semver { against: Some("HEAD".to_owned()) }));
+        assert_eq!(parse("seeded unit-tests sim"), Ok(Command::Seeded { methods: vec!["unit tests", "sim"] }));
+        assert!(parse("seeded luck").is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`")));
+        assert_eq!(parse("night"), Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() })));
+        assert_eq!(parse("night --minutes=9 sim miri"), Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] })));
+        assert!(parse("night tables").is_err_and(|why| why.contains("test, model") && why.contains("not `tables`")));
         for name in xtask::proof::COMMANDS {
-            let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
+            let Ok(Command::Help(text)) = parse(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
         }
-        assert!(matches!(of("sim --against x --help"), Ok(Command::Help(text)) if text.starts_with("usage: cargo xtask sim --against")));
+        assert!(matches!(parse("sim --against x --help"), Ok(Command::Help(text)) if text.starts_with("usage: cargo xtask sim --against")));
     }
 
     #[test]
     fn the_targets_of_the_fuzzer_are_known_by_name() {
         let request =
             |targets: &[&'static str], seconds, keeps| Ok(Command::Fuzz(fuzz::Request { targets: targets.to_vec(), seconds, keeps }));
-        assert_eq!(of("fuzz"), request(&fuzz::TARGETS, 600, false));
-        assert_eq!(of("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
-        assert!(of("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
-        assert!(of("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
+        assert_eq!(parse("fuzz"), request(&fuzz::TARGETS, 600, false));
+        assert_eq!(parse("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
+        assert!(parse("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
+        assert!(parse("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
     }
 
     #[test]
@@ -208,15 +208,15 @@ mod tests {
             let options = options.iter().map(|option| (*option).to_owned()).collect();
             Ok(Command::SimAgainst { revision: "HEAD~5".to_owned(), options })
         };
-        assert_eq!(of("sim --against HEAD~5"), against(&[]));
-        assert_eq!(of("sim --days 2 --against=HEAD~5 --families=4"), against(&["--days", "2", "--families=4"]));
-        assert!(of("sim --against HEAD~5 --hours 8").is_err_and(|why| why.contains("does not take `--hours`")));
-        assert!(of("sim --days 2 --against").is_err_and(|why| why.contains("`--against` needs a name")));
+        assert_eq!(parse("sim --against HEAD~5"), against(&[]));
+        assert_eq!(parse("sim --days 2 --against=HEAD~5 --families=4"), against(&["--days", "2", "--families=4"]));
+        assert!(parse("sim --against HEAD~5 --hours 8").is_err_and(|why| why.contains("does not take `--hours`")));
+        assert!(parse("sim --days 2 --against").is_err_and(|why| why.contains("`--against` needs a name")));
     }
 
     #[test]
     fn mutants_are_asked_for_by_room_history_and_time() {
-        let request = |line: &str| match of(line) {
+        let request = |line: &str| match parse(line) {
             Ok(Command::Mutants(request)) => request,
             other => panic!("{line}: {other:?}"),
         };
@@ -233,14 +233,14 @@ mod tests {
             ("mutants --again --retry", "take one"),
             ("mutants --shard 1/8", "`--shard` here; what stands behind `--`"),
         ] {
-            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
+            assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }
     }
 
     #[test]
     fn a_wrong_word_is_named() {
         for (line, named) in [("", "missing"), ("fly", "`fly`"), ("miri --fast", "`--fast`"), ("sim --days 2", "`--against`")] {
-            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
+            assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }
     }
 

@@ -62,7 +62,7 @@ pub(super) fn run(paths: &Paths) -> Result<Ran, Failure> {
         fs::read_to_string(&file).map_err(|why| Failure::new(format!("cannot read {}: {why}", file.display())))
     };
     let (lcov, json) = stage("counters", "merging and reading them", || Ok((report("--lcov")?, report("--json")?)))?;
-    Ok(Ran { counts: [core, tests].iter().map(|printed| Counts::of(printed)).sum(), left_out, lcov, json })
+    Ok(Ran { counts: [core, tests].iter().map(|printed| Counts::parse(printed)).sum(), left_out, lcov, json })
 }
 
 fn folder(paths: &Paths) -> PathBuf {

@@ -17,7 +17,7 @@ pub(super) struct Share {
 }
 
 impl Share {
-    fn of<'a>(counts: impl Iterator<Item = &'a u64>) -> Self {
+    fn from_counts<'a>(counts: impl Iterator<Item = &'a u64>) -> Self {
         counts.fold(Self::default(), |sum, count| Self { all: sum.all + 1, executed: sum.executed + u64::from(*count > 0) })
     }
 
@@ -40,11 +40,11 @@ pub(super) struct Shares {
 }
 
 impl Shares {
-    fn of(file: &Measured) -> Self {
+    fn from_file(file: &Measured) -> Self {
         Self {
-            lines: Share::of(file.lines.values()),
-            regions: Share::of(file.regions.values()),
-            functions: Share::of(file.functions.values()),
+            lines: Share::from_counts(file.lines.values()),
+            regions: Share::from_counts(file.regions.values()),
+            functions: Share::from_counts(file.functions.values()),
         }
     }
 
@@ -52,7 +52,7 @@ impl Shares {
     pub(super) fn below(files: &Files, folder: &str) -> Self {
         let inside = files.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/")));
         inside.fold(Self::default(), |sum, (_, file)| {
-            let one = Self::of(file);
+            let one = Self::from_file(file);
             Self { lines: sum.lines.plus(one.lines), regions: sum.regions.plus(one.regions), functions: sum.functions.plus(one.functions) }
         })
     }
@@ -81,7 +81,7 @@ pub(super) fn of_files(files: &Files, folders: &[&str]) -> String {
     let mut text = format!("{}\n", bold(head));
     for folder in folders {
         for (path, file) in files.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/"))) {
-            text.push_str(&line(path, Shares::of(file)));
+            text.push_str(&line(path, Shares::from_file(file)));
             text.push('\n');
         }
         // Writing to a string does not fail.

@@ -82,7 +82,7 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     let accepted =
         survivors::accepted().map_err(|line| Failure::new(format!("line {line} of {} has no reason; give it one", survivors::LIST)))?;
     let _alone = lock(paths)?;
-    let copy = Paths::of(copy::update(paths, "mutants/tree")?);
+    let copy = Paths::from_root(copy::update(paths, "mutants/tree")?);
     let trial = Trial { paths, copy: &copy };
     if !request.options.is_empty() {
         return trial.cargo_mutants().args(&request.options).arg(trial.judges()?).pass_through().map(exit_code);
@@ -169,7 +169,7 @@ impl Trial<'_> {
             }
             // Once is enough: the tests without a mutant are the same for every file.
             let baseline = if index == 0 { "--baseline=run" } else { "--baseline=skip" };
-            let survivor = |name: &str| Key::of(name, |file| text_of(self.copy, file)).survivor().to_owned();
+            let survivor = |name: &str| Key::from_mutant(name, |file| text_of(self.copy, file)).survivor().to_owned();
             let call = self.cargo_mutants().args([baseline, "--timeout", LONGEST, "--file"]).arg(file).arg(&judges);
             let known = settled.files.get_mut(*file).filter(|_| request.which == Which::Survivors);
             let mutants: Vec<&String> = match &known {
@@ -284,7 +284,7 @@ fn compare(asked: &Mutants, settled: &Settled, accepted: &[Accepted], text_of: i
         })
     });
     let untried = asked.iter().filter(|(file, _)| known(file).is_none()).flat_map(|(_, names)| names);
-    let others = untried.map(|name| Key::of(name, &text_of)).collect();
+    let others = untried.map(|name| Key::from_mutant(name, &text_of)).collect();
     // A file that is not there any more is in no room.
     let is_asked = |listed: &str| asked.contains_key(file_of(listed)) || text_of(file_of(listed)).is_empty();
     survivors::compare(survived.collect(), others, accepted, is_asked)

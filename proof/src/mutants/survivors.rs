@@ -32,8 +32,8 @@ pub(super) struct Compared {
 }
 
 impl Key {
-    /// Of a mutant's name (`core/src/a.rs:12:5: delete ! in f`) and the source of its file.
-    pub(super) fn of(mutant: &str, text_of: impl Fn(&str) -> String) -> Self {
+    /// Reads a mutant's name (`core/src/a.rs:12:5: delete ! in f`) and takes the line it changes from the source of its file.
+    pub(super) fn from_mutant(mutant: &str, text_of: impl Fn(&str) -> String) -> Self {
         let (place, what) = mutant.split_once(": ").unwrap_or((mutant, ""));
         let mut parts = place.split(':');
         let file = parts.next().unwrap_or_default();
@@ -111,7 +111,7 @@ mod tests {
     const SOURCE: &str = "fn f() {\n    if !x { a() }\n    if !x { a() }\n}\n";
 
     fn key(mutant: &str) -> Key {
-        Key::of(mutant, |_| SOURCE.to_owned())
+        Key::from_mutant(mutant, |_| SOURCE.to_owned())
     }
 
     #[test]

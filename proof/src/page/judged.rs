@@ -48,7 +48,7 @@ mod tests {
     fn a_bug_that_no_test_holds_is_found() {
         let bugs =
             "# Bugs\n\n| what | cause | held by |\n|---|---|---|\n| a | b | `it_holds` |\n| c `code` | d | `it_is_gone`, `a story.txt` |\n";
-        let tree = Tree::of(&[(FOUND, bugs), ("tests/all/a.rs", "#[test]\nfn it_holds() {}\n")]);
+        let tree = Tree::from_files(&[(FOUND, bugs), ("tests/all/a.rs", "#[test]\nfn it_holds() {}\n")]);
         let found: Vec<String> = check(&tree).into_iter().map(|finding| finding.to_string()).collect();
         let of = |what: &str| found.iter().filter(|finding| finding.contains(what)).count();
         assert_eq!((of("`it_holds`"), of("`it_is_gone`"), of("`a story.txt`"), of("`code`")), (0, 1, 1, 0), "{found:?}");
@@ -63,7 +63,7 @@ mod tests {
 
     #[test]
     fn a_page_of_another_tree_is_found() {
-        let tree = Tree::of(&[("core/src/a.rs", "// D7\n"), (PAGE, "# How it is known\n")]);
+        let tree = Tree::from_files(&[("core/src/a.rs", "// D7\n"), (PAGE, "# How it is known\n")]);
         let found: Vec<String> = check(&tree).into_iter().map(|finding| finding.to_string()).collect();
         assert!(found.iter().any(|finding| finding.contains("run `cargo xtask proof`")), "{found:?}");
         assert!(found.iter().any(|finding| finding.contains("no method checks `5.4`")), "{found:?}");

@@ -25,10 +25,12 @@ pub(crate) type Runs = BTreeMap<String, Ran>;
 /// Reads the text of the file.
 pub(crate) fn read(text: &str) -> Result<Runs, String> {
     let runs: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|why| format!("{RUNS}: {why}"))?;
-    runs.into_iter().map(|(name, run)| of(&run).map(|run| (name.clone(), run)).ok_or_else(|| format!("{RUNS}: {name} is no run"))).collect()
+    runs.into_iter()
+        .map(|(name, run)| parse(&run).map(|run| (name.clone(), run)).ok_or_else(|| format!("{RUNS}: {name} is no run")))
+        .collect()
 }
 
-fn of(run: &Value) -> Option<Ran> {
+fn parse(run: &Value) -> Option<Ran> {
     let text = |name: &str| run[name].as_str().map(str::to_owned);
     let numbers = run["numbers"].as_array()?.iter().map(|line| line.as_str().map(str::to_owned)).collect::<Option<_>>()?;
     Some(Ran { line: text("line")?, commit: text("commit")?, seconds: run["seconds"].as_u64()?, numbers })

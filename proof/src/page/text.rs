@@ -197,7 +197,7 @@ mod tests {
 
     #[test]
     fn a_statement_is_checked_by_the_methods_whose_tests_cite_it() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("core/src/a.rs", "// contract 5.4\n#[cfg(test)]\nmod tests {\n    // contract 5.5\n}\n"),
             ("tests/src/model/laws.rs", "// contract 5.7\n"),
             ("core/src/b.rs", "// contract 5.4\n// contract 5.4\n"),

@@ -87,7 +87,7 @@ fn fresh(paths: &Paths) -> Result<PathBuf, Failure> {
 
 /// Makes the copy a repository of its own, whose one commit is the tree without a mistake: what an interface is compared with.
 fn commit(copy: &Path) -> Result<(), Failure> {
-    let there = Paths::of(copy.to_owned());
+    let there = Paths::from_root(copy.to_owned());
     let git = |args: &[&str]| {
         let me = ["-c", "user.name=seeded", "-c", "user.email=seeded@localhost"];
         Call::new(&there, "seeded-git", "git").args(me).args(args).recorded()
@@ -111,7 +111,7 @@ fn make(copy: &Path, Change { file, from, to }: &Change) -> Result<(), Failure> 
 
 /// Whether the method fails, and says what it should.
 fn is_found(programs: &Programs, copy: &Path, FoundBy { method, run, says }: &FoundBy) -> Result<bool, Failure> {
-    let there = Paths::of(copy.to_owned());
+    let there = Paths::from_root(copy.to_owned());
     let ((status, printed), took) = match timed(method, "it must fail", || call(programs, &there, method, *run)?.told()) {
         (Ok(told), took) => (told, took),
         (Err(failure), _) => return Err(failure),

@@ -89,7 +89,7 @@ mod tests {
     struct Folder(PathBuf);
 
     impl Folder {
-        fn of(name: &str, agents: &[(&str, &[(u64, &str)])]) -> Self {
+        fn new(name: &str, agents: &[(&str, &[(u64, &str)])]) -> Self {
             let folder = env::temp_dir().join(format!("wakeful-histories-{}-{name}", process::id()));
             fs::create_dir_all(&folder).expect("a folder");
             for (agent, entries) in agents {
@@ -115,7 +115,7 @@ mod tests {
         one: &[(&str, &[(u64, &str)])],
         other: &[(&str, &[(u64, &str)])],
     ) -> Option<(String, u64, [Option<String>; 2])> {
-        let [one, other] = [Folder::of(&format!("{name}-1"), one), Folder::of(&format!("{name}-2"), other)];
+        let [one, other] = [Folder::new(&format!("{name}-1"), one), Folder::new(&format!("{name}-2"), other)];
         first(&one.0, &other.0).expect("histories").map(|found| (found.agent, found.seq, found.wrote))
     }
 
@@ -155,10 +155,10 @@ mod tests {
 
     #[test]
     fn a_line_that_is_none_is_an_error_and_families_come_by_their_numbers() {
-        let folder = Folder::of("line", &[]);
+        let folder = Folder::new("line", &[]);
         fs::write(folder.0.join("a.jsonl"), "{\"place\":x}\n").expect("a file");
         assert!(first(&folder.0, &folder.0).is_err_and(|why| why.to_string().contains("no line of a history")));
-        let folder = Folder::of("names", &[]);
+        let folder = Folder::new("names", &[]);
         ["10", "9", "0"].iter().for_each(|name| fs::create_dir(folder.0.join(name)).expect("a folder"));
         assert_eq!(names(&folder.0).expect("names"), ["0", "9", "10"]);
     }

@@ -58,7 +58,7 @@ fn tree_with_core_of(paths: &Paths, commit: &str, place: &Path) -> Result<Paths,
     emptied(&core).map_err(|why| Failure::new(format!("cannot make {}: {why}", core.display())))?;
     Call::new(paths, "versions-archive", "git").args(["archive", "--format=tar", "-o"]).arg(&archive).args([commit, "core"]).answer()?;
     Call::new(paths, "versions-unpack", "tar").arg("-xf").arg(&archive).arg("-C").arg(&core).answer()?;
-    copy::update_but(paths, COPY, "core", &core).map(Paths::of)
+    copy::update_but(paths, COPY, "core", &core).map(Paths::from_root)
 }
 
 /// Builds the program that lets families live, in the copy.

@@ -68,7 +68,7 @@ pub(super) fn named<L: Ledger>(name: &str, ledger: L) -> Agent<Native<L, Ticking
 impl<E: Engine> Agent<E> {
     /// An agent that its host drives.
     pub(super) fn opened(name: &str, mut engine: E, turns: Turns) -> Self {
-        of(engine.open(&Options::new(name.into()), Mode::Drive));
+        expect_answer(engine.open(&Options::new(name.into()), Mode::Drive));
         Self { engine, turns, said: 0 }
     }
 
@@ -98,11 +98,11 @@ impl<E: Engine> Agent<E> {
     }
 
     pub(super) fn propose(&mut self, fact: &str) {
-        of(self.engine.propose(fact));
+        expect_answer(self.engine.propose(fact));
     }
 
     pub(super) fn rest(&mut self) {
-        of(self.engine.run_until_rest());
+        expect_answer(self.engine.run_until_rest());
     }
 }
 
@@ -117,7 +117,7 @@ pub(super) fn message(id: &str) -> String {
     format!("{begin}{}{end}", &text[..room])
 }
 
-fn of<T>(answer: Result<T, EngineError>) -> T {
+fn expect_answer<T>(answer: Result<T, EngineError>) -> T {
     match answer {
         Ok(value) => value,
         Err(why) => panic!("the engine that is measured does not answer: {why}"),

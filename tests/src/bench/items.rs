@@ -22,10 +22,10 @@ enum Life {
 
 /// Figures.
 pub(super) fn figures(depth: Depth) -> Vec<Figure> {
-    [Life::Waiting, Life::Offered].into_iter().flat_map(|life| of(life, depth)).collect()
+    [Life::Waiting, Life::Offered].into_iter().flat_map(|life| figures_for(life, depth)).collect()
 }
 
-fn of(life: Life, depth: Depth) -> Vec<Figure> {
+fn figures_for(life: Life, depth: Depth) -> Vec<Figure> {
     let most = match depth {
         Depth::Quick => 10_000,
         Depth::Whole => 100_000,

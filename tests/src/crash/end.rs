@@ -20,7 +20,7 @@ pub struct End(BTreeMap<&'static str, Vec<String>>);
 impl End {
     /// What the agent of this ledger has come to.
     #[must_use]
-    pub fn of(ledger: &WatchedLedger) -> Self {
+    pub fn from_ledger(ledger: &WatchedLedger) -> Self {
         let mut end = Self::default();
         let state = ledger.state();
         let Closure { outcome, waiting_reason, work_signal, runtime_posture, .. } = closure::decide(&Facts::from_state(&state));

@@ -29,11 +29,11 @@ struct Home {
 /// # Errors
 /// What is not as it would be without a death, or what the program says that does not go on.
 pub fn at(drawn: &Drawn, pace: Pace, kills: &[u32]) -> Result<Tried, String> {
-    let home = Home::of(drawn)?;
+    let home = Home::new(drawn)?;
     let begun = Instant::now();
     home.lives_on("whole.sqlite")?;
     let whole = begun.elapsed();
-    let expected = End::of(&home.ledger("whole.sqlite")?);
+    let expected = End::from_ledger(&home.ledger("whole.sqlite")?);
     let mut tried = Tried { stories: 1, ..Tried::default() };
     for kill in kills {
         let after = whole * *kill / 1000;
@@ -49,13 +49,13 @@ pub fn at(drawn: &Drawn, pace: Pace, kills: &[u32]) -> Result<Tried, String> {
     nothing_is_lost(&cut, &lived)?;
     nothing_is_done_twice(&lived)?;
     match pace {
-        Pace::Apart => expected.differs_from(&End::of(&lived)).map_or(Ok(tried), Err),
+        Pace::Apart => expected.differs_from(&End::from_ledger(&lived)).map_or(Ok(tried), Err),
         Pace::Racing => Ok(tried),
     }
 }
 
 impl Home {
-    fn of(drawn: &Drawn) -> Result<Self, String> {
+    fn new(drawn: &Drawn) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|why| format!("a folder for the story: {why}"))?;
         fs::write(folder.path().join("story.json"), drawn.text()).map_err(|why| format!("the story: {why}"))?;
         Ok(Self { folder, program: paths::program("wakeful") })

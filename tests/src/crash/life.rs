@@ -41,7 +41,7 @@ impl Lived {
     /// What it came to.
     #[must_use]
     pub fn end(&self) -> End {
-        End::of(&self.ledger)
+        End::from_ledger(&self.ledger)
     }
 }
 

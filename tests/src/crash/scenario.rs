@@ -53,7 +53,7 @@ fn compare(cut: &WatchedLedger) -> Result<(), String> {
     if ends_otherwise(&cut.state()) {
         return Ok(());
     }
-    End::of(&lived).differs_from(&End::of(&died)).map_or(Ok(()), Err)
+    End::from_ledger(&lived).differs_from(&End::from_ledger(&died)).map_or(Ok(()), Err)
 }
 
 /// Whether the death of this process changes the end: a run that was to be broken off is interrupted and replays after all, and one

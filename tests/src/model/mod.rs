@@ -156,7 +156,7 @@ impl Model for Space {
 
     fn init_states(&self) -> Vec<Standing> {
         let openings = self.bounds.openings.iter().enumerate();
-        openings.map(|(at, opening)| Standing::of(at, process::begun(opening))).collect()
+        openings.map(|(at, opening)| Standing::new(at, process::begun(opening))).collect()
     }
 
     fn actions(&self, standing: &Standing, moves: &mut Vec<Move>) {
@@ -195,7 +195,7 @@ const SAFE: &str = "every batch keeps the invariants";
 const LIVE: &str = "every state comes to rest";
 
 impl Standing {
-    fn of(opening: usize, before: Stored) -> Self {
+    fn new(opening: usize, before: Stored) -> Self {
         Self { shape: before.shape, broken: before.broken.clone(), opening, moves: 0, before, by: None }
     }
 }

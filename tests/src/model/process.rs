@@ -71,7 +71,7 @@ pub struct Stored {
 }
 
 impl Stored {
-    fn of(state: State, broken: Option<Broken>) -> Self {
+    fn new(state: State, broken: Option<Broken>) -> Self {
         let shape = shape_of(&state);
         Self { state: Arc::new(state), shape, broken: broken.map(Arc::new) }
     }
@@ -95,7 +95,7 @@ pub fn begun(opening: &Opening) -> Stored {
     let text = opening.lines().collect::<Vec<_>>().join("\n");
     let (ledger, _) = scenario::ledgers(&text).pop().expect("a scenario has an agent");
     let broken = ledger.breaches().first().map(|breach| Broken { name: breach.id.into(), says: breach.says.clone() });
-    Stored::of(ledger.state(), broken)
+    Stored::new(ledger.state(), broken)
 }
 
 fn restarted() -> Fact {
@@ -201,7 +201,7 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
         .flatten()
         .or_else(|| breaches(before, &batch, &after))
         .or_else(|| laws::broken(before, &batch, &after, &effects));
-    Some(Stored::of(after, broken))
+    Some(Stored::new(after, broken))
 }
 
 /// Every invariant that a batch breaks, as one.

@@ -201,7 +201,7 @@ page is not what the WIT says.
 exit code: 0 it is written, 1 the WIT cannot be read, 2 the command line was not understood";
 
 /// What a command says of itself.
-pub(super) fn of(name: &str) -> Option<&'static str> {
+pub(super) fn text(name: &str) -> Option<&'static str> {
     match name {
         "run" => Some(RUN),
         "serve" => Some(SERVE),

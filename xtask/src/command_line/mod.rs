@@ -60,13 +60,13 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         return match options {
             [] => Ok(Command::Help(USAGE)),
             [of, ..] if is_of_proof(of, &[]) => Ok(Command::Proof(vec![of.clone(), "--help".to_owned()])),
-            [of, ..] => help::of(of).map(Command::Help).ok_or_else(|| format!("there is no command `{of}`")),
+            [of, ..] => help::text(of).map(Command::Help).ok_or_else(|| format!("there is no command `{of}`")),
         };
     }
     if is_of_proof(name, options) {
         return Ok(Command::Proof(words));
     }
-    let help = help::of(name).ok_or_else(|| format!("there is no command `{name}`"))?;
+    let help = help::text(name).ok_or_else(|| format!("there is no command `{name}`"))?;
     if options.iter().any(|option| option == "--help" || option == "-h") {
         return Ok(Command::Help(help));
     }
@@ -150,30 +150,30 @@ fn crosscheck(options: &[&str]) -> Result<Command, String> {
 mod tests {
     use super::*;
 
-    fn of(line: &str) -> Result<Command, String> {
+    fn parse(line: &str) -> Result<Command, String> {
         read(line.split_whitespace().map(str::to_owned))
     }
 
     #[test]
     fn every_command_is_understood_and_has_a_help() {
-        assert_eq!(of("run"), Ok(Command::Run));
-        assert_eq!(of("test"), Ok(Command::Test { bless: false }));
-        assert_eq!(of("test --bless"), Ok(Command::Test { bless: true }));
-        assert_eq!(of("npm"), Ok(Command::Npm));
-        assert_eq!(of("package"), Ok(Command::Package { installs: true }));
-        assert_eq!(of("package --no-install"), Ok(Command::Package { installs: false }));
-        assert_eq!(of("world"), Ok(Command::World));
-        assert_eq!(of("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
-        assert_eq!(of("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
-        assert_eq!(of("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
-        assert_eq!(of("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
+        assert_eq!(parse("run"), Ok(Command::Run));
+        assert_eq!(parse("test"), Ok(Command::Test { bless: false }));
+        assert_eq!(parse("test --bless"), Ok(Command::Test { bless: true }));
+        assert_eq!(parse("npm"), Ok(Command::Npm));
+        assert_eq!(parse("package"), Ok(Command::Package { installs: true }));
+        assert_eq!(parse("package --no-install"), Ok(Command::Package { installs: false }));
+        assert_eq!(parse("world"), Ok(Command::World));
+        assert_eq!(parse("tidy --uncited"), Ok(Command::Tidy { list: Listing::Uncited }));
+        assert_eq!(parse("tidy --statements"), Ok(Command::Tidy { list: Listing::Statements }));
+        assert_eq!(parse("serve --port 4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
+        assert_eq!(parse("serve --port=4173"), Ok(Command::Serve { port: NonZeroU16::new(4173) }));
         let quick = ["--quick", "--json", "figures.json", "round"].map(str::to_owned).to_vec();
-        assert_eq!(of("bench --quick --json figures.json round"), Ok(Command::Bench(quick)));
-        assert!(of("bench --fast").is_err_and(|why| why.contains("does not take `--fast`")));
-        assert!(of("bench --json").is_err_and(|why| why.contains("`--json` needs a name")));
+        assert_eq!(parse("bench --quick --json figures.json round"), Ok(Command::Bench(quick)));
+        assert!(parse("bench --fast").is_err_and(|why| why.contains("does not take `--fast`")));
+        assert!(parse("bench --json").is_err_and(|why| why.contains("`--json` needs a name")));
         let names = ["run", "serve", "test", "npm", "package", "tidy", "crosscheck", "crash", "sim", "model", "bench", "world"];
         for name in names {
-            let Ok(Command::Help(text)) = of(&format!("{name} --help")) else { panic!("{name} has no help") };
+            let Ok(Command::Help(text)) = parse(&format!("{name} --help")) else { panic!("{name} has no help") };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
         }
@@ -183,40 +183,40 @@ mod tests {
     fn what_proves_things_goes_to_its_own_program_as_it_is() {
         let words = |line: &str| Ok(Command::Proof(line.split_whitespace().map(str::to_owned).collect()));
         for line in ["mutants --in plane --list", "night --help", "sim --days 2 --against HEAD~5", "sim --against=HEAD~5 --help"] {
-            assert_eq!(of(line), words(line));
+            assert_eq!(parse(line), words(line));
         }
-        assert_eq!(of("help fuzz"), words("fuzz --help"));
+        assert_eq!(parse("help fuzz"), words("fuzz --help"));
         for name in proof::COMMANDS {
-            assert_eq!(of(name), words(name));
+            assert_eq!(parse(name), words(name));
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
         }
     }
 
     #[test]
     fn the_options_of_crosscheck_are_numbers() {
-        assert_eq!(of("crosscheck"), Ok(Command::Crosscheck(Random::WHOLE)));
-        assert_eq!(of("crosscheck --random=5 --seed 7"), Ok(Command::Crosscheck(Random { steps: 5, seed: 7 })));
-        assert!(of("crosscheck --random").is_err_and(|why| why.contains("needs a number")));
-        assert!(of("crosscheck --engines all").is_err_and(|why| why.contains("does not take `--engines`")));
+        assert_eq!(parse("crosscheck"), Ok(Command::Crosscheck(Random::WHOLE)));
+        assert_eq!(parse("crosscheck --random=5 --seed 7"), Ok(Command::Crosscheck(Random { steps: 5, seed: 7 })));
+        assert!(parse("crosscheck --random").is_err_and(|why| why.contains("needs a number")));
+        assert!(parse("crosscheck --engines all").is_err_and(|why| why.contains("does not take `--engines`")));
     }
 
     #[test]
     fn the_options_of_sim_are_numbers_and_a_word() {
         let options = ["--families=4", "--editions", "--days", "2"].map(str::to_owned).to_vec();
-        assert_eq!(of("sim --families=4 --editions --days 2"), Ok(Command::Sim(options)));
-        assert!(of("sim --days x").is_err_and(|why| why.contains("not `x`")));
-        assert!(of("sim --hours 8 --histories=told").is_ok());
+        assert_eq!(parse("sim --families=4 --editions --days 2"), Ok(Command::Sim(options)));
+        assert!(parse("sim --days x").is_err_and(|why| why.contains("not `x`")));
+        assert!(parse("sim --hours 8 --histories=told").is_ok());
     }
 
     #[test]
     fn the_options_of_crash_are_numbers() {
-        assert_eq!(of("crash"), Ok(Command::Crash(Vec::new())));
+        assert_eq!(parse("crash"), Ok(Command::Crash(Vec::new())));
         let options = ["--stories=40", "--kills", "2"].map(str::to_owned).to_vec();
-        assert_eq!(of("crash --stories=40 --kills 2"), Ok(Command::Crash(options)));
+        assert_eq!(parse("crash --stories=40 --kills 2"), Ok(Command::Crash(options)));
         for (line, named) in
             [("crash --kills", "`--kills` needs a number, not ``"), ("crash --seed x", "not `x`"), ("crash 40", "does not take `40`")]
         {
-            let Err(why) = of(line) else { panic!("{line} is understood") };
+            let Err(why) = parse(line) else { panic!("{line} is understood") };
             assert!(why.contains(named), "{line}: {why}");
         }
     }
@@ -224,20 +224,20 @@ mod tests {
     #[test]
     fn the_options_of_model_are_numbers_and_words() {
         let options = ["--json", "--shapes", "5", "--depth=3"].map(str::to_owned).to_vec();
-        assert_eq!(of("model --json --shapes 5 --depth=3"), Ok(Command::Model(options)));
-        assert!(of("model --write found --small hint --adversary=window").is_ok());
-        assert!(of("model --adversary --json").is_err_and(|why| why.contains("`--adversary` needs a name")));
-        assert!(of("model --shapes --json").is_err_and(|why| why.contains("`--shapes` needs a number")));
-        assert!(of("model --large").is_err_and(|why| why.contains("does not take `--large`")));
+        assert_eq!(parse("model --json --shapes 5 --depth=3"), Ok(Command::Model(options)));
+        assert!(parse("model --write found --small hint --adversary=window").is_ok());
+        assert!(parse("model --adversary --json").is_err_and(|why| why.contains("`--adversary` needs a name")));
+        assert!(parse("model --shapes --json").is_err_and(|why| why.contains("`--shapes` needs a number")));
+        assert!(parse("model --large").is_err_and(|why| why.contains("does not take `--large`")));
     }
 
     #[test]
     fn a_wrong_word_is_named() {
         for (line, named) in [("", "missing"), ("fly", "`fly`"), ("run --fast", "`--fast`"), ("help fly", "`fly`")] {
-            assert!(of(line).is_err_and(|why| why.contains(named)), "{line}");
+            assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }
         for line in ["serve --port", "serve --port 0", "serve --port 65536", "serve --port x", "serve --port="] {
-            assert!(of(line).is_err_and(|why| why.contains("1 to 65535")), "{line}");
+            assert!(parse(line).is_err_and(|why| why.contains("1 to 65535")), "{line}");
         }
     }
 

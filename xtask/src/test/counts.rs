@@ -16,7 +16,7 @@ pub struct Counts {
 impl Counts {
     /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3 passed; ...`), of Node's (`# pass 3` or
     /// `ℹ pass 3`) and of Python's (`Ran 3 tests in 0.1s`, then `FAILED (failures=1, skipped=1)`).
-    pub fn of(printed: &str) -> Self {
+    pub fn parse(printed: &str) -> Self {
         let mut counts = Self::default();
         for line in printed.lines() {
             let line = without_colours(line);
@@ -107,34 +107,34 @@ mod tests {
         let printed = "running 4 tests\ntest a ... ok\n\n\
             test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.01s\n\
             test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
-        assert_eq!(Counts::of(printed), Counts { passed: 4, failed: 2, skipped: 1 });
+        assert_eq!(Counts::parse(printed), Counts { passed: 4, failed: 2, skipped: 1 });
     }
 
     #[test]
     fn colours_hide_no_count() {
         let printed = "test result: \u{1b}[31mFAILED\u{1b}[0m. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
-        assert_eq!(Counts::of(printed), Counts { passed: 3, failed: 1, skipped: 0 });
+        assert_eq!(Counts::parse(printed), Counts { passed: 3, failed: 1, skipped: 0 });
     }
 
     #[test]
     fn both_reporters_of_node_are_counted() {
         let tap = "# tests 6\n# suites 0\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 1\n# duration_ms 12.5\n";
-        assert_eq!(Counts::of(tap), Counts { passed: 2, failed: 2, skipped: 2 });
-        assert_eq!(Counts::of("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"), Counts { passed: 2, failed: 0, skipped: 0 });
+        assert_eq!(Counts::parse(tap), Counts { passed: 2, failed: 2, skipped: 2 });
+        assert_eq!(Counts::parse("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"), Counts { passed: 2, failed: 0, skipped: 0 });
     }
 
     #[test]
     fn pythons_verdict_is_taken_from_what_it_ran() {
         let printed = "..FEs\nRan 5 tests in 0.002s\n\nFAILED (failures=1, errors=1, skipped=1)\n";
-        assert_eq!(Counts::of(printed), Counts { passed: 2, failed: 2, skipped: 1 });
-        assert_eq!(Counts::of("Ran 1 test in 0.000s\n\nOK\n"), Counts::one_passed());
-        assert_eq!(Counts::of("Ran 2 tests in 0.000s\n\nOK (skipped=2)\n"), Counts { passed: 0, failed: 0, skipped: 2 });
-        assert!(Counts::of("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n").is_empty());
+        assert_eq!(Counts::parse(printed), Counts { passed: 2, failed: 2, skipped: 1 });
+        assert_eq!(Counts::parse("Ran 1 test in 0.000s\n\nOK\n"), Counts::one_passed());
+        assert_eq!(Counts::parse("Ran 2 tests in 0.000s\n\nOK (skipped=2)\n"), Counts { passed: 0, failed: 0, skipped: 2 });
+        assert!(Counts::parse("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n").is_empty());
     }
 
     #[test]
     fn what_is_no_summary_counts_nothing() {
-        assert!(Counts::of("error: could not compile\n# pass the salt\ntest passed 3\n").is_empty());
+        assert!(Counts::parse("error: could not compile\n# pass the salt\ntest passed 3\n").is_empty());
         assert_eq!(Counts::default().with_a_failure(), Counts::one_failed());
         assert_eq!(Counts { passed: 3, failed: 2, skipped: 0 }.with_a_failure().failed, 2);
     }

@@ -80,7 +80,7 @@ fn run_tests(call: Call, counts: &mut Option<Counts>) -> Result<(), Failure> {
         Ok(printed) => printed.clone(),
         Err(_) => fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default(),
     };
-    let counted = Counts::of(&printed);
+    let counted = Counts::parse(&printed);
     *counts = Some(counted);
     done?;
     if counted.is_empty() {

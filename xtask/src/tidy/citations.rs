@@ -36,7 +36,7 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 pub fn all(tree: &Tree) -> Vec<Citation<'_>> {
     let mut citations = Vec::new();
     for file in tree.files.iter().filter(|file| cites(file)) {
-        let tests = test_parts::of(file);
+        let tests = test_parts::in_file(file);
         for (line, text) in file.lines() {
             let listed = (file.extension() == "rs").then(|| quoted(text)).into_iter().flatten();
             for number in comment(file, text).map(cited).unwrap_or_default().into_iter().chain(listed) {
@@ -94,7 +94,7 @@ mod tests {
     #[test]
     fn a_statement_that_does_not_exist_is_found() {
         let text = "//! What it is.\n/// One thing (contract 5.99).\nlet a = 1; // contract 5.4, 8.77: both; I26 and D30\n";
-        let found: Vec<String> = check(&Tree::of(&[("core/src/a.rs", text)])).iter().map(ToString::to_string).collect();
+        let found: Vec<String> = check(&Tree::from_files(&[("core/src/a.rs", text)])).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 4, "{found:?}");
         assert!(found[0].starts_with("core/src/a.rs:2: the contract has no statement `5.99`"), "{}", found[0]);
         for cited in ["`8.77`", "`I26`", "`D30`"] {
@@ -120,7 +120,7 @@ mod tests {
 
     #[test]
     fn a_citation_knows_its_place_and_whether_a_test_says_it() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("core/src/a.rs", "//! contract 5.4\nlet contract = 5.5;\n#[cfg(test)]\nmod tests {\n    // I1\n}\n"),
             ("tests/fixtures/scheduler/x/README.md", "A wait for the runtime: D2.\n"),
             ("tests/fixtures/scheduler/x/ledger/briefs.jsonl", "// D3\n"),

@@ -130,7 +130,7 @@ mod tests {
     const NPM: &str = "{\n  \"name\": \"web\",\n  \"dependencies\": {\n    \"react\": \"19\",\n    \"own\": \"file:../wasm\"\n  }\n}\n";
 
     fn found(page: &str) -> Vec<String> {
-        let tree = Tree::of(&[("ARCHITECTURE.md", page), ("Cargo.toml", CARGO), ("web-demo/package.json", NPM)]);
+        let tree = Tree::from_files(&[("ARCHITECTURE.md", page), ("Cargo.toml", CARGO), ("web-demo/package.json", NPM)]);
         check(&tree).iter().map(|finding| format!("{}:{}", finding.path, finding.line)).collect()
     }
 
@@ -154,6 +154,6 @@ mod tests {
 
     #[test]
     fn a_tree_without_the_page_is_found() {
-        assert_eq!(check(&Tree::of(&[("Cargo.toml", CARGO)])).len(), 1);
+        assert_eq!(check(&Tree::from_files(&[("Cargo.toml", CARGO)])).len(), 1);
     }
 }

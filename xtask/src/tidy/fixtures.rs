@@ -30,7 +30,7 @@ mod tests {
 
     #[test]
     fn a_folder_without_its_files_is_found() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("tests/fixtures/scheduler/README.md", ""),
             ("tests/fixtures/scheduler/a/agent.json", "{}"),
             ("tests/fixtures/scheduler/a/expected.json", "{}"),
@@ -44,6 +44,6 @@ mod tests {
 
     #[test]
     fn no_folder_at_all_is_found() {
-        assert_eq!(check(&Tree::of(&[("tests/fixtures/stories/heartbeat.json", "{}")])).len(), 1);
+        assert_eq!(check(&Tree::from_files(&[("tests/fixtures/stories/heartbeat.json", "{}")])).len(), 1);
     }
 }

@@ -90,7 +90,7 @@ mod tests {
     #[test]
     fn a_statement_that_nothing_cites_is_found() {
         let found = |code: &str, tests: &str| {
-            let tree = Tree::of(&[("core/src/a.rs", code), ("tests/all/b.rs", tests)]);
+            let tree = Tree::from_files(&[("core/src/a.rs", code), ("tests/all/b.rs", tests)]);
             check(&tree).iter().map(ToString::to_string).collect::<Vec<_>>()
         };
         assert_eq!(found(&all_but(&[]), &all_but(&[])), [""; 0]);
@@ -103,7 +103,7 @@ mod tests {
 
     #[test]
     fn the_listing_has_the_first_code_and_the_first_test() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("core/src/a.rs", "// D7\n// D7\n#[cfg(test)]\nmod tests {\n    // D8\n}\n"),
             ("tests/all/b.rs", "// D7 and contract 5.3\n"),
         ]);

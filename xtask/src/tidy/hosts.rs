@@ -55,7 +55,7 @@ mod tests {
 
     #[test]
     fn another_registry_is_found_in_locks_and_settings() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("Cargo.lock", "version = 4\nsource = \"sparse+https://packages.example.org/cargo/\"\n"),
             ("web-demo/package-lock.json", "{\n  \"resolved\": \"https://packages.example.org/react.tgz\",\n"),
             ("web-demo/.npmrc", "registry=https://packages.example.org/\n"),
@@ -76,7 +76,7 @@ mod tests {
 
     #[test]
     fn the_public_registries_are_no_finding() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("Cargo.lock", "source = \"registry+https://github.com/rust-lang/crates.io-index\"\n"),
             (
                 "web-demo/package-lock.json",

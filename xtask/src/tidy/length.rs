@@ -43,7 +43,7 @@ mod tests {
     fn a_long_file_is_found_and_a_lock_is_not() {
         let long = "line\n".repeat(MOST_LINES + 1);
         let longest = "line\n".repeat(MOST_LINES);
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("core/src/a.rs", &long),
             ("core/src/b.rs", &longest),
             ("Cargo.lock", &long),

@@ -38,7 +38,7 @@ mod tests {
         for line in ["cd /X/main", "\"/X/a\"", "file:///X/a", "(/X/a)", "HOME=/X/.cargo"] {
             for place in PLACES {
                 let text = format!("first\n{}\n", line.replace("/X", place));
-                let found = check(&Tree::of(&[("README.md", &text)]));
+                let found = check(&Tree::from_files(&[("README.md", &text)]));
                 assert_eq!(found.len(), 1, "{text}");
                 assert_eq!(found[0].line, 2);
             }
@@ -49,9 +49,9 @@ mod tests {
     fn a_path_below_something_else_is_no_finding() {
         for line in ["core/X/a", "./X/a", "${dir}/X/a", "https://example.org/X/a", "/Xshop/a", "a /X b"] {
             let text = line.replace("/X", PLACES[0]);
-            assert_eq!(check(&Tree::of(&[("README.md", &text)])), [], "{text}");
+            assert_eq!(check(&Tree::from_files(&[("README.md", &text)])), [], "{text}");
         }
         let data = format!("{{\"folder\":\"{}/a\"}}", PLACES[0]);
-        assert_eq!(check(&Tree::of(&[("tests/fixtures/scheduler/x/agent.json", &data)])), []);
+        assert_eq!(check(&Tree::from_files(&[("tests/fixtures/scheduler/x/agent.json", &data)])), []);
     }
 }

@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn names_that_say_nothing_are_found_in_files_and_folders() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("core/src/utils/time.rs", ""),
             ("core/src/utils/zone.rs", ""),
             ("web-demo/src/EventHandlers.ts", ""),
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn a_word_inside_another_word_is_no_finding() {
-        let tree = Tree::of(&[("core/src/utilisation.rs", ""), ("core/src/uncommon.rs", ""), ("core/src/task.rs", "")]);
+        let tree = Tree::from_files(&[("core/src/utilisation.rs", ""), ("core/src/uncommon.rs", ""), ("core/src/task.rs", "")]);
         assert_eq!(check(&tree), []);
         assert_eq!(words("wake_hintList.test.rs"), ["wake", "hint", "list", "test", "rs"]);
     }

@@ -47,7 +47,7 @@ mod tests {
 
     #[test]
     fn a_file_without_an_opening_is_found() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("core/src/a.rs", "use core::fmt;\n//! Too late to say what it is.\n"),
             ("core/src/b.rs", "//! .\nfn main() {}\n"),
             ("web-demo/src/c.tsx", "export const c = 1;\n"),
@@ -60,7 +60,7 @@ mod tests {
 
     #[test]
     fn every_kind_of_comment_opens_a_file() {
-        let tree = Tree::of(&[
+        let tree = Tree::from_files(&[
             ("a.rs", "//! The way of a fact.\n"),
             ("b.ts", "/**\n * The way of a fact.\n */\nexport {};\n"),
             ("c.mjs", "#!/usr/bin/env node\n// The way of a fact.\n"),

@@ -39,7 +39,7 @@ mod tests {
     fn a_file_of_a_released_world_that_changed_or_went_or_came_is_found() {
         let list = format!("# Released.\n\n{}  1.0.0/a.wit\n{}  1.0.0/b.wit\n", blake3::hash(b"a"), blake3::hash(b"b"));
         let found = |files: &[(&str, &str)]| {
-            let tree = Tree::of(&[&[(LIST, list.as_str()), ("wasm/wit/1.1.0/a.wit", "next")], files].concat());
+            let tree = Tree::from_files(&[&[(LIST, list.as_str()), ("wasm/wit/1.1.0/a.wit", "next")], files].concat());
             check(&tree).into_iter().map(|finding| format!("{}:{}", finding.line, finding.text)).collect::<Vec<_>>()
         };
         let (a, b) = (("wasm/wit/1.0.0/a.wit", "a"), ("wasm/wit/1.0.0/b.wit", "b"));
@@ -47,6 +47,6 @@ mod tests {
         assert!(found(&[(a.0, "a "), b])[0].starts_with("3:`1.0.0/a.wit` is released and has changed"));
         assert!(found(&[a])[0].starts_with("4:`1.0.0/b.wit` is released and missing"));
         assert!(found(&[a, b, ("wasm/wit/1.0.0/c.wit", "c")])[0].starts_with("0:`1.0.0/c.wit` came after"));
-        assert_eq!(check(&Tree::of(&[])).len(), 1, "the list itself");
+        assert_eq!(check(&Tree::from_files(&[])).len(), 1, "the list itself");
     }
 }

@@ -15,7 +15,7 @@ impl TestParts {
     }
 }
 
-pub(super) fn of(file: &File) -> TestParts {
+pub(super) fn in_file(file: &File) -> TestParts {
     if is_test_file(&file.path) {
         return TestParts(vec![1..=usize::MAX]);
     }
@@ -81,7 +81,7 @@ impl Code {
     #[cfg(test)]
     /// What it is.
     #[must_use]
-    fn of(
+    fn new(
         long: Long,
     ) -> Self {
         Self { }

@@ -30,7 +30,7 @@ impl Tree {
     }
 
     /// A tree of these files.
-    pub fn of(files: &[(&str, &str)]) -> Self {
+    pub fn from_files(files: &[(&str, &str)]) -> Self {
         Self { files: files.iter().map(|(path, text)| File { path: (*path).to_owned(), text: (*text).to_owned() }).collect() }
     }
 

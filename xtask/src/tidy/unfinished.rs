@@ -57,7 +57,7 @@ mod tests {
         for (mark, _) in MARKS {
             let text = format!("// What it is.\n  {mark} later\n");
             for path in ["core/src/a.rs", "web-demo/src/a.test.mjs", "README.md"] {
-                let found = check(&Tree::of(&[(path, &text)]));
+                let found = check(&Tree::from_files(&[(path, &text)]));
                 assert_eq!(found.len(), 1, "{mark} in {path}");
                 assert_eq!((found[0].path.as_str(), found[0].line), (path, 2));
             }
@@ -67,6 +67,6 @@ mod tests {
     #[test]
     fn a_mark_inside_a_word_is_no_finding() {
         let word = format!("MAS{}N emit.skipped await.skip {}_LIST", MARKS[0].0, MARKS[0].0);
-        assert_eq!(check(&Tree::of(&[("core/src/a.rs", &word), ("Cargo.toml", "todo = \"warn\"\n")])), []);
+        assert_eq!(check(&Tree::from_files(&[("core/src/a.rs", &word), ("Cargo.toml", "todo = \"warn\"\n")])), []);
     }
 }

@@ -35,11 +35,14 @@ mod tests {
         };
         let package = |version: &str| format!("{{\n  \"name\": \"x\",\n  \"version\": \"{version}\"\n}}\n");
         let found = |core: &str, npm: &str| {
-            check(&Tree::of(&[(CRATES, &crates(core)), (PACKAGE, &package(npm))])).iter().map(ToString::to_string).collect::<Vec<_>>()
+            check(&Tree::from_files(&[(CRATES, &crates(core)), (PACKAGE, &package(npm))]))
+                .iter()
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
         };
         assert!(found("0.2.0", "0.2.0").is_empty());
         assert!(found("0.1.0", "0.2.0")[0].starts_with("Cargo.toml:5: "));
         assert!(found("0.2.0", "0.1.0")[0].starts_with("npm/package.json:3: "));
-        assert_eq!(check(&Tree::of(&[(CRATES, "[workspace]\n")])).len(), 1);
+        assert_eq!(check(&Tree::from_files(&[(CRATES, "[workspace]\n")])).len(), 1);
     }
 }

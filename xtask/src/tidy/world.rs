@@ -39,7 +39,7 @@ mod tests {
         let schema = (SCHEMA, "{\"$defs\":{\"Receipt\": {}}}");
         let made = page([(path.as_str(), wit)].into_iter()).expect("a page");
         let found = |wit: &str, page: &str, schema: (&str, &str)| {
-            check(&Tree::of(&[(&path, wit), (PAGE, page), schema])).into_iter().map(|finding| finding.text).collect::<Vec<_>>()
+            check(&Tree::from_files(&[(&path, wit), (PAGE, page), schema])).into_iter().map(|finding| finding.text).collect::<Vec<_>>()
         };
         assert_eq!(found(wit, &made, schema), [""; 0]);
         assert!(found(wit, "# The world\n", schema)[0].contains("run `cargo xtask world`"));

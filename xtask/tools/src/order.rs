@@ -22,7 +22,7 @@ const COMMON: usize = 300;
 pub(crate) fn by_likeness(module: &[u8]) -> Result<Vec<u8>, String> {
     let mut module = module.to_vec();
     loop {
-        let functions = Functions::of(&module).map_err(|why| format!("no module: {why}"))?;
+        let functions = Functions::parse(&module).map_err(|why| format!("no module: {why}"))?;
         let firsts = functions.firsts();
         let is_each_once = firsts.iter().enumerate().all(|(function, first)| function == *first);
         let bodies: Vec<_> = functions.bodies.iter().map(|body| body.as_slice()).collect();
@@ -47,7 +47,7 @@ struct Functions {
 }
 
 impl Functions {
-    fn of(module: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
+    fn parse(module: &[u8]) -> Result<Self, wasmparser::BinaryReaderError> {
         let mut functions = Self { imported: 0, types: Vec::new(), bodies: Vec::new() };
         for payload in Parser::new(0).parse_all(module) {
             match payload? {
@@ -204,7 +204,7 @@ mod tests {
         let before = module();
         let after = by_likeness(&before).expect("a module");
         wasmparser::validate(&after).expect("a module that is valid");
-        let (old, new) = (Functions::of(&before).expect("a module"), Functions::of(&after).expect("a module"));
+        let (old, new) = (Functions::parse(&before).expect("a module"), Functions::parse(&after).expect("a module"));
         assert_eq!((old.imported, old.bodies.len()), (new.imported, new.bodies.len() + 1), "two do the same");
         let (old, new) = (old.bodies, new.bodies);
         let lengths: Vec<_> = new.iter().map(|body| body.len()).collect();

@@ -219,7 +219,7 @@ mod tests {
             }
         }
         all.extend(files);
-        check(&Tree::of(&all)).iter().map(ToString::to_string).collect()
+        check(&Tree::from_files(&all)).iter().map(ToString::to_string).collect()
     }
 
     #[test]
