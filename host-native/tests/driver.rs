@@ -3,7 +3,8 @@
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
 
 use wakeful_core::{
-    Answer, ControlRecord, Entry, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Record, Refusal, Seq, State, Timestamp,
+    Answer, Boundary, ControlRecord, Entry, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Record, Refusal, Scheduler, Seq,
+    State, Timestamp,
 };
 use wakeful_host::{
     clock::VirtualClock,
@@ -115,4 +116,27 @@ fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_dr
     slow.borrow_mut().push_back(true);
     assert!(is_breach(&other.propose(&prompt("a")).expect_err("it ends")));
     assert_eq!((other.watcher().restarts(), other.watcher().messages()), (1, vec!["a"]), "what was stored is told");
+}
+
+#[test]
+fn an_interjection_that_a_stop_overtook_did_not_go_in() {
+    let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(Timestamp::from_nanos(1_000_000_000)));
+    let options = Options::new("agent".into());
+    let told = Told { entries: Vec::new(), goes_on: false, breakdowns: Vec::new() };
+    let lent = (ledger.clone(), clock.clone(), Elsewhere);
+    let mut driver = Driver::open(&options, &Engines::Native, lent, State::default(), told).expect("it opens");
+    assert_eq!(driver.propose(&prompt("a")).expect("it goes on"), Ok(Answer::Accepted));
+    driver.decide().expect("it decides");
+    let run = driver.state().open_run().expect("a turn runs").run_id.clone();
+    let urgent = prompt("b").replacen(r#""kind""#, r#""priority":"interject","kind""#, 1);
+    assert_eq!(driver.propose(&urgent).expect("it goes on"), Ok(Answer::Accepted));
+
+    // Another process stops the agent and settles its run; the driver has not read that yet.
+    let mut other = Scheduler::observe(options, ledger, clock, Elsewhere).expect("it opens");
+    other.propose(r#"{"fact": "stop_requested"}"#).expect("a stop");
+    other.propose(&format!(r#"{{"fact": "turn_aborted", "run_id": "{run}", "reason": "agent_stopped"}}"#)).expect("an end");
+
+    assert_eq!(driver.interject_one(Boundary::AfterToolResults).expect("it goes on"), None);
+    assert_eq!(driver.state().interjection().map(|message| message.id.as_str()), Some("b"), "it still waits");
+    assert!(driver.state().open_run().is_none(), "there is no run that it could have gone into");
 }
