@@ -1656,7 +1656,7 @@ export interface ContextCompacted {
  */
 export interface CheckpointRecorded {
   /**
-   * The anchor generation that it describes: [`Context::anchor`] when its text was asked for.
+   * The anchor generation that it describes: the state's anchor when its text was asked for.
    */
   anchor_generation: number;
   /**
