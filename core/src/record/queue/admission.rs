@@ -18,7 +18,9 @@ use crate::{
     time::Timestamp,
 };
 
-/// The kind under which a message is admitted; a placeholder for kinds that trigger nothing (`observed-decisions.md` 1.3.4).
+/// The kind under which a message is admitted.
+///
+/// Kinds that trigger nothing are admitted as a tick of the runtime (`observed-decisions.md` 1.3.4).
 #[must_use]
 pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
     Some(match kind {

@@ -27,7 +27,9 @@ const EXCEPTIONS: &str = "xtask/src/tidy/layers.txt";
 const LARGEST_CIRCLE: usize = 8;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let Some(root) = tree.file(ROOT) else { return Vec::new() };
+    let Some(root) = tree.file(ROOT) else {
+        return vec![Finding::new(ROOT, 0, "the root of the core is missing, so the order of its modules cannot be checked")];
+    };
     let (core, mut findings) = Core::read(tree, root);
     let exceptions = Exceptions::read(tree.file(EXCEPTIONS).map_or("", |file| &file.text), &mut findings);
     let (uses, graph) = core.judge();
