@@ -1,4 +1,5 @@
-// Builds the package into target/npm: stages the guest, compiles the sources, packs the tarball, and prints what a user downloads.
+// Builds the package into target/npm: stages the guest, compiles the sources, packs the tarball,
+// and prints what a user downloads.
 //
 //   node npm/build.mjs        needs the web guests (target/guest/npm and npm-fast) and the packages of npm/ (`npm ci`); `cargo xtask npm` does it all
 import { execFileSync } from "node:child_process";
@@ -13,10 +14,16 @@ const fast = new URL("target/guest/npm-fast/", root);
 const stage = new URL("target/npm/stage/guest/", root);
 const made = new URL("target/npm/package/", root);
 
-/** What the guest that pages download may weigh, gzipped, so that growth is seen. ARCHITECTURE.md says what keeps it small. */
+/**
+ * What the guest that pages download may weigh, gzipped, so that growth is seen. ARCHITECTURE.md
+ * says what keeps it small.
+ */
 const MOST_GZIPPED_BYTES = 200_000;
 
-/** The guest's declarations for users: the start of the guest is `slim`'s, and Rust's words for errors become TSDoc's. */
+/**
+ * The guest's declarations for users: the start of the guest is `slim`'s, and Rust's words for
+ * errors become TSDoc's.
+ */
 function declarations(text) {
   const start = text.indexOf("export type InitInput");
   if (start < 0) {
@@ -28,11 +35,13 @@ export default function init(input: { module_or_path: unknown }): Promise<unknow
 /** Starts the guest at once; nothing else may be used before. */
 export function initSync(input: { module: unknown }): unknown;
 `;
-  return (text.slice(0, start) + own)
-    // Who compiles for older targets has no such symbol; `free` does the same.
-    .replaceAll(/^ +\[Symbol\.dispose\]\(\): void;\n/gm, "")
-    .replaceAll(/# Errors\n( +\* |\s*\* )/g, "@throws ")
-    .replaceAll('from "./payloads.js"', 'from "../payloads.js"');
+  return (
+    (text.slice(0, start) + own)
+      // Who compiles for older targets has no such symbol; `free` does the same.
+      .replaceAll(/^ +\[Symbol\.dispose\]\(\): void;\n/gm, "")
+      .replaceAll(/# Errors\n( +\* |\s*\* )/g, "@throws ")
+      .replaceAll('from "./payloads.js"', 'from "../payloads.js"')
+  );
 }
 
 async function stageGuest() {
@@ -49,26 +58,41 @@ async function stageGuest() {
   await writeFile(new URL("package.json", stage), '{"type":"module"}\n');
   // One glue is loaded with either module, so the two must speak to it alike.
   if (code !== (await readFile(new URL("wakeful_web.js", fast), "utf8"))) {
-    throw new Error("the small and the fast module have different glue: build both from the same sources");
+    throw new Error(
+      "the small and the fast module have different glue: build both from the same sources",
+    );
   }
   await cp(new URL("wakeful_web_bg.wasm", guest), new URL("core.wasm", made));
   await cp(new URL("wakeful_web_bg.wasm", fast), new URL("core-fast.wasm", made));
 }
 
 function compile() {
-  execFileSync(process.execPath, [fileURLToPath(new URL("node_modules/typescript/bin/tsc", here)), "-p", fileURLToPath(here)], {
-    stdio: "inherit",
-  });
+  execFileSync(
+    process.execPath,
+    [fileURLToPath(new URL("node_modules/typescript/bin/tsc", here)), "-p", fileURLToPath(here)],
+    {
+      stdio: "inherit",
+    },
+  );
 }
 
 async function pack() {
-  const { devDependencies: _, scripts: __, ...published } = JSON.parse(await readFile(new URL("package.json", here), "utf8"));
+  const {
+    devDependencies: _,
+    scripts: __,
+    ...published
+  } = JSON.parse(await readFile(new URL("package.json", here), "utf8"));
   await writeFile(new URL("package.json", made), `${JSON.stringify(published, null, 2)}\n`);
   // The compiler leaves declarations alone that are not its own.
   await cp(new URL("src/payloads.d.ts", here), new URL("dist/payloads.d.ts", made));
   await cp(new URL("README.md", here), new URL("README.md", made));
   await cp(new URL("LICENSE", root), new URL("LICENSE", made));
-  const [packed] = JSON.parse(execFileSync("npm", ["pack", "--json", "--pack-destination", ".."], { cwd: made, encoding: "utf8" }));
+  const [packed] = JSON.parse(
+    execFileSync("npm", ["pack", "--json", "--pack-destination", ".."], {
+      cwd: made,
+      encoding: "utf8",
+    }),
+  );
   return packed;
 }
 
@@ -76,16 +100,23 @@ async function sizes(packed) {
   const wasm = await readFile(new URL("core.wasm", made));
   const glue = await readFile(new URL("dist/guest/wakeful_web.js", made));
   const kilobytes = (bytes) => `${(bytes / 1000).toFixed(1)} kB`;
-  const line = (name, bytes) => console.log(`${name.padEnd(14)} ${kilobytes(bytes.length)}, gzipped ${kilobytes(gzipSync(bytes, { level: 9 }).length)}`);
+  const line = (name, bytes) =>
+    console.log(
+      `${name.padEnd(14)} ${kilobytes(bytes.length)}, gzipped ${kilobytes(gzipSync(bytes, { level: 9 }).length)}`,
+    );
   line("core.wasm", wasm);
   line("core-fast.wasm", await readFile(new URL("core-fast.wasm", made)));
   line("its glue", glue);
   const { size } = await stat(new URL(`target/npm/${packed.filename}`, root));
   const gzipped = gzipSync(wasm, { level: 9 }).length;
   if (gzipped > MOST_GZIPPED_BYTES) {
-    throw new Error(`core.wasm weighs ${gzipped} bytes gzipped, more than ${MOST_GZIPPED_BYTES}: look for what made it grow`);
+    throw new Error(
+      `core.wasm weighs ${gzipped} bytes gzipped, more than ${MOST_GZIPPED_BYTES}: look for what made it grow`,
+    );
   }
-  console.log(`${"the tarball".padEnd(14)} ${kilobytes(size)}, ${packed.entryCount} files: target/npm/${packed.filename}`);
+  console.log(
+    `${"the tarball".padEnd(14)} ${kilobytes(size)}, ${packed.entryCount} files: target/npm/${packed.filename}`,
+  );
 }
 
 await stageGuest();

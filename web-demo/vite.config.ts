@@ -1,4 +1,5 @@
-// How the workbench is built: the guest comes from the build folder, play.mjs from the shell's own, ledgers from the package's sources.
+// How the workbench is built: the guest comes from the build folder, play.mjs from the shell's own,
+// ledgers from the package's sources.
 import { fileURLToPath } from "node:url";
 
 import react from "@vitejs/plugin-react";
@@ -10,7 +11,11 @@ export default defineConfig({
   base: "./",
   plugins: [react()],
   resolve: {
-    alias: { "@guest": `${root}target/guest/web`, "@package": `${root}npm/src`, "@shell": `${root}wasm/web/js` },
+    alias: {
+      "@guest": `${root}target/guest/web`,
+      "@package": `${root}npm/src`,
+      "@shell": `${root}wasm/web/js`,
+    },
   },
   server: { fs: { allow: [root] } },
   worker: { format: "es" },

@@ -1,5 +1,5 @@
-//! The actor: what the one thread that owns an agent has at hand. Others send it requests (see `handle`); between them it lets the
-//! scheduler decide, and carries out what that asks for.
+//! The actor: what the one thread that owns an agent has at hand. Others send it requests (see
+//! `handle`); between them it lets the scheduler decide, and carries out what that asks for.
 
 use std::{
     sync::{Arc, mpsc::Receiver},
@@ -57,12 +57,16 @@ impl Watcher for Observer {
     }
 
     fn goes_on(&mut self, why: &EngineError) -> bool {
-        self.context.audience.notice(&self.context.agent_id, &format!("the scheduler goes on in a new instance: {why}"));
+        self.context.audience.notice(
+            &self.context.agent_id,
+            &format!("the scheduler goes on in a new instance: {why}"),
+        );
         true
     }
 }
 
-/// How many of the newest entries are read for what was said: more than the turns that are kept have.
+/// How many of the newest entries are read for what was said: more than the turns that are kept
+/// have.
 const READ_BACK: u64 = 4096;
 
 /// How often it is looked whether a turn that was broken off has ended.
@@ -104,16 +108,31 @@ impl Actor {
     pub(crate) fn open(context: Arc<Context>, handle: Handle) -> Result<Self, DriveError> {
         let mut ledger = context.file.ledger(&context.agent_id);
         let options = Options::new(context.agent_id.clone());
-        let (machine, _) = opening::open(&options, &mut ledger).map_err(|why| EngineError::Refused(why.report()))?;
+        let (machine, _) = opening::open(&options, &mut ledger)
+            .map_err(|why| EngineError::Refused(why.report()))?;
         let state = machine.state().clone();
-        let observer = Observer { context: Arc::clone(&context), history: recalled(&mut ledger, &state.head())? };
+        let observer = Observer {
+            context: Arc::clone(&context),
+            history: recalled(&mut ledger, &state.head())?,
+        };
         let jobs = Jobs::new(&context, &state);
         let effects = Noted::new(jobs.alive());
         let lent = (ledger.clone(), SystemClock, effects.clone());
         let driver = Driver::open(&options, &context.engines, lent, state, observer)?;
         let (broken_off, inserted) = (Vec::new(), Vec::new());
-        let mut actor =
-            Self { context, handle, jobs, driver, ledger, effects, turn: None, broken_off, inserted, commands: 0, broken: None };
+        let mut actor = Self {
+            context,
+            handle,
+            jobs,
+            driver,
+            ledger,
+            effects,
+            turn: None,
+            broken_off,
+            inserted,
+            commands: 0,
+            broken: None,
+        };
         Jobs::resume(&mut actor);
         Ok(actor)
     }
@@ -139,7 +158,8 @@ impl Actor {
         self.driver.watcher().history.exchanges().next_back().map(|exchange| &exchange.turn)
     }
 
-    /// A record of the ledger. It is checked against the entry before it, not against the history: that was done when it was read first.
+    /// A record of the ledger. It is checked against the entry before it, not against the history:
+    /// that was done when it was read first.
     pub(crate) fn record(&mut self, seq: Seq) -> Option<Record> {
         let before = driver::head_at(&mut self.ledger, Seq(seq.0.checked_sub(1)?)).ok()?;
         Some(self.ledger.read(before.seq, 1).ok()?.first()?.open(&before).ok()?.record)
@@ -150,12 +170,15 @@ impl Actor {
         let text = json::write(fact);
         let proposed = self.driver.propose(&self.context.redactor.redact(&text));
         self.told(proposed)?.map_err(|report| {
-            self.context.audience.notice(&self.context.agent_id, &format!("not taken: {}", report.message));
+            self.context
+                .audience
+                .notice(&self.context.agent_id, &format!("not taken: {}", report.message));
             report.message
         })
     }
 
-    /// The end of a turn: where the scheduler does not take it as it is, the run is aborted for that reason, so that it ends in any case.
+    /// The end of a turn: where the scheduler does not take it as it is, the run is aborted for
+    /// that reason, so that it ends in any case.
     pub(crate) fn end_turn(&mut self, run_id: &RunId, end: &Fact) {
         if let Err(why) = self.propose(end) {
             // Where that is not taken either, the ledger is broken, and the agent ends.
@@ -163,7 +186,8 @@ impl Actor {
         }
     }
 
-    /// What the driver answered. Where it cannot go on, the agent ends when this request is done; the words are for whoever asked.
+    /// What the driver answered. Where it cannot go on, the agent ends when this request is done;
+    /// the words are for whoever asked.
     fn told<T>(&mut self, answer: Result<T, DriveError>) -> Result<T, String> {
         answer.map_err(|why| {
             let said = why.to_string();
@@ -177,7 +201,8 @@ impl Actor {
         self.state().turns().run.as_ref().is_some_and(|open| open.run_id == *run)
     }
 
-    /// Puts what the operator says meanwhile into a run that stands at this safe point; what that is.
+    /// Puts what the operator says meanwhile into a run that stands at this safe point; what that
+    /// is.
     pub(crate) fn interject(&mut self, run: &RunId, safe_point: Boundary) -> Vec<MessageRecord> {
         while self.is_open(run) {
             let interjected = self.driver.interject_one(safe_point);
@@ -228,8 +253,8 @@ impl Actor {
                         turn.yield_now();
                     }
                 }
-                // The message is handed to the turn by whoever asked; a run is broken off, and what was stopped ended, by how the state
-                // then stands, whoever said so.
+                // The message is handed to the turn by whoever asked; a run is broken off, and what
+                // was stopped ended, by how the state then stands, whoever said so.
                 Effect::Interject { .. } | Effect::AbortTurn { .. } | Effect::Release => {}
             }
         }
@@ -242,17 +267,27 @@ impl Actor {
             return;
         }
         child::heeds(self, &request.message);
-        let baseline = prompt::baseline(&self.context, self.driver.state(), &self.driver.watcher().history, request, self.now());
+        let baseline = prompt::baseline(
+            &self.context,
+            self.driver.state(),
+            &self.driver.watcher().history,
+            request,
+            self.now(),
+        );
         match Execution::start(&self.context, &self.handle, request, baseline) {
             Ok(turn) => self.turn = Some(turn),
             Err(why) => {
                 // Said with what the scheduler decides next.
-                drop(self.propose(&Fact::failure(Some(request.run_id.clone()), format!("a thread for the turn: {why}"))));
+                drop(self.propose(&Fact::failure(
+                    Some(request.run_id.clone()),
+                    format!("a thread for the turn: {why}"),
+                )));
             }
         }
     }
 
-    /// Breaks off the turn that is executed, if there is one; where it has come to its end, nothing happens to it.
+    /// Breaks off the turn that is executed, if there is one; where it has come to its end, nothing
+    /// happens to it.
     fn break_off(&mut self) {
         self.broken_off.retain(|turn| !turn.has_ended());
         if let Some(turn) = self.turn.take() {
@@ -261,7 +296,8 @@ impl Actor {
         }
     }
 
-    /// The agent ends: nothing that runs for it outlives it. Nobody reads its mailbox any more; who asks is told so.
+    /// The agent ends: nothing that runs for it outlives it. Nobody reads its mailbox any more; who
+    /// asks is told so.
     pub(crate) fn close(&mut self, mailbox: &Receiver<Request>) {
         self.break_off();
         self.jobs.stop();
@@ -281,11 +317,17 @@ impl Actor {
             (None, Some(_)) => Some(AbortReason::AgentStopped),
             (None, None) => None,
         };
-        if self.turn.as_ref().is_some_and(|turn| reason.is_some() || open.as_ref() != Some(turn.run())) {
+        if self
+            .turn
+            .as_ref()
+            .is_some_and(|turn| reason.is_some() || open.as_ref() != Some(turn.run()))
+        {
             self.break_off();
         }
         let state = self.driver.state();
-        self.jobs.reconcile(|task| state.tasks().active.get(task).map(|task| task.record.status == TaskStatus::Cancelling));
+        self.jobs.reconcile(|task| {
+            state.tasks().active.get(task).map(|task| task.record.status == TaskStatus::Cancelling)
+        });
         if let (Some(reason), Some(run_id)) = (reason, open) {
             drop(self.propose(&Fact::TurnAborted(TurnAborted { run_id, reason, error: None })));
         }

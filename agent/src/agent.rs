@@ -1,7 +1,9 @@
-//! A real agent: a model behind an endpoint, processes, people at a terminal, and the scheduler that decides what is next.
+//! A real agent: a model behind an endpoint, processes, people at a terminal, and the scheduler
+//! that decides what is next.
 //!
-//! One thread owns the agent: its ledger, its engine, and what runs for it ([`Agent`]). Turns, commands and children run beside it and send
-//! it requests. Between requests the scheduler decides; what that asks for is carried out. So what is decided does not depend on threads.
+//! One thread owns the agent: its ledger, its engine, and what runs for it ([`Agent`]). Turns,
+//! commands and children run beside it and send it requests. Between requests the scheduler
+//! decides; what that asks for is carried out. So what is decided does not depend on threads.
 
 use std::{
     fs, io,
@@ -41,7 +43,8 @@ pub enum Until {
     Told,
     /// When it rests, and nothing but timers that repeat and offers of resting items would wake it.
     Rest,
-    /// When it has done what it was asked, and nothing but offers of resting items would wake it: a child.
+    /// When it has done what it was asked, and nothing but offers of resting items would wake it: a
+    /// child.
     Done,
 }
 
@@ -88,7 +91,8 @@ pub struct Agent {
 }
 
 impl Agent {
-    /// Takes over the ledger of an agent. What an earlier life of this host left running is ended, or gone on with where that is possible.
+    /// Takes over the ledger of an agent. What an earlier life of this host left running is ended,
+    /// or gone on with where that is possible.
     ///
     /// # Errors
     /// Where the ledger cannot be driven, or the agent's folder cannot be made.
@@ -101,13 +105,23 @@ impl Agent {
         Self::open_at(setup, true, handle)
     }
 
-    fn open_at(setup: Setup, is_child: bool, (handle, mailbox): (Handle, Mailbox)) -> Result<Self, AgentError> {
-        let made = ["output", "tmp"].iter().try_for_each(|folder| fs::create_dir_all(setup.home.join(folder)));
+    fn open_at(
+        setup: Setup,
+        is_child: bool,
+        (handle, mailbox): (Handle, Mailbox),
+    ) -> Result<Self, AgentError> {
+        let made = ["output", "tmp"]
+            .iter()
+            .try_for_each(|folder| fs::create_dir_all(setup.home.join(folder)));
         made.map_err(|why| AgentError::Home { path: setup.home.clone(), why })?;
         let context = Arc::new(Context::new(setup, is_child)?);
         context.sweep();
         if !is_child {
-            context.confinement.describe().iter().for_each(|missing| context.audience.notice(&context.agent_id, missing));
+            context
+                .confinement
+                .describe()
+                .iter()
+                .for_each(|missing| context.audience.notice(&context.agent_id, missing));
         }
         Ok(Self { actor: Actor::open(context, handle)?, mailbox })
     }
@@ -152,7 +166,10 @@ impl Agent {
             if state.control().closing.is_some() && state.turns().run.is_none() {
                 return Ok(Ending::ShutDown);
             }
-            if until == Until::Done && state.control().stopped.is_some() && state.turns().run.is_none() {
+            if until == Until::Done
+                && state.control().stopped.is_some()
+                && state.turns().run.is_none()
+            {
                 return Ok(Ending::Stopped);
             }
             if has_ended(state, until) {
@@ -178,26 +195,41 @@ impl Agent {
     /// What it said last, and whether it failed.
     pub(crate) fn last_words(&self) -> Words {
         let ended = self.actor.last_turn();
-        let failed = self.actor.state().turns().last_terminal.is_some_and(|last| last.kind != TurnTerminalKind::Completed);
-        let said = ended.and_then(|turn| turn.last_assistant_message.clone().or_else(|| turn.reason.clone()));
+        let failed = self
+            .actor
+            .state()
+            .turns()
+            .last_terminal
+            .is_some_and(|last| last.kind != TurnTerminalKind::Completed);
+        let said = ended
+            .and_then(|turn| turn.last_assistant_message.clone().or_else(|| turn.reason.clone()));
         Words { text: said.unwrap_or_else(|| "It said nothing.".to_owned()), failed }
     }
 }
 
 /// Whether an agent comes to its end here.
 fn has_ended(state: &State, until: Until) -> bool {
-    let repeats = |id: &str| state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
+    let repeats = |id: &str| {
+        state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat)
+    };
     let is_offer = |owed: &Obligation| owed.kind == ObligationKind::RunnableItem;
     let is_repeated = |owed: &Obligation| owed.kind == ObligationKind::Timer && repeats(&owed.id);
-    let owes = |passes: &dyn Fn(&Obligation) -> bool| owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed));
+    let owes = |passes: &dyn Fn(&Obligation) -> bool| {
+        owed::all(state).iter().any(|owed| owed.enabled_at.is_some() && !passes(owed))
+    };
     let is_busy = state.turns().run.is_some() || !state.tasks().active.is_empty();
     let waits = !state.waiting().conditions.is_empty() || !state.waiting().intents.is_empty();
     match until {
         Until::Told => false,
-        Until::Rest => !is_busy && (state.control().stopped.is_some() || !owes(&|owed| is_offer(owed) || is_repeated(owed))),
+        Until::Rest => {
+            !is_busy
+                && (state.control().stopped.is_some()
+                    || !owes(&|owed| is_offer(owed) || is_repeated(owed)))
+        }
         Until::Done => {
             // A child that leaves an item as it is has said all that it will say of itself.
-            let is_done = closure::decide(&Facts::from_state(state)).outcome != ClosureOutcome::Waiting;
+            let is_done =
+                closure::decide(&Facts::from_state(state)).outcome != ClosureOutcome::Waiting;
             !is_busy && !waits && state.turns().turn_index > 0 && is_done && !owes(&is_offer)
         }
     }

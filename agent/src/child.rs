@@ -1,5 +1,6 @@
-//! Child agents: agents of the same host, each with a ledger and a scheduler of its own, supervised by a task of the parent (contract 12).
-//! The task is a handle, never the child's identity; what the child made in a worktree is cleaned up with the task.
+//! Child agents: agents of the same host, each with a ledger and a scheduler of its own, supervised
+//! by a task of the parent (contract 12). The task is a handle, never the child's identity; what
+//! the child made in a worktree is cleaned up with the task.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -22,7 +23,10 @@ use wakeful_core::{
     json::RawJson,
     record::{
         queue::{
-            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+            envelope::{
+                AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin,
+                Priority, TrustLevel,
+            },
             message::MessageRecord,
         },
         task::{
@@ -94,11 +98,19 @@ impl Supervision {
         let worktree = self.worktree.as_ref()?;
         let said = |key: &str| worktree.get(key).and_then(Value::as_str).unwrap_or("unknown");
         let is_gone = ["cleaned", "already_removed"].contains(&said("cleanup_status"));
-        (!is_gone).then(|| format!("its worktree `{}` is {}: {}", said("worktree_path"), said("cleanup_status"), said("cleanup_reason")))
+        (!is_gone).then(|| {
+            format!(
+                "its worktree `{}` is {}: {}",
+                said("worktree_path"),
+                said("cleanup_status"),
+                said("cleanup_reason")
+            )
+        })
     }
 }
 
-/// What a parent knows of its child: the boundary between the two, for people and models. It is no transcript.
+/// What a parent knows of its child: the boundary between the two, for people and models. It is no
+/// transcript.
 #[derive(Serialize)]
 pub(crate) struct ChildSupervision {
     parent_agent_id: AgentId,
@@ -117,7 +129,10 @@ impl ChildSupervision {
     /// What a task says about a child; none where it supervises none.
     pub(crate) fn from_task(task: &TaskRecord) -> Option<Self> {
         let supervision: Supervision = task.detail.as_ref().and_then(Supervision::from_detail)?;
-        let cleanup_status = supervision.worktree.as_ref().and_then(|worktree| worktree.get("cleanup_status").cloned());
+        let cleanup_status = supervision
+            .worktree
+            .as_ref()
+            .and_then(|worktree| worktree.get("cleanup_status").cloned());
         Some(Self {
             parent_agent_id: task.agent_id.clone(),
             child_agent_id: supervision.child_agent_id,
@@ -138,9 +153,16 @@ impl ChildSupervision {
 
 /// Whether a new life of the host can go on with what this task supervises.
 pub(crate) fn is_resumable(context: &Context, task: &TaskRecord) -> bool {
-    let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else { return false };
-    let has_begun = context.file.ledger(&supervision.child_agent_id).read(Seq(0), 1).is_ok_and(|entries| !entries.is_empty());
-    let has_place = worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
+    let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else {
+        return false;
+    };
+    let has_begun = context
+        .file
+        .ledger(&supervision.child_agent_id)
+        .read(Seq(0), 1)
+        .is_ok_and(|entries| !entries.is_empty());
+    let has_place =
+        worktree_of(&supervision).is_none_or(|worktree| worktree.worktree_path.is_dir());
     has_begun && has_place
 }
 
@@ -152,8 +174,12 @@ pub(crate) fn id_of(parent: &AgentId, task: &str) -> AgentId {
 /// Makes a child and the task that supervises it.
 ///
 /// # Errors
-/// Where there is no worktree or no thread for it, or the scheduler does not take the task; then nothing of it is left.
-pub(crate) fn spawn(actor: &mut Actor, wanted: &Wanted) -> Result<(TaskHandle, AgentId), ToolError> {
+/// Where there is no worktree or no thread for it, or the scheduler does not take the task; then
+/// nothing of it is left.
+pub(crate) fn spawn(
+    actor: &mut Actor,
+    wanted: &Wanted,
+) -> Result<(TaskHandle, AgentId), ToolError> {
     let task_id = TaskId::from(format!("task-{}", actor.state().next_seq()));
     let child_agent_id = id_of(&actor.context.agent_id, task_id.as_str());
     let summary = cut::line(&wanted.message, 120);
@@ -200,7 +226,12 @@ pub(crate) fn spawn(actor: &mut Actor, wanted: &Wanted) -> Result<(TaskHandle, A
         return Err(why);
     }
     accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))?;
-    let handle = TaskHandle { task_id, task_kind: TaskKind::ChildAgentTask, status: TaskStatus::Running, initial_output: None };
+    let handle = TaskHandle {
+        task_id,
+        task_kind: TaskKind::ChildAgentTask,
+        status: TaskStatus::Running,
+        initial_output: None,
+    };
     Ok((handle, child_agent_id))
 }
 
@@ -208,20 +239,32 @@ pub(crate) fn spawn(actor: &mut Actor, wanted: &Wanted) -> Result<(TaskHandle, A
 pub(crate) fn resume(actor: &mut Actor, task: &TaskRecord) {
     let Some(supervision) = task.detail.as_ref().and_then(Supervision::from_detail) else { return };
     let summary = task.summary.clone().unwrap_or_default();
-    // A death between the task's record and the child's first entry leaves a child that was told nothing: it is told again, once.
+    // A death between the task's record and the child's first entry leaves a child that was told
+    // nothing: it is told again, once.
     let first = match &task.recovery {
-        Some(TaskRecovery::ChildAgentTask { prompt, trust, .. }) => Some(first_message(&task.id, prompt, *trust)),
+        Some(TaskRecovery::ChildAgentTask { prompt, trust, .. }) => {
+            Some(first_message(&task.id, prompt, *trust))
+        }
         _ => None,
     };
     if let Err(why) = start(actor, &task.id, &summary, &supervision, first) {
-        actor.context.audience.notice(&actor.context.agent_id, &format!("the child of `{}` cannot go on: {why}", task.id));
+        actor.context.audience.notice(
+            &actor.context.agent_id,
+            &format!("the child of `{}` cannot go on: {why}", task.id),
+        );
         let end = ChildEnd { status: TaskStatus::Failed, text: why };
         let supervision = supervision.cleaned_up(&actor.context);
         jobs::child_ended(actor, task.id.clone(), &summary, supervision, &end);
     }
 }
 
-fn start(actor: &mut Actor, task: &TaskId, summary: &str, supervision: &Supervision, first: Option<Fact>) -> Result<(), String> {
+fn start(
+    actor: &mut Actor,
+    task: &TaskId,
+    summary: &str,
+    supervision: &Supervision,
+    first: Option<Fact>,
+) -> Result<(), String> {
     let setup = setup_of(&actor.context, supervision)?;
     let context = Arc::clone(&actor.context);
     let (handle, mailbox) = Handle::new();
@@ -231,13 +274,20 @@ fn start(actor: &mut Actor, task: &TaskId, summary: &str, supervision: &Supervis
     let thread = thread::Builder::new().name(name).spawn(move || {
         // A child that panics ends too: else its parent would wait for it.
         let lived = catch_unwind(AssertUnwindSafe(|| live(setup, (own, mailbox), first)));
-        let panicked = || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
+        let panicked =
+            || Some(ChildEnd { status: TaskStatus::Failed, text: "Its host panicked.".to_owned() });
         let Some(end) = lived.unwrap_or_else(|_| panicked()) else { return };
         let supervision = supervision.cleaned_up(&context);
-        // Where the parent has ended, its next life goes on with this child, which then rests at once.
-        let _ = parent.tell(move |actor| jobs::child_ended(actor, task_id, &summary, supervision, &end));
+        // Where the parent has ended, its next life goes on with this child, which then rests at
+        // once.
+        let _ = parent
+            .tell(move |actor| jobs::child_ended(actor, task_id, &summary, supervision, &end));
     });
-    actor.jobs.add_child(task.clone(), handle, thread.map_err(|why| format!("a thread for the child: {why}"))?);
+    actor.jobs.add_child(
+        task.clone(),
+        handle,
+        thread.map_err(|why| format!("a thread for the child: {why}"))?,
+    );
     Ok(())
 }
 
@@ -252,7 +302,9 @@ fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<
     });
     match lived {
         Ok((Ending::ShutDown, _)) => None,
-        Ok((Ending::Stopped, _)) => Some(ChildEnd { status: TaskStatus::Cancelled, text: "It was stopped.".to_owned() }),
+        Ok((Ending::Stopped, _)) => {
+            Some(ChildEnd { status: TaskStatus::Cancelled, text: "It was stopped.".to_owned() })
+        }
         Ok((Ending::Rested, words)) => {
             let status = if words.failed { TaskStatus::Failed } else { TaskStatus::Completed };
             Some(ChildEnd { status, text: words.text })
@@ -262,15 +314,22 @@ fn live(setup: Setup, handle: (Handle, Mailbox), first: Option<Fact>) -> Option<
 }
 
 fn setup_of(context: &Context, supervision: &Supervision) -> Result<Setup, String> {
-    let home: PathBuf = context.home.join("children").join(supervision.supervision_task_id.as_str());
-    let inherited = Setup { agent_id: supervision.child_agent_id.clone(), home, ..context.setup().clone() };
+    let home: PathBuf =
+        context.home.join("children").join(supervision.supervision_task_id.as_str());
+    let inherited =
+        Setup { agent_id: supervision.child_agent_id.clone(), home, ..context.setup().clone() };
     let Some(worktree) = worktree_of(supervision) else { return Ok(inherited) };
     let workspace = Workspace::new(&worktree.worktree_path).map_err(|why| why.to_string())?;
     let layout = worktree::layout(&worktree.original_cwd).map_err(|why| why.to_string())?;
-    Ok(Setup { workspace, also_write: [context.also_write.clone(), vec![layout.git]].concat(), ..inherited })
+    Ok(Setup {
+        workspace,
+        also_write: [context.also_write.clone(), vec![layout.git]].concat(),
+        ..inherited
+    })
 }
 
-/// A worktree for the child of a task, from the branch on which its parent works. Its name is that of no other history.
+/// A worktree for the child of a task, from the branch on which its parent works. Its name is that
+/// of no other history.
 fn make_worktree(actor: &Actor, task: &TaskId) -> Result<Worktree, String> {
     let chain = actor.state().head().chain.to_string();
     let name = format!("{}-{}", task.as_str().trim_start_matches("task-"), &chain[..8]);
@@ -308,7 +367,9 @@ fn cleaned(context: &Context, described: Value) -> Value {
 /// The confinement of git where it makes and removes worktrees.
 fn confinement_of(context: &Context, folder: &Path) -> Result<Confinement, String> {
     let layout = worktree::layout(folder).map_err(|why| why.to_string())?;
-    context.confinement_with(vec![layout.repository, layout.git, layout.worktrees]).map_err(|why| why.to_string())
+    context
+        .confinement_with(vec![layout.repository, layout.git, layout.worktrees])
+        .map_err(|why| why.to_string())
 }
 
 fn worktree_of(supervision: &Supervision) -> Option<Worktree> {
@@ -321,22 +382,35 @@ fn first_message(task: &TaskId, text: &str, trust: TrustLevel) -> Fact {
 }
 
 /// A parent says something more to its child.
-pub(crate) fn follow_up(actor: &mut Actor, task: &TaskId, text: &str, trust: TrustLevel) -> Result<(), ToolError> {
+pub(crate) fn follow_up(
+    actor: &mut Actor,
+    task: &TaskId,
+    text: &str,
+    trust: TrustLevel,
+) -> Result<(), ToolError> {
     let id = MessageId::from(format!("{task}-input-{}", actor.state().next_seq()));
     accepted(actor, &message(id, task, text, trust))
 }
 
-/// A child begins a turn about this. Nobody but its parent speaks to a child, so what the parent says ends what it waits for from its operator.
+/// A child begins a turn about this. Nobody but its parent speaks to a child, so what the parent
+/// says ends what it waits for from its operator.
 pub(crate) fn heeds(actor: &mut Actor, message: &MessageRecord) {
-    let is_from_parent = actor.context.is_child && matches!(message.origin, MessageOrigin::Task { .. });
+    let is_from_parent =
+        actor.context.is_child && matches!(message.origin, MessageOrigin::Task { .. });
     if !is_from_parent || message.kind != MessageKind::InternalFollowup {
         return;
     }
     let waits = actor.state().waiting().conditions.values().map(|wait| &wait.record);
-    let of_operator: Vec<_> = waits.filter(|wait| wait.kind == WaitConditionKind::Operator).map(|wait| wait.id.clone()).collect();
+    let of_operator: Vec<_> = waits
+        .filter(|wait| wait.kind == WaitConditionKind::Operator)
+        .map(|wait| wait.id.clone())
+        .collect();
     for wait_condition_id in of_operator {
         // Where it is not taken the actor has said why.
-        drop(actor.propose(&Fact::WaitConditionCancelled(WaitConditionNamed { wait_condition_id, ended_by: None })));
+        drop(actor.propose(&Fact::WaitConditionCancelled(WaitConditionNamed {
+            wait_condition_id,
+            ended_by: None,
+        })));
     }
 }
 
@@ -353,7 +427,9 @@ fn message(id: MessageId, task: &TaskId, text: &str, trust: TrustLevel) -> Fact 
             body: MessageBody::text(text),
             delivery_surface: Some(DeliverySurface::RuntimeSystem),
             admission_context: Some(AdmissionContext::RuntimeOwned),
-            metadata: Some(RawJson::from_value(&json!({ "supervision_task_id": task, "parent_supervised": true }))),
+            metadata: Some(RawJson::from_value(
+                &json!({ "supervision_task_id": task, "parent_supervised": true }),
+            )),
             correlation_id: None,
             causation_id: None,
         },

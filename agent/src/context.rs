@@ -77,14 +77,20 @@ pub(crate) struct Context {
 impl Context {
     pub(crate) fn new(setup: Setup, is_child: bool) -> Result<Self, ConfineError> {
         let tools = tools::definitions(is_child);
-        let tools_bytes = tools.iter().map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64)).sum();
+        let tools_bytes = tools
+            .iter()
+            .map(|tool| serde_json::to_string(tool).map_or(0, |text| text.len() as u64))
+            .sum();
         let confinement = confinement(&setup, Vec::new())?;
         let limits = setup.policy.limits.of_commands();
         Ok(Self { setup, is_child, confinement, limits, tools, tools_bytes })
     }
 
     /// The confinement of programs that write to these places too.
-    pub(crate) fn confinement_with(&self, also_write: Vec<PathBuf>) -> Result<Confinement, ConfineError> {
+    pub(crate) fn confinement_with(
+        &self,
+        also_write: Vec<PathBuf>,
+    ) -> Result<Confinement, ConfineError> {
         confinement(&self.setup, also_write)
     }
 
@@ -118,13 +124,20 @@ impl Context {
     pub(crate) fn sweep(&self) {
         command::sweep(&self.mark());
         if !self.is_child {
-            command::sweep(&format!("{}{}", self.mark_of_file(), child::id_of(&self.setup.agent_id, "")));
+            command::sweep(&format!(
+                "{}{}",
+                self.mark_of_file(),
+                child::id_of(&self.setup.agent_id, "")
+            ));
         }
     }
 
     /// Where the output of a command is kept.
     pub(crate) fn output_file(&self, name: &str) -> PathBuf {
-        let plain: String = name.chars().map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' }).collect();
+        let plain: String = name
+            .chars()
+            .map(|c| if c.is_ascii_alphanumeric() || c == '-' { c } else { '_' })
+            .collect();
         self.setup.home.join("output").join(format!("{plain}.log"))
     }
 

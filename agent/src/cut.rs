@@ -28,7 +28,10 @@ mod tests {
 
     #[test]
     fn what_fits_is_whole_and_the_rest_is_cut_between_characters() {
-        assert_eq!((line(" a \n b ", 3), line("a b c", 3)), ("a b".to_owned(), "a b...".to_owned()));
+        assert_eq!(
+            (line(" a \n b ", 3), line("a b c", 3)),
+            ("a b".to_owned(), "a b...".to_owned())
+        );
         assert!(matches!(beginning("äöü", 6), Cow::Borrowed("äöü")));
         assert_eq!(beginning("äöü", 5), "äö [...]");
     }

@@ -1,4 +1,5 @@
-//! What the scheduler asks for, noted: the owner of the agent carries it out when the call that asked has returned.
+//! What the scheduler asks for, noted: the owner of the agent carries it out when the call that
+//! asked has returned.
 
 use std::{
     cell::RefCell,

@@ -1,5 +1,6 @@
-//! The handle: how other threads ask the one that owns an agent. Turns, commands and children run beside it. What they want to say or to
-//! know they send to its mailbox as requests, which it takes one after the other.
+//! The handle: how other threads ask the one that owns an agent. Turns, commands and children run
+//! beside it. What they want to say or to know they send to its mailbox as requests, which it takes
+//! one after the other.
 
 use std::sync::mpsc::{self, Receiver, Sender};
 
@@ -38,7 +39,10 @@ impl Handle {
     ///
     /// # Errors
     /// Where the agent has ended.
-    pub(crate) fn ask<T: Send + 'static>(&self, request: impl FnOnce(&mut Actor) -> T + Send + 'static) -> Result<T, Ended> {
+    pub(crate) fn ask<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(&mut Actor) -> T + Send + 'static,
+    ) -> Result<T, Ended> {
         let (answer, answered) = mpsc::channel();
         // Who asked may have gone away meanwhile; then nobody needs the answer.
         self.tell(move |actor| drop(answer.send(request(actor))))?;
@@ -49,7 +53,10 @@ impl Handle {
     ///
     /// # Errors
     /// Where the agent has ended.
-    pub(crate) fn tell(&self, request: impl FnOnce(&mut Actor) + Send + 'static) -> Result<(), Ended> {
+    pub(crate) fn tell(
+        &self,
+        request: impl FnOnce(&mut Actor) + Send + 'static,
+    ) -> Result<(), Ended> {
         self.0.send(Box::new(request)).map_err(|_| Ended)
     }
 
@@ -61,7 +68,8 @@ impl Handle {
         self.ask(move |actor| actor.propose(&fact))
     }
 
-    /// Says something as the operator: into the open run at its next safe point, else as ordinary input.
+    /// Says something as the operator: into the open run at its next safe point, else as ordinary
+    /// input.
     ///
     /// # Errors
     /// Where the agent has ended.

@@ -1,5 +1,6 @@
-//! What was said, as the model is told it again: the newest turns, and the tool calls of turns that did not come to their end. Folded from
-//! the entries of the ledger, bounded, and evidence only: no decision reads it.
+//! What was said, as the model is told it again: the newest turns, and the tool calls of turns that
+//! did not come to their end. Folded from the entries of the ledger, bounded, and evidence only: no
+//! decision reads it.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -48,11 +49,15 @@ impl History {
     /// Reads the next entry.
     pub(crate) fn read(&mut self, entry: &Entry) {
         match &entry.record {
-            Record::Message(message) => drop(self.messages.insert(message.id.clone(), message.clone())),
+            Record::Message(message) => {
+                drop(self.messages.insert(message.id.clone(), message.clone()))
+            }
             Record::QueueEntry(record) if record.status == QueueStatus::Interjected => {
                 self.interjected.extend(self.messages.remove(&record.message_id));
             }
-            Record::QueueEntry(record) if record.status.is_terminal() => drop(self.messages.remove(&record.message_id)),
+            Record::QueueEntry(record) if record.status.is_terminal() => {
+                drop(self.messages.remove(&record.message_id))
+            }
             Record::Tool(call) => self.calls.push(call.clone()),
             Record::Turn(turn) => self.turn(turn),
             _ => {}
@@ -80,10 +85,19 @@ impl History {
                 self.broken_off.drain(..self.broken_off.len().saturating_sub(BROKEN_OFF));
             }
             RunStatus::Terminal => {
-                let calls = self.calls.drain(..).map(|call| format!("{}: {}", call.tool_name, call.summary)).collect();
+                let calls = self
+                    .calls
+                    .drain(..)
+                    .map(|call| format!("{}: {}", call.tool_name, call.summary))
+                    .collect();
                 let message = self.messages.get(&turn.message_id).cloned();
                 let interjected = std::mem::take(&mut self.interjected);
-                self.exchanges.push_back(Exchange { message, interjected, turn: turn.clone(), calls });
+                self.exchanges.push_back(Exchange {
+                    message,
+                    interjected,
+                    turn: turn.clone(),
+                    calls,
+                });
                 self.exchanges.drain(..self.exchanges.len().saturating_sub(TURNS));
             }
         }

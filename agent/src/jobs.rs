@@ -1,5 +1,6 @@
-//! What runs beside the turns: commands and child agents, each the business of a task. The ledger says which should run; what runs and
-//! should not is ended, whoever decided so (contract 5.10, 5.11).
+//! What runs beside the turns: commands and child agents, each the business of a task. The ledger
+//! says which should run; what runs and should not is ended, whoever decided so (contract 5.10,
+//! 5.11).
 
 use std::{collections::BTreeMap, thread::JoinHandle};
 
@@ -68,11 +69,14 @@ pub(crate) struct TaskHandle {
 }
 
 impl Jobs {
-    /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A command is nobody's once its host is gone.
+    /// Nothing runs yet; a new life of the host goes on with children whose ledger is there. A
+    /// command is nobody's once its host is gone.
     pub(crate) fn new(context: &Context, state: &State) -> Self {
         let alive = Alive::default();
         let active = state.tasks().active.values().map(|task| &task.record);
-        active.filter(|task| child::is_resumable(context, task)).for_each(|task| alive.add(&task.id));
+        active
+            .filter(|task| child::is_resumable(context, task))
+            .for_each(|task| alive.add(&task.id));
         Self { by_task: BTreeMap::new(), alive }
     }
 
@@ -83,7 +87,8 @@ impl Jobs {
 
     /// Goes on with what the ledger says is alive.
     pub(crate) fn resume(actor: &mut Actor) {
-        let children: Vec<_> = actor.state().tasks().active.values().map(|task| task.record.clone()).collect();
+        let children: Vec<_> =
+            actor.state().tasks().active.values().map(|task| task.record.clone()).collect();
         for record in children.iter().filter(|record| record.kind == TaskKind::ChildAgentTask) {
             child::resume(actor, record);
         }
@@ -120,7 +125,8 @@ impl Jobs {
         }
     }
 
-    /// Ends what should not run. `wanted` says of a task whether it was asked to stop, or nothing where it is not active any more.
+    /// Ends what should not run. `wanted` says of a task whether it was asked to stop, or nothing
+    /// where it is not active any more.
     pub(crate) fn reconcile(&mut self, wanted: impl Fn(&TaskId) -> Option<bool>) {
         for (task, job) in &mut self.by_task {
             let ends = wanted(task).unwrap_or(true);
@@ -161,7 +167,8 @@ impl Jobs {
     }
 }
 
-/// Makes a managed task of a command that goes on (contract 12: a task is a receipt, never made by itself).
+/// Makes a managed task of a command that goes on (contract 12: a task is a receipt, never made by
+/// itself).
 ///
 /// # Errors
 /// Where the scheduler does not take it; then nobody looks after the command.
@@ -171,7 +178,12 @@ pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandl
     let summary = format!("Run command: {}", cut::line(&spec.cmd, 80));
     let work_item_id = bound_item(actor.state());
     let detail = command_detail(&spec, &output_path);
-    let recovery = TaskRecovery::CommandTask { summary: summary.clone(), spec, trust, promoted_from_exec_command: true };
+    let recovery = TaskRecovery::CommandTask {
+        summary: summary.clone(),
+        spec,
+        trust,
+        promoted_from_exec_command: true,
+    };
     let change = TaskChanged {
         task_id: task_id.clone(),
         task_kind: Some(TaskKind::CommandTask),
@@ -182,22 +194,43 @@ pub(crate) fn promote(actor: &mut Actor, promoted: Promoted) -> Result<TaskHandl
     };
     accepted(actor, &Fact::TaskCreated(change.clone()))?;
     actor.jobs.add(task_id.clone(), Job::Command { running: running.clone(), told: false });
-    accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change })).inspect_err(|_| actor.jobs.remove(&task_id))?;
+    accepted(actor, &Fact::TaskRunning(TaskChanged { recovery: None, ..change }))
+        .inspect_err(|_| actor.jobs.remove(&task_id))?;
     let (handle, task) = (actor.handle.clone(), task_id.clone());
     let kept = running.clone();
     running.on_exit(move |exit| {
         let exit = exit.clone();
         // Where the agent has ended, the next life of it interrupts the task.
-        let _ = handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
+        let _ =
+            handle.tell(move |actor| command_ended(actor, task, &summary, detail, &kept, &exit));
     });
-    Ok(TaskHandle { task_id, task_kind: TaskKind::CommandTask, status: TaskStatus::Running, initial_output: None })
+    Ok(TaskHandle {
+        task_id,
+        task_kind: TaskKind::CommandTask,
+        status: TaskStatus::Running,
+        initial_output: None,
+    })
 }
 
-fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<String, Value>, running: &Running, exit: &Exit) {
-    let asked = actor.state().tasks().active.get(&task).is_some_and(|task| task.record.status == TaskStatus::Cancelling);
+fn command_ended(
+    actor: &mut Actor,
+    task: TaskId,
+    summary: &str,
+    detail: Map<String, Value>,
+    running: &Running,
+    exit: &Exit,
+) {
+    let asked = actor
+        .state()
+        .tasks()
+        .active
+        .get(&task)
+        .is_some_and(|task| task.record.status == TaskStatus::Cancelling);
     let (status, how) = match (&exit.cause, exit.code, exit.signal) {
         (Cause::Stopped, ..) if asked => (TaskStatus::Cancelled, "was stopped".to_owned()),
-        (Cause::TimedOut, ..) => (TaskStatus::Failed, "took longer than it may, and was ended".to_owned()),
+        (Cause::TimedOut, ..) => {
+            (TaskStatus::Failed, "took longer than it may, and was ended".to_owned())
+        }
         (_, Some(0), _) => (TaskStatus::Completed, "exited with status 0".to_owned()),
         (_, Some(code), _) => (TaskStatus::Failed, format!("exited with status {code}")),
         (_, None, Some(signal)) => (TaskStatus::Failed, format!("was ended by signal {signal}")),
@@ -214,7 +247,10 @@ fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<Str
         ("output_summary".to_owned(), json!(output.text)),
         ("output_bytes".to_owned(), json!(exit.output_bytes)),
         ("output_left_out_bytes".to_owned(), json!(exit.left_out_bytes)),
-        ("duration_ms".to_owned(), json!(u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX))),
+        (
+            "duration_ms".to_owned(),
+            json!(u64::try_from(exit.duration.as_millis()).unwrap_or(u64::MAX)),
+        ),
     ]);
     let change = TaskChanged {
         task_id: task.clone(),
@@ -228,13 +264,23 @@ fn command_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Map<Str
 }
 
 /// A child came to its end.
-pub(crate) fn child_ended(actor: &mut Actor, task: TaskId, summary: &str, detail: Supervision, end_of: &ChildEnd) {
+pub(crate) fn child_ended(
+    actor: &mut Actor,
+    task: TaskId,
+    summary: &str,
+    detail: Supervision,
+    end_of: &ChildEnd,
+) {
     let known = actor.state().tasks().active.get(&task).map(|task| task.record.status);
-    let status = if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
+    let status =
+        if known == Some(TaskStatus::Cancelling) { TaskStatus::Cancelled } else { end_of.status };
     let left = detail.left_behind().map_or_else(String::new, |left| format!("; {left}"));
     if known.is_none() && !left.is_empty() {
         // A stop or a restart has interrupted the task before, so its record does not say it.
-        actor.context.audience.notice(&actor.context.agent_id, &format!("the child of `{task}` has ended{left}"));
+        actor
+            .context
+            .audience
+            .notice(&actor.context.agent_id, &format!("the child of `{task}` has ended{left}"));
     }
     let detail = detail.saying(cut::beginning(&end_of.text, MOST_WORDS).into_owned());
     let change = TaskChanged {
@@ -261,7 +307,11 @@ fn end(actor: &mut Actor, task: &TaskId, status: TaskStatus, change: TaskChanged
 
 /// The item that a new task belongs to: that of the turn, else the one with the focus.
 pub(crate) fn bound_item(state: &State) -> Option<WorkItemId> {
-    let of_turn = state.turns().run.as_ref().and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone()));
+    let of_turn = state
+        .turns()
+        .run
+        .as_ref()
+        .and_then(|run| Some(run.work_item.as_ref()?.work_item_id.clone()));
     let bound = of_turn.filter(|id| state.work().items.contains_key(id));
     bound.or_else(|| state.work().current().map(|item| item.record.id.clone()))
 }

@@ -1,12 +1,14 @@
-//! The rounds of one turn as the model is shown them: all of them while they fit, else a recap of the older ones and the newest exactly
-//! (contract 5.22; turn-local compaction). The recap is written from what was done, without the model.
+//! The rounds of one turn as the model is shown them: all of them while they fit, else a recap of
+//! the older ones and the newest exactly (contract 5.22; turn-local compaction). The recap is
+//! written from what was done, without the model.
 
 use crate::openai::ChatMessage;
 
 /// How many of the newest rounds are shown exactly, where they fit.
 const EXACT: usize = 2;
 
-/// How much of a line about a call the recap shows, in characters; the second is for prompts that are still too long with the first.
+/// How much of a line about a call the recap shows, in characters; the second is for prompts that
+/// are still too long with the first.
 const RECAP_WIDTHS: [usize; 2] = [400, 80];
 
 /// One round: what the model said, what came of it, and the same in a line for each call.
@@ -32,7 +34,8 @@ impl Budget {
         Self { tokens, measured: (4, 1) }
     }
 
-    /// A provider has counted the tokens of a prompt. A count that no tokenizer gives is not believed: a token has one to eight bytes.
+    /// A provider has counted the tokens of a prompt. A count that no tokenizer gives is not
+    /// believed: a token has one to eight bytes.
     pub(crate) fn measured(&mut self, bytes: u64, tokens: u64) {
         if (bytes / 8..=bytes).contains(&tokens) && tokens > 0 {
             self.measured = (bytes, tokens);
@@ -58,7 +61,10 @@ impl Budget {
 
 /// The prompt does not fit, however short the rounds are told.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, thiserror::Error)]
-#[error("the prompt has about {tokens} tokens where {budget} are allowed, with all rounds but the newest told in a line each")]
+#[error(
+    "the prompt has about {tokens} tokens where {budget} are allowed, with all rounds but the \
+     newest told in a line each"
+)]
 pub(crate) struct OverBudget {
     /// About how many tokens it has.
     pub(crate) tokens: u64,
@@ -82,7 +88,8 @@ pub(crate) struct Rounds {
     /// The bytes of whatever goes with each prompt: the tools.
     fixed: u64,
     rounds: Vec<Round>,
-    /// How many of the oldest are told in short. It only grows, so that what the model was shown does not change with each round.
+    /// How many of the oldest are told in short. It only grows, so that what the model was shown
+    /// does not change with each round.
     told_short: usize,
     pub(crate) budget: Budget,
 }
@@ -103,7 +110,8 @@ impl Rounds {
         self.rounds.is_empty()
     }
 
-    /// The provider found the prompt too long: tells more in short, or says that there is nothing left to shorten.
+    /// The provider found the prompt too long: tells more in short, or says that there is nothing
+    /// left to shorten.
     pub(crate) fn shorten(&mut self) -> bool {
         let most = self.rounds.len().saturating_sub(1);
         let grows = self.told_short < most;
@@ -138,7 +146,11 @@ impl Rounds {
         }
         let messages = self.messages(self.told_short, width);
         let bytes = self.fixed + length(&messages);
-        Ok(Prompt { messages, bytes, compacted: (self.told_short > before).then_some(self.told_short) })
+        Ok(Prompt {
+            messages,
+            bytes,
+            compacted: (self.told_short > before).then_some(self.told_short),
+        })
     }
 
     fn tokens(&self, short: usize, width: usize) -> u64 {
@@ -153,17 +165,29 @@ impl Rounds {
 
     fn recap_of(&self, short: usize, width: usize) -> String {
         let lines = self.rounds.iter().take(short).flat_map(|round| &round.recap);
-        let lines: Vec<_> = lines.map(|line| format!("- {}", line.chars().take(width).collect::<String>())).collect();
+        let lines: Vec<_> = lines
+            .map(|line| format!("- {}", line.chars().take(width).collect::<String>()))
+            .collect();
         let rounds = if short == 1 { "1 round".to_owned() } else { format!("{short} rounds") };
-        format!("[runtime] This turn began with {rounds} that are left out here. What was done in them:\n{}", lines.join("\n"))
+        format!(
+            "[runtime] This turn began with {rounds} that are left out here. What was done in \
+             them:\n{}",
+            lines.join("\n")
+        )
     }
 }
 
 fn length(messages: &[ChatMessage]) -> u64 {
     let bytes = |message: &ChatMessage| match message {
-        ChatMessage::System { content } | ChatMessage::User { content } | ChatMessage::Tool { content, .. } => content.len(),
+        ChatMessage::System { content }
+        | ChatMessage::User { content }
+        | ChatMessage::Tool { content, .. } => content.len(),
         ChatMessage::Assistant { text, tool_calls } => {
-            text.as_ref().map_or(0, String::len) + tool_calls.iter().map(|call| call.name.len() + call.arguments.len()).sum::<usize>()
+            text.as_ref().map_or(0, String::len)
+                + tool_calls
+                    .iter()
+                    .map(|call| call.name.len() + call.arguments.len())
+                    .sum::<usize>()
         }
     };
     messages.iter().map(|message| bytes(message) as u64).sum()
@@ -174,11 +198,18 @@ mod tests {
     use super::*;
 
     fn round(number: usize, bytes: usize) -> Round {
-        Round { messages: vec![ChatMessage::User { content: "x".repeat(bytes) }], recap: vec![format!("call {number}")] }
+        Round {
+            messages: vec![ChatMessage::User { content: "x".repeat(bytes) }],
+            recap: vec![format!("call {number}")],
+        }
     }
 
     fn rounds(count: usize, bytes: usize, tokens: u64) -> Rounds {
-        let mut rounds = Rounds::new(vec![ChatMessage::System { content: "s".repeat(100) }], 0, Budget::new(tokens));
+        let mut rounds = Rounds::new(
+            vec![ChatMessage::System { content: "s".repeat(100) }],
+            0,
+            Budget::new(tokens),
+        );
         (0..count).for_each(|number| rounds.push(round(number, bytes)));
         rounds
     }
@@ -197,7 +228,11 @@ mod tests {
         assert_eq!(prompt.messages.len(), 1 + 1 + 10 - short);
         assert!(rounds.recap().contains("- call 0\n"), "{}", rounds.recap());
         assert!(short <= 8 && prompt.bytes / 4 <= 1_200, "{short} rounds, {} bytes", prompt.bytes);
-        assert_eq!(rounds.prompt().expect("it fits").compacted, None, "what was told in short stays so, and is not told again");
+        assert_eq!(
+            rounds.prompt().expect("it fits").compacted,
+            None,
+            "what was told in short stays so, and is not told again"
+        );
     }
 
     #[test]
@@ -220,6 +255,9 @@ mod tests {
         assert_eq!(rounds.prompt().err().expect("3100 tokens of one byte").budget, 1_000);
         let mut rounds = self::rounds(3, 2_000, 1_000);
         rounds.budget.measured(6_100, 20);
-        assert!(rounds.prompt().expect("it fits in short").compacted.is_some(), "three hundred bytes are no token");
+        assert!(
+            rounds.prompt().expect("it fits in short").compacted.is_some(),
+            "three hundred bytes are no token"
+        );
     }
 }

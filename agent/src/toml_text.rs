@@ -1,7 +1,9 @@
-//! TOML that people write, read into the same types as JSON, with errors that name the place in the TOML.
+//! TOML that people write, read into the same types as JSON, with errors that name the place in the
+//! TOML.
 //!
-//! The document becomes JSON text, token by token, and each token remembers where it stood. An error of the core's reader names a column of
-//! that text; the token there says the line and column of the TOML. So there is one reader for both forms, and its errors are true in both.
+//! The document becomes JSON text, token by token, and each token remembers where it stood. An
+//! error of the core's reader names a column of that text; the token there says the line and column
+//! of the TOML. So there is one reader for both forms, and its errors are true in both.
 
 use toml::{
     Spanned,
@@ -13,7 +15,10 @@ use wakeful_core::json::{self, JsonError};
 ///
 /// # Errors
 /// What is wrong, and where in the TOML text.
-pub fn read<T>(text: &str, from_json: impl Fn(&str) -> Result<T, JsonError>) -> Result<(T, String), JsonError> {
+pub fn read<T>(
+    text: &str,
+    from_json: impl Fn(&str) -> Result<T, JsonError>,
+) -> Result<(T, String), JsonError> {
     let table = DeTable::parse(text).map_err(|why| {
         let (line, column) = place(text, why.span().map_or(text.len(), |span| span.start));
         JsonError { path: String::new(), line, column, message: why.message().to_owned() }
@@ -96,5 +101,6 @@ impl Writer {
 
 /// A TOML integer in JSON: decimal, without a plus sign.
 fn integer(digits: &str, radix: u32) -> String {
-    i128::from_str_radix(digits, radix).map_or_else(|_| digits.to_owned(), |number| number.to_string())
+    i128::from_str_radix(digits, radix)
+        .map_or_else(|_| digits.to_owned(), |number| number.to_string())
 }

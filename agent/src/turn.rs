@@ -1,5 +1,6 @@
-//! The turn loop: a conversation with the model, round by round, in a thread of its own. What happens becomes facts; what is decided about
-//! it is not decided here. It is the host's own, and replaceable.
+//! The turn loop: a conversation with the model, round by round, in a thread of its own. What
+//! happens becomes facts; what is decided about it is not decided here. It is the host's own, and
+//! replaceable.
 
 use std::{
     panic::{AssertUnwindSafe, catch_unwind},
@@ -39,7 +40,8 @@ use crate::{
     tools::{self, Answered, Caller},
 };
 
-/// The most that the ledger keeps of one thing that was said or done in a turn, in bytes; a fact has room for several.
+/// The most that the ledger keeps of one thing that was said or done in a turn, in bytes; a fact
+/// has room for several.
 const MOST_RECORDED: usize = 256 << 10;
 
 /// A turn that is being executed.
@@ -58,7 +60,8 @@ impl Execution {
         request: &TurnRequest,
         baseline: Vec<ChatMessage>,
     ) -> std::io::Result<Self> {
-        let (run, cancel, yields) = (request.run_id.clone(), Cancel::new(), Arc::<AtomicBool>::default());
+        let (run, cancel, yields) =
+            (request.run_id.clone(), Cancel::new(), Arc::<AtomicBool>::default());
         let turn = Turn {
             caller: Caller {
                 context: Arc::clone(context),
@@ -71,18 +74,27 @@ impl Execution {
             has_accepted: false,
         };
         let message_id = request.message.id.clone();
-        let thread = std::thread::Builder::new().name(format!("turn {}", request.turn_index)).spawn(move || {
-            let (run, handle) = (turn.caller.run.clone(), turn.caller.handle.clone());
-            let begun = Fact::TurnStarted(TurnStarted { run_id: run.clone(), message_id, turn_index: None });
-            // Where the agent has ended, or the run was broken off, nobody needs to know how the turn ended.
-            let _ = handle.tell(move |actor| drop(actor.propose(&begun)));
-            // A turn that panics ends too: else its run would stay open.
-            let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
-            let end = ended.unwrap_or_else(|_| Ok(Some(Fact::failure(Some(run.clone()), "the turn panicked".to_owned()))));
-            if let Ok(Some(end)) = end {
-                let _ = handle.tell(move |actor| actor.end_turn(&run, &end));
-            }
-        })?;
+        let thread = std::thread::Builder::new()
+            .name(format!("turn {}", request.turn_index))
+            .spawn(move || {
+                let (run, handle) = (turn.caller.run.clone(), turn.caller.handle.clone());
+                let begun = Fact::TurnStarted(TurnStarted {
+                    run_id: run.clone(),
+                    message_id,
+                    turn_index: None,
+                });
+                // Where the agent has ended, or the run was broken off, nobody needs to know how
+                // the turn ended.
+                let _ = handle.tell(move |actor| drop(actor.propose(&begun)));
+                // A turn that panics ends too: else its run would stay open.
+                let ended = catch_unwind(AssertUnwindSafe(|| turn.converse(baseline)));
+                let end = ended.unwrap_or_else(|_| {
+                    Ok(Some(Fact::failure(Some(run.clone()), "the turn panicked".to_owned())))
+                });
+                if let Ok(Some(end)) = end {
+                    let _ = handle.tell(move |actor| actor.end_turn(&run, &end));
+                }
+            })?;
         Ok(Self { run, cancel, yields, thread })
     }
 
@@ -140,10 +152,12 @@ struct Turn {
 }
 
 impl Turn {
-    /// Talks with the model until the turn ends; the fact with which it does, or none where it was broken off.
+    /// Talks with the model until the turn ends; the fact with which it does, or none where it was
+    /// broken off.
     fn converse(mut self, baseline: Vec<ChatMessage>) -> Result<Option<Fact>, Ended> {
         let context = Arc::clone(&self.caller.context);
-        let mut rounds = Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
+        let mut rounds =
+            Rounds::new(baseline, context.tools_bytes(), Budget::new(context.context_tokens));
         let mut number = 0;
         while !self.caller.cancel.is_cancelled() {
             if !rounds.is_empty() {
@@ -164,7 +178,9 @@ impl Turn {
                 Ok(answer) => without_secrets(&context, answer),
                 Err(ChatError::Cancelled) => break,
                 Err(ChatError::ContextLength { .. }) if rounds.shorten() => continue,
-                Err(why @ ChatError::ContextLength { .. }) => return Ok(Some(self.over_budget(&why.to_string()))),
+                Err(why @ ChatError::ContextLength { .. }) => {
+                    return Ok(Some(self.over_budget(&why.to_string())));
+                }
                 Err(why) => return Ok(Some(self.failed(&why))),
             };
             number += 1;
@@ -175,26 +191,39 @@ impl Turn {
             if answer.tool_calls.is_empty() {
                 rounds.push(Round { messages: vec![answer.message()], recap: Vec::new() });
                 if !self.insert(&mut rounds, Boundary::AfterProviderRound)? {
-                    return Ok(Some(self.terminal(TurnTerminalKind::Completed, cut_off(&answer), said(&answer))));
+                    return Ok(Some(self.terminal(
+                        TurnTerminalKind::Completed,
+                        cut_off(&answer),
+                        said(&answer),
+                    )));
                 }
                 continue;
             }
             let done = self.execute(number, &answer)?;
             rounds.push(done.round);
-            self.propose(Fact::ToolRoundCompleted(RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: None }))?;
+            self.propose(Fact::ToolRoundCompleted(RoundCompleted {
+                run_id: self.caller.run.clone(),
+                round: number,
+                diagnostics: None,
+            }))?;
             if done.ends_turn || self.yields.load(Ordering::SeqCst) {
                 return Ok(Some(self.terminal(TurnTerminalKind::Completed, None, said(&answer))));
             }
             if number >= context.rounds_per_turn {
                 let reason = format!("the limit of {number} rounds in a turn is reached");
-                return Ok(Some(self.terminal(TurnTerminalKind::Completed, Some(reason), said(&answer))));
+                return Ok(Some(self.terminal(
+                    TurnTerminalKind::Completed,
+                    Some(reason),
+                    said(&answer),
+                )));
             }
             self.insert(&mut rounds, Boundary::AfterToolResults)?;
         }
         Ok(None)
     }
 
-    /// Executes the calls of a round, in order. Each call gets its result, whatever happens: the model must find its calls answered.
+    /// Executes the calls of a round, in order. Each call gets its result, whatever happens: the
+    /// model must find its calls answered.
     fn execute(&self, number: u64, answer: &openai::Round) -> Result<Executed, Ended> {
         let mut round = Round { messages: vec![answer.message()], recap: Vec::new() };
         let mut all_sleep = true;
@@ -207,7 +236,11 @@ impl Turn {
             };
             all_sleep &= answered.sleeps;
             ends_turn |= answered.sleeps;
-            let status = if answered.is_error { ToolExecutionStatus::Error } else { ToolExecutionStatus::Success };
+            let status = if answered.is_error {
+                ToolExecutionStatus::Error
+            } else {
+                ToolExecutionStatus::Success
+            };
             self.propose(Fact::ToolExecutionRecorded(ToolExecutionRecorded {
                 run_id: self.caller.run.clone(),
                 tool_execution_id: format!("{}/{number}.{}", self.caller.run, index + 1),
@@ -218,7 +251,9 @@ impl Turn {
                 summary: answered.summary.clone(),
             }))?;
             round.recap.push(format!("{}: {}", answered.tool_name, answered.summary));
-            round.messages.push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
+            round
+                .messages
+                .push(ChatMessage::Tool { tool_call_id: call.id.clone(), content: answered.text });
         }
         // A rest beside other calls is kept for the end of the turn, which then comes by itself.
         Ok(Executed { round, ends_turn: ends_turn && all_sleep })
@@ -227,7 +262,8 @@ impl Turn {
     /// Puts what the operator says meanwhile into the conversation; whether there was anything.
     fn insert(&self, rounds: &mut Rounds, safe_point: Boundary) -> Result<bool, Ended> {
         let run = self.caller.run.clone();
-        let inserted: Vec<MessageRecord> = self.caller.handle.ask(move |actor| actor.interject(&run, safe_point))?;
+        let inserted: Vec<MessageRecord> =
+            self.caller.handle.ask(move |actor| actor.interject(&run, safe_point))?;
         let messages: Vec<_> = inserted.iter().map(prompt::interjection).collect();
         let any = !messages.is_empty();
         if any {
@@ -237,11 +273,23 @@ impl Turn {
     }
 
     /// Records what the model said; from here on it counts.
-    fn accepted(&mut self, number: u64, answer: &openai::Round, prompt_bytes: u64) -> Result<(), Ended> {
+    fn accepted(
+        &mut self,
+        number: u64,
+        answer: &openai::Round,
+        prompt_bytes: u64,
+    ) -> Result<(), Ended> {
         self.has_accepted = true;
-        let said = SaidInRound { round: number, text: answer.text.as_deref(), tool_calls: &answer.tool_calls };
+        let said = SaidInRound {
+            round: number,
+            text: answer.text.as_deref(),
+            tool_calls: &answer.tool_calls,
+        };
         let data = recorded(RawJson::from_value(&said));
-        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.caller.run.clone(), data }))?;
+        self.propose(Fact::AssistantRoundRecorded(AssistantRoundRecorded {
+            run_id: self.caller.run.clone(),
+            data,
+        }))?;
         let diagnostics = Diagnostics {
             model: answer.model.as_deref(),
             response_id: answer.response_id.as_deref(),
@@ -250,8 +298,11 @@ impl Turn {
             timing: answer.timing,
             prompt_bytes,
         };
-        let completed =
-            RoundCompleted { run_id: self.caller.run.clone(), round: number, diagnostics: Some(RawJson::from_value(&diagnostics)) };
+        let completed = RoundCompleted {
+            run_id: self.caller.run.clone(),
+            round: number,
+            diagnostics: Some(RawJson::from_value(&diagnostics)),
+        };
         self.propose(Fact::ProviderRoundCompleted(completed))
     }
 
@@ -262,17 +313,27 @@ impl Turn {
             let anchor_generation = actor.state().context().anchor;
             let before = actor.state().context().compacted_message_count;
             let summary = actor.state().context().context_summary.clone();
-            drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded { anchor_generation, data })));
+            drop(actor.propose(&Fact::CheckpointRecorded(CheckpointRecorded {
+                anchor_generation,
+                data,
+            })));
             let count = before + rounds as u64;
-            drop(actor.propose(&Fact::ContextCompacted(ContextCompacted { compacted_message_count: count, context_summary: summary })));
+            drop(actor.propose(&Fact::ContextCompacted(ContextCompacted {
+                compacted_message_count: count,
+                context_summary: summary,
+            })));
         })
     }
 
     fn over_budget(&self, why: &str) -> Fact {
-        Fact::TurnBaselineOverBudget(TurnOverBudget { run_id: self.caller.run.clone(), reason: Some(why.to_owned()) })
+        Fact::TurnBaselineOverBudget(TurnOverBudget {
+            run_id: self.caller.run.clone(),
+            reason: Some(why.to_owned()),
+        })
     }
 
-    /// The provider failed for good: what that means depends on whether any of its output was accepted (contract 5.5).
+    /// The provider failed for good: what that means depends on whether any of its output was
+    /// accepted (contract 5.5).
     fn failed(&self, why: &ChatError) -> Fact {
         let partial = match why {
             ChatError::CutOff { partial, .. } => said(partial),
@@ -286,10 +347,22 @@ impl Turn {
         self.terminal(kind, Some(why.to_string()), partial)
     }
 
-    fn terminal(&self, kind: TurnTerminalKind, reason: Option<String>, last_assistant_message: Option<String>) -> Fact {
+    fn terminal(
+        &self,
+        kind: TurnTerminalKind,
+        reason: Option<String>,
+        last_assistant_message: Option<String>,
+    ) -> Fact {
         let run_id = self.caller.run.clone();
-        let last_assistant_message = last_assistant_message.map(|said| cut::beginning(&said, MOST_RECORDED).into_owned());
-        Fact::TurnTerminal(TurnTerminal { run_id, kind, reason, last_assistant_message, checkpoint: None })
+        let last_assistant_message =
+            last_assistant_message.map(|said| cut::beginning(&said, MOST_RECORDED).into_owned());
+        Fact::TurnTerminal(TurnTerminal {
+            run_id,
+            kind,
+            reason,
+            last_assistant_message,
+            checkpoint: None,
+        })
     }
 
     fn propose(&self, fact: Fact) -> Result<(), Ended> {
@@ -338,7 +411,10 @@ impl Watch for Listener<'_> {
     }
 
     fn retrying(&mut self, attempt: u32, after: std::time::Duration, why: &ChatError) {
-        self.context.audience.notice(&self.context.agent_id, &format!("{why}; try {attempt} in {} ms", after.as_millis()));
+        self.context.audience.notice(
+            &self.context.agent_id,
+            &format!("{why}; try {attempt} in {} ms", after.as_millis()),
+        );
     }
 }
 
@@ -349,8 +425,12 @@ fn said(answer: &openai::Round) -> Option<String> {
 /// Why an answer that ends a turn is not whole.
 fn cut_off(answer: &openai::Round) -> Option<String> {
     match &answer.finish {
-        openai::Finish::Length => Some("the model's answer reached its longest and is not whole".to_owned()),
-        openai::Finish::ContentFilter => Some("the server held a part of the answer back".to_owned()),
+        openai::Finish::Length => {
+            Some("the model's answer reached its longest and is not whole".to_owned())
+        }
+        openai::Finish::ContentFilter => {
+            Some("the server held a part of the answer back".to_owned())
+        }
         _ => None,
     }
 }
@@ -366,7 +446,11 @@ fn without_secrets(context: &Context, mut answer: openai::Round) -> openai::Roun
 
 /// What the ledger keeps of free JSON: one that is too long as the beginning of its text.
 fn recorded(data: RawJson) -> RawJson {
-    if data.as_str().len() <= MOST_RECORDED { data } else { RawJson::from_value(&cut::beginning(data.as_str(), MOST_RECORDED)) }
+    if data.as_str().len() <= MOST_RECORDED {
+        data
+    } else {
+        RawJson::from_value(&cut::beginning(data.as_str(), MOST_RECORDED))
+    }
 }
 
 /// Text that should be JSON, such as the arguments of a call; what is none is carried as text.

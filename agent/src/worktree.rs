@@ -1,11 +1,12 @@
-//! Worktrees of git for tasks: made beside a repository, and cleaned up only where nothing can be lost.
+//! Worktrees of git for tasks: made beside a repository, and cleaned up only where nothing can be
+//! lost.
 //!
-//! What was made is a [`Worktree`], and what became of it a [`Cleanup`]; both are parts of a task's detail, in the keys that the contract's
-//! observations have (2.17). Cleaning up never fails as such: people remove worktrees, move branches and leave changes, and each of
-//! that is a result.
+//! What was made is a [`Worktree`], and what became of it a [`Cleanup`]; both are parts of a task's
+//! detail, in the keys that the contract's observations have (2.17). Cleaning up never fails as
+//! such: people remove worktrees, move branches and leave changes, and each of that is a result.
 //!
-//! The settings and filters of a repository are programs that git runs. Whoever may write there can choose them, so git itself takes a
-//! [`Confinement`], and its hooks are off.
+//! The settings and filters of a repository are programs that git runs. Whoever may write there can
+//! choose them, so git itself takes a [`Confinement`], and its hooks are off.
 
 use std::{
     env, fs, io,
@@ -39,7 +40,9 @@ impl Worktree {
     /// # Errors
     /// It does not say where it is, or which branch it has; then cleaning up has failed.
     pub fn described(detail: &str) -> Result<Self, Cleanup> {
-        let not_described = |why| Cleanup::Failed { error: format!("the task does not describe its worktree: {why}") };
+        let not_described = |why| Cleanup::Failed {
+            error: format!("the task does not describe its worktree: {why}"),
+        };
         serde_json::from_str(detail).map_err(not_described)
     }
 }
@@ -68,7 +71,10 @@ pub struct Layout {
 #[derive(Debug, thiserror::Error)]
 pub enum WorktreeError {
     /// The id cannot be part of a path and of a branch.
-    #[error("`{0}` cannot name a worktree: use letters, digits, `-`, `_` and single dots, and begin with a letter or a digit")]
+    #[error(
+        "`{0}` cannot name a worktree: use letters, digits, `-`, `_` and single dots, and begin \
+         with a letter or a digit"
+    )]
     TaskId(String),
     /// The folder is in no repository.
     #[error("`{}` is in no git repository with a working folder: {why}; use `workspace_mode = inherit`", folder.display())]
@@ -189,8 +195,13 @@ struct Shape {
 
 impl From<Cleanup> for Shape {
     fn from(cleanup: Cleanup) -> Self {
-        let of = |cleanup_status, cleanup_reason| Self { cleanup_status, cleanup_reason, ..Self::default() };
-        let gone = |status, reason| Self { auto_cleaned_up: Some(true), ..of(status, Some(reason)) };
+        let of = |cleanup_status, cleanup_reason| Self {
+            cleanup_status,
+            cleanup_reason,
+            ..Self::default()
+        };
+        let gone =
+            |status, reason| Self { auto_cleaned_up: Some(true), ..of(status, Some(reason)) };
         match cleanup {
             Cleanup::Cleaned { branch } => {
                 let (status, error) = match branch {
@@ -198,16 +209,27 @@ impl From<Cleanup> for Shape {
                     BranchCleanup::AlreadyRemoved => ("already_removed", None),
                     BranchCleanup::Retained { error } => ("retained", Some(error)),
                 };
-                Self { branch_cleanup_status: Some(status), branch_cleanup_error: error, ..gone("cleaned", "clean_worktree") }
+                Self {
+                    branch_cleanup_status: Some(status),
+                    branch_cleanup_error: error,
+                    ..gone("cleaned", "clean_worktree")
+                }
             }
-            Cleanup::AlreadyRemoved { meanwhile: false } => gone("already_removed", "worktree_path_missing"),
-            Cleanup::AlreadyRemoved { meanwhile: true } => gone("already_removed", "worktree_path_missing_after_remove"),
-            Cleanup::ChangedFiles { changed_files } => {
-                Self { changed_files: Some(changed_files), retained_for_review: Some(true), ..of("retained", Some("changed_files")) }
+            Cleanup::AlreadyRemoved { meanwhile: false } => {
+                gone("already_removed", "worktree_path_missing")
             }
-            Cleanup::BranchMismatch { actual_branch } => {
-                Self { actual_branch: Some(actual_branch), ..of("retained", Some("branch_mismatch")) }
+            Cleanup::AlreadyRemoved { meanwhile: true } => {
+                gone("already_removed", "worktree_path_missing_after_remove")
             }
+            Cleanup::ChangedFiles { changed_files } => Self {
+                changed_files: Some(changed_files),
+                retained_for_review: Some(true),
+                ..of("retained", Some("changed_files"))
+            },
+            Cleanup::BranchMismatch { actual_branch } => Self {
+                actual_branch: Some(actual_branch),
+                ..of("retained", Some("branch_mismatch"))
+            },
             Cleanup::Unreadable { what, error } => {
                 let reason = match what {
                     Inspection::Branch => "branch_inspection_failed",
@@ -220,8 +242,9 @@ impl From<Cleanup> for Shape {
     }
 }
 
-/// Where the worktrees of the repository of a folder go; the folder for them is made. All of it belongs among the writable places of the
-/// [`Confinement`] with which they are made and cleaned up.
+/// Where the worktrees of the repository of a folder go; the folder for them is made. All of it
+/// belongs among the writable places of the [`Confinement`] with which they are made and cleaned
+/// up.
 ///
 /// # Errors
 /// It is in no repository, or the folder cannot be made.
@@ -229,20 +252,29 @@ pub fn layout(folder: &Path) -> Result<Layout, WorktreeError> {
     // Only where things are is asked, and that runs no program of the repository.
     let ask = |question: &[&str]| {
         let no_repository = |why| WorktreeError::NoRepository { folder: folder.to_owned(), why };
-        git(folder, None, &[&["rev-parse", "--path-format=absolute"], question].concat()).map(PathBuf::from).map_err(no_repository)
+        git(folder, None, &[&["rev-parse", "--path-format=absolute"], question].concat())
+            .map(PathBuf::from)
+            .map_err(no_repository)
     };
     let (repository, git) = (ask(&["--show-toplevel"])?, ask(&["--git-common-dir"])?);
-    let name = repository.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
+    let name =
+        repository.file_name().map(|name| name.to_string_lossy().into_owned()).unwrap_or_default();
     let worktrees = repository.with_file_name(format!(".wakeful-worktrees-{name}"));
-    fs::create_dir_all(&worktrees).map_err(|why| WorktreeError::Folder { path: worktrees.clone(), why })?;
+    fs::create_dir_all(&worktrees)
+        .map_err(|why| WorktreeError::Folder { path: worktrees.clone(), why })?;
     Ok(Layout { repository, git, worktrees })
 }
 
-/// Makes the worktree of a task from the branch that is checked out in a folder, on a branch of its own.
+/// Makes the worktree of a task from the branch that is checked out in a folder, on a branch of its
+/// own.
 ///
 /// # Errors
 /// There is nothing to make it from, or something is in its place.
-pub fn create(folder: &Path, task_id: &str, confinement: Option<&Confinement>) -> Result<Worktree, WorktreeError> {
+pub fn create(
+    folder: &Path,
+    task_id: &str,
+    confinement: Option<&Confinement>,
+) -> Result<Worktree, WorktreeError> {
     if !is_name(task_id) {
         return Err(WorktreeError::TaskId(task_id.to_owned()));
     }
@@ -252,7 +284,8 @@ pub fn create(folder: &Path, task_id: &str, confinement: Option<&Confinement>) -
         let commit = ["rev-parse", "--quiet", "--verify", "HEAD^{commit}"];
         git(folder, confinement, &commit).map(|_| branch)
     });
-    let original_branch = branch.map_err(|why| WorktreeError::DetachedHead { folder: folder.to_owned(), why })?;
+    let original_branch =
+        branch.map_err(|why| WorktreeError::DetachedHead { folder: folder.to_owned(), why })?;
 
     let worktree_branch = format!("task-{task_id}");
     let path = layout.worktrees.join(&worktree_branch);
@@ -260,7 +293,12 @@ pub fn create(folder: &Path, task_id: &str, confinement: Option<&Confinement>) -
     let Some(text) = path.to_str() else { return Err(failed("its path is no text".to_owned())) };
     // One that someone removed by hand is still known to git, and in the way.
     git(folder, confinement, &["worktree", "prune"]).map_err(failed)?;
-    git(folder, confinement, &["worktree", "add", "--quiet", "-b", &worktree_branch, "--", text, "HEAD"]).map_err(failed)?;
+    git(
+        folder,
+        confinement,
+        &["worktree", "add", "--quiet", "-b", &worktree_branch, "--", text, "HEAD"],
+    )
+    .map_err(failed)?;
     Ok(Worktree {
         worktree_branch,
         projection_kind: Projection::GitWorktreeRoot,
@@ -270,10 +308,13 @@ pub fn create(folder: &Path, task_id: &str, confinement: Option<&Confinement>) -
     })
 }
 
-/// Removes a worktree in which nothing is changed, and its branch where no commit is lost by that; says what became of it.
+/// Removes a worktree in which nothing is changed, and its branch where no commit is lost by that;
+/// says what became of it.
 pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanup {
-    let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } = worktree;
-    let is_gone = || fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
+    let Worktree { worktree_path: path, worktree_branch: branch, original_cwd: origin, .. } =
+        worktree;
+    let is_gone =
+        || fs::symlink_metadata(path).is_err_and(|why| why.kind() == io::ErrorKind::NotFound);
     if is_gone() {
         // That git still knows it is untidy, and no more.
         let _untidy = git(origin, confinement, &["worktree", "prune"]);
@@ -281,12 +322,20 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
     }
     match git(path, confinement, &["rev-parse", "--abbrev-ref", "HEAD"]) {
         Err(error) => return Cleanup::Unreadable { what: Inspection::Branch, error },
-        Ok(actual_branch) if actual_branch != *branch => return Cleanup::BranchMismatch { actual_branch },
+        Ok(actual_branch) if actual_branch != *branch => {
+            return Cleanup::BranchMismatch { actual_branch };
+        }
         Ok(_) => {}
     }
-    match git(path, confinement, &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"]) {
+    match git(
+        path,
+        confinement,
+        &["status", "--porcelain=v1", "-z", "--no-renames", "--untracked-files=all"],
+    ) {
         Err(error) => return Cleanup::Unreadable { what: Inspection::Changes, error },
-        Ok(status) if !status.is_empty() => return Cleanup::ChangedFiles { changed_files: changed(&status) },
+        Ok(status) if !status.is_empty() => {
+            return Cleanup::ChangedFiles { changed_files: changed(&status) };
+        }
         Ok(_) => {}
     }
     match git(origin, confinement, &["worktree", "remove", "--", &path.to_string_lossy()]) {
@@ -297,7 +346,13 @@ pub fn cleanup(worktree: &Worktree, confinement: Option<&Confinement>) -> Cleanu
 }
 
 fn delete(branch: &str, origin: &Path, confinement: Option<&Confinement>) -> BranchCleanup {
-    if git(origin, confinement, &["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")]).is_err() {
+    if git(
+        origin,
+        confinement,
+        &["show-ref", "--verify", "--quiet", &format!("refs/heads/{branch}")],
+    )
+    .is_err()
+    {
         return BranchCleanup::AlreadyRemoved;
     }
     // The small `d` refuses where commits would be lost.
@@ -307,7 +362,8 @@ fn delete(branch: &str, origin: &Path, confinement: Option<&Confinement>) -> Bra
     }
 }
 
-/// The paths in git's answer about changes: two letters, a space, and the path, each with an end of its own.
+/// The paths in git's answer about changes: two letters, a space, and the path, each with an end of
+/// its own.
 fn changed(status: &str) -> Vec<String> {
     status.split('\0').filter_map(|line| line.get(3..)).map(str::to_owned).collect()
 }
@@ -316,11 +372,18 @@ fn changed(status: &str) -> Vec<String> {
 fn is_name(id: &str) -> bool {
     let is_fit = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     let is_branch = !id.contains("..") && !id.ends_with('.') && !id.ends_with(".lock");
-    id.starts_with(|first: char| first.is_ascii_alphanumeric()) && id.bytes().all(is_fit) && is_branch && id.len() <= 128
+    id.starts_with(|first: char| first.is_ascii_alphanumeric())
+        && id.bytes().all(is_fit)
+        && is_branch
+        && id.len() <= 128
 }
 
 /// What git says, without the end of the line; or why it cannot.
-fn git(folder: &Path, confinement: Option<&Confinement>, arguments: &[&str]) -> Result<String, String> {
+fn git(
+    folder: &Path,
+    confinement: Option<&Confinement>,
+    arguments: &[&str],
+) -> Result<String, String> {
     let mut command = confine::command(confinement, "git");
     command.args(["-c", "core.hooksPath=/dev/null", "-c", "core.fsmonitor=false"]).args(arguments);
     let is_gits = |name: &std::ffi::OsStr| name.to_string_lossy().starts_with("GIT_");
@@ -328,13 +391,21 @@ fn git(folder: &Path, confinement: Option<&Confinement>, arguments: &[&str]) -> 
         Some(confinement) => command.env_clear().envs(confinement.environment(env::vars_os())),
         None => command.env_clear().envs(env::vars_os().filter(|(name, _)| !is_gits(name))),
     };
-    command.env("GIT_TERMINAL_PROMPT", "0").env("LC_ALL", "C").current_dir(folder).stdin(Stdio::null());
+    command
+        .env("GIT_TERMINAL_PROMPT", "0")
+        .env("LC_ALL", "C")
+        .current_dir(folder)
+        .stdin(Stdio::null());
     let output = command.output().map_err(|why| format!("cannot run git: {why}"))?;
     match output.status.success() {
         true => Ok(String::from_utf8_lossy(&output.stdout).trim_end_matches('\n').to_owned()),
         false => {
             let said = String::from_utf8_lossy(&output.stderr).trim().to_owned();
-            Err(if said.is_empty() { format!("git {}: {}", arguments.join(" "), output.status) } else { said })
+            Err(if said.is_empty() {
+                format!("git {}: {}", arguments.join(" "), output.status)
+            } else {
+                said
+            })
         }
     }
 }

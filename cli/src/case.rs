@@ -1,4 +1,5 @@
-//! Cases: what a replay or a cross-check plays. A fixture folder is a ledger to observe, a story is an agent to drive.
+//! Cases: what a replay or a cross-check plays. A fixture folder is a ledger to observe, a story is
+//! an agent to drive.
 
 use std::{
     fs, io,
@@ -90,8 +91,8 @@ pub enum CaseError {
 /// The cases below some paths, in the order given, and by name within a folder.
 ///
 /// # Errors
-/// The first path at which there is no case, or a story that cannot be understood. Fixtures are not looked into: what is wrong with
-/// them, every engine must say by itself.
+/// The first path at which there is no case, or a story that cannot be understood. Fixtures are not
+/// looked into: what is wrong with them, every engine must say by itself.
 pub fn load_all(paths: &[PathBuf]) -> Result<Vec<Case>, CaseError> {
     let mut all = Vec::new();
     for path in paths {
@@ -157,11 +158,20 @@ fn load(path: &Path, below: &mut Below) -> Result<(), CaseError> {
         if agent.is_file() {
             folder.insert(".holon/state/agent.json".to_owned(), read(&agent)?);
         }
-        cases.push(Case { name: name_of(path), path: Some(path.to_owned()), kind: CaseKind::Fixture(folder) });
-    } else if ["agent.json", "expected.json", "ledger"].iter().any(|name| path.join(name).exists()) {
+        cases.push(Case {
+            name: name_of(path),
+            path: Some(path.to_owned()),
+            kind: CaseKind::Fixture(folder),
+        });
+    } else if ["agent.json", "expected.json", "ledger"].iter().any(|name| path.join(name).exists())
+    {
         let mut folder = Folder::new();
         read_texts(path, path, &mut folder)?;
-        cases.push(Case { name: name_of(path), path: Some(path.to_owned()), kind: CaseKind::Fixture(folder) });
+        cases.push(Case {
+            name: name_of(path),
+            path: Some(path.to_owned()),
+            kind: CaseKind::Fixture(folder),
+        });
     } else {
         for child in children(path)? {
             if child.is_dir() || is_story(&child) || is_scenario(&child) {
@@ -182,7 +192,11 @@ fn is_scenario(path: &Path) -> bool {
 
 fn story(path: &Path) -> Result<Case, CaseError> {
     let (story, text) = load_story(path)?;
-    Ok(Case { name: name_of(path), path: Some(path.to_owned()), kind: CaseKind::Story(Box::new(story), text) })
+    Ok(Case {
+        name: name_of(path),
+        path: Some(path.to_owned()),
+        kind: CaseKind::Story(Box::new(story), text),
+    })
 }
 
 /// The story in a file, TOML where its name ends so and else JSON, and its JSON text.
@@ -202,7 +216,8 @@ pub fn load_story(path: &Path) -> Result<(Story, String), CaseError> {
 pub(crate) fn name_of(path: &Path) -> String {
     let absolute = path.canonicalize();
     let path = absolute.as_deref().unwrap_or(path);
-    path.file_stem().map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
+    path.file_stem()
+        .map_or_else(|| path.display().to_string(), |name| name.to_string_lossy().into_owned())
 }
 
 fn read_texts(root: &Path, folder: &Path, texts: &mut Folder) -> Result<(), CaseError> {
@@ -211,7 +226,12 @@ fn read_texts(root: &Path, folder: &Path, texts: &mut Folder) -> Result<(), Case
             read_texts(root, &child, texts)?;
             continue;
         }
-        let names: Vec<_> = child.strip_prefix(root).unwrap_or(&child).iter().map(|name| name.to_string_lossy()).collect();
+        let names: Vec<_> = child
+            .strip_prefix(root)
+            .unwrap_or(&child)
+            .iter()
+            .map(|name| name.to_string_lossy())
+            .collect();
         texts.insert(names.join("/"), read(&child)?);
     }
     Ok(())

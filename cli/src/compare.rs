@@ -18,7 +18,8 @@ pub struct Difference {
     pub right: String,
 }
 
-/// The first difference between two traces, in the order in which things happened; none where they are equal to the byte.
+/// The first difference between two traces, in the order in which things happened; none where they
+/// are equal to the byte.
 #[must_use]
 pub fn first_difference(left: &Trace, right: &Trace) -> Option<Difference> {
     let pairs = left.steps.iter().zip(&right.steps).enumerate();
@@ -35,12 +36,17 @@ pub fn first_difference(left: &Trace, right: &Trace) -> Option<Difference> {
 }
 
 fn of_step(step: usize, a: &Step, b: &Step) -> Option<Difference> {
-    let of_part = |part: &str, a: &str, b: &str| of_text(step, format!("$.steps[{step}].{part}"), a, b);
+    let of_part =
+        |part: &str, a: &str, b: &str| of_text(step, format!("$.steps[{step}].{part}"), a, b);
     of_part("command", a.command.get(), b.command.get())
-        .or_else(|| of_part("entries.length", &a.entries.len().to_string(), &b.entries.len().to_string()))
+        .or_else(|| {
+            of_part("entries.length", &a.entries.len().to_string(), &b.entries.len().to_string())
+        })
         .or_else(|| {
             let entries = a.entries.iter().zip(&b.entries).enumerate();
-            entries.into_iter().find_map(|(at, (a, b))| of_part(&format!("entries[{at}]"), a.get(), b.get()))
+            entries
+                .into_iter()
+                .find_map(|(at, (a, b))| of_part(&format!("entries[{at}]"), a.get(), b.get()))
         })
         .or_else(|| of_part("outcome", a.outcome.get(), b.outcome.get()))
         .or_else(|| of_part("explanation", a.explanation.get(), b.explanation.get()))
@@ -57,24 +63,35 @@ fn of_text(step: usize, path: String, a: &str, b: &str) -> Option<Difference> {
     let values = serde_json::from_str::<Value>(a).ok().zip(serde_json::from_str::<Value>(b).ok());
     let found = values.and_then(|(a, b)| of_values(path.clone(), &a, &b));
     // Texts may differ where their values do not: in the order of keys, in how a number is written.
-    let (path, left, right) = found.unwrap_or_else(|| (format!("{path} (same value, other text)"), a.to_owned(), b.to_owned()));
+    let (path, left, right) = found.unwrap_or_else(|| {
+        (format!("{path} (same value, other text)"), a.to_owned(), b.to_owned())
+    });
     Some(Difference { step, path, left, right })
 }
 
-/// The first difference between two values: path, left, right. An absent key and a null are the same.
+/// The first difference between two values: path, left, right. An absent key and a null are the
+/// same.
 #[must_use]
-pub fn first_value_difference(path: &str, a: &Value, b: &Value) -> Option<(String, String, String)> {
+pub fn first_value_difference(
+    path: &str,
+    a: &Value,
+    b: &Value,
+) -> Option<(String, String, String)> {
     match (a, b) {
         (Value::Object(left), Value::Object(right)) => {
             let keys = left.keys().chain(right.keys().filter(|key| !left.contains_key(*key)));
             keys.into_iter().find_map(|key| {
-                let get = |object: &serde_json::Map<String, Value>| object.get(key).cloned().unwrap_or(Value::Null);
+                let get = |object: &serde_json::Map<String, Value>| {
+                    object.get(key).cloned().unwrap_or(Value::Null)
+                };
                 first_value_difference(&format!("{path}.{key}"), &get(left), &get(right))
             })
         }
         (Value::Array(left), Value::Array(right)) if left.len() == right.len() => {
             let pairs = left.iter().zip(right).enumerate();
-            pairs.into_iter().find_map(|(at, (a, b))| first_value_difference(&format!("{path}[{at}]"), a, b))
+            pairs
+                .into_iter()
+                .find_map(|(at, (a, b))| first_value_difference(&format!("{path}[{at}]"), a, b))
         }
         _ => (a != b).then(|| (path.to_owned(), a.to_string(), b.to_string())),
     }
@@ -86,7 +103,11 @@ fn of_values(path: String, a: &Value, b: &Value) -> Option<(String, String, Stri
             let keys = a.keys().chain(b.keys().filter(|key| !a.contains_key(*key)));
             keys.into_iter().find_map(|key| {
                 let missing = Value::String("(nothing)".to_owned());
-                of_values(format!("{path}.{key}"), a.get(key).unwrap_or(&missing), b.get(key).unwrap_or(&missing))
+                of_values(
+                    format!("{path}.{key}"),
+                    a.get(key).unwrap_or(&missing),
+                    b.get(key).unwrap_or(&missing),
+                )
             })
         }
         (Value::Array(a), Value::Array(b)) if a.len() == b.len() => {
@@ -102,13 +123,18 @@ mod tests {
     use super::*;
 
     fn trace(outcome: &str) -> Trace {
-        let text = format!(r#"{{"case":"c","steps":[{{"command":{{}},"outcome":{outcome},"entries":[],"explanation":{{}}}}]}}"#);
+        let text = format!(
+            r#"{{"case":"c","steps":[{{"command":{{}},"outcome":{outcome},"entries":[],"explanation":{{}}}}]}}"#
+        );
         serde_json::from_str(&text).expect("a trace")
     }
 
     #[test]
     fn the_path_of_a_difference_goes_down_to_the_value() {
-        let found = first_difference(&trace(r#"[{"decision":{"reason":"a"}}]"#), &trace(r#"[{"decision":{"reason":"b"}}]"#));
+        let found = first_difference(
+            &trace(r#"[{"decision":{"reason":"a"}}]"#),
+            &trace(r#"[{"decision":{"reason":"b"}}]"#),
+        );
         let found = found.expect("they differ");
         assert_eq!(found.path, "$.steps[0].outcome[0].decision.reason");
         assert_eq!((found.left.as_str(), found.right.as_str()), (r#""a""#, r#""b""#));

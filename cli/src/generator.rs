@@ -1,6 +1,8 @@
-//! Random stories: what comes in from outside, and what the provider does in each turn. Proptest draws and shrinks them.
+//! Random stories: what comes in from outside, and what the provider does in each turn. Proptest
+//! draws and shrinks them.
 //!
-//! A drawn story is a document that `wakeful explain` and `wakeful run` read too, so what a test prints when it fails can be played by hand.
+//! A drawn story is a document that `wakeful explain` and `wakeful run` read too, so what a test
+//! prints when it fails can be played by hand.
 
 use std::fmt;
 
@@ -11,11 +13,12 @@ use wakeful_core::story::Story;
 /// How closely things follow each other in a story.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
 pub enum Pace {
-    /// Nothing arrives while a turn is played, and no two things are due together: the order of things is the same however often the process
-    /// dies, and so is the end.
+    /// Nothing arrives while a turn is played, and no two things are due together: the order of
+    /// things is the same however often the process dies, and so is the end.
     #[default]
     Apart,
-    /// Turns take their time, and what happens outside happens meanwhile: a death changes the order, and with it the end.
+    /// Turns take their time, and what happens outside happens meanwhile: a death changes the
+    /// order, and with it the end.
     Racing,
 }
 
@@ -56,15 +59,19 @@ impl Drawn {
 pub fn stories(pace: Pace, longest: usize) -> impl Strategy<Value = Drawn> {
     let scene = (line(pace), vec(move_of(pace), 0..7), end(pace));
     let reaction = (select(reactions(pace)), vec(move_of(pace), 0..5), end(pace));
-    (vec(scene, 1..=longest), vec(reaction, 0..6)).prop_map(move |(scenes, reactions)| told(pace, scenes, reactions))
+    (vec(scene, 1..=longest), vec(reaction, 0..6))
+        .prop_map(move |(scenes, reactions)| told(pace, scenes, reactions))
 }
 
-/// What starts a turn that no line of the script asks for. The tick of an item that its own turn has moved on is stale when a death
-/// interrupts that turn, and another one comes in its place (contract 5.2): whoever asks for the same end plays none of these.
+/// What starts a turn that no line of the script asks for. The tick of an item that its own turn
+/// has moved on is stale when a death interrupts that turn, and another one comes in its place
+/// (contract 5.2): whoever asks for the same end plays none of these.
 fn reactions(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["task_result", "callback_event", "internal_followup", "timer_tick"],
-        Pace::Racing => &["task_result", "callback_event", "internal_followup", "timer_tick", "system_tick"],
+        Pace::Racing => {
+            &["task_result", "callback_event", "internal_followup", "timer_tick", "system_tick"]
+        }
     }
 }
 
@@ -74,14 +81,16 @@ const GIVEN: &str = "given";
 type Scene = (Value, Vec<Value>, Option<Value>);
 type Reaction = (&'static str, Vec<Value>, Option<Value>);
 
-/// Puts a story together, and gives its parts the ids and times that they have by their place in it.
+/// Puts a story together, and gives its parts the ids and times that they have by their place in
+/// it.
 fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     let mut places = Places { pace, ..Places::default() };
     let given = json!({"fact": {"fact": "work_item_created", "work_item_id": GIVEN, "objective": "What is there from the beginning."}});
     let mut script = vec![given];
     if pace == Pace::Apart {
         // Deaths, and crashes of the story, do not add up to what ends a message (contract 5.24).
-        script.insert(0, json!({"fact": {"fact": "policy_set", "policy": {"replay_budget": 1000}}}));
+        script
+            .insert(0, json!({"fact": {"fact": "policy_set", "policy": {"replay_budget": 1000}}}));
     }
     let mut turns = Vec::new();
     for (number, (mut line, moves, end)) in scenes.into_iter().enumerate() {
@@ -95,13 +104,16 @@ fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     }
     for (kind, mut moves, end) in reactions {
         if pace == Pace::Apart {
-            // As stale would be the tick of a timer that its own turn withdraws or sets anew, and a retry about an item that it completes.
+            // As stale would be the tick of a timer that its own turn withdraws or sets anew, and a
+            // retry about an item that it completes.
             let is_gone = |verb: &str| match kind {
                 "timer_tick" => matches!(verb, "set_timer" | "cancel_timer"),
                 "internal_followup" => verb == "complete",
                 _ => false,
             };
-            moves.retain(|one| !one.as_object().is_some_and(|one| one.keys().any(|verb| is_gone(verb))));
+            moves.retain(|one| {
+                !one.as_object().is_some_and(|one| one.keys().any(|verb| is_gone(verb)))
+            });
         }
         turns.push(json!({"when": {"kind": kind}, "moves": places.moves(moves, end)}));
     }
@@ -111,7 +123,8 @@ fn told(pace: Pace, scenes: Vec<Scene>, reactions: Vec<Reaction>) -> Drawn {
     )
 }
 
-/// Counts what a story has, so that each task has its own id and, where things are to be apart, each time its own length.
+/// Counts what a story has, so that each task has its own id and, where things are to be apart,
+/// each time its own length.
 #[derive(Default)]
 struct Places {
     pace: Pace,
@@ -152,10 +165,12 @@ impl Places {
 fn line(pace: Pace) -> impl Strategy<Value = Value> {
     let lane = option::weighted(0.2, select(&["interject", "next", "normal", "background"][..]));
     let given = option::weighted(0.2, Just(GIVEN));
-    let prompt = (lane, given).prop_map(|(lane, item)| with(json!({"prompt": ""}), &[("lane", lane), ("item", item)]));
+    let prompt = (lane, given)
+        .prop_map(|(lane, item)| with(json!({"prompt": ""}), &[("lane", lane), ("item", item)]));
     let text = option::of(Just("news".to_owned()));
-    let hint =
-        (option::of(trigger()), text).prop_map(|(trigger, text)| with(json!({"hint": "look"}), &[("trigger", trigger), ("text", text)]));
+    let hint = (option::of(trigger()), text).prop_map(|(trigger, text)| {
+        with(json!({"hint": "look"}), &[("trigger", trigger), ("text", text)])
+    });
     prop_oneof![
         8 => prompt,
         2 => trigger().prop_map(|trigger| json!({"deliver": trigger, "text": "it is there"})),
@@ -166,7 +181,8 @@ fn line(pace: Pace) -> impl Strategy<Value = Value> {
     ]
 }
 
-/// What the agent is asked for. A restart that nobody lived through interrupts tasks that a death does not.
+/// What the agent is asked for. A restart that nobody lived through interrupts tasks that a death
+/// does not.
 fn requests(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["stop", "start", "start", "shutdown"],
@@ -189,7 +205,8 @@ fn move_of(pace: Pace) -> impl Strategy<Value = Value> {
     ]
 }
 
-/// Lanes of what a turn says to the agent itself. What is in a higher lane than the turn's own message goes before its replay.
+/// Lanes of what a turn says to the agent itself. What is in a higher lane than the turn's own
+/// message goes before its replay.
 fn lanes(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["background"],
@@ -218,10 +235,13 @@ fn waits() -> impl Strategy<Value = Value> {
         1 => length().prop_map(|ms| json!({"wait_for": "timer", "after_ms": ms})),
     ];
     let fields = (what, option::weighted(0.7, item()), option::weighted(0.3, length()));
-    fields.prop_map(|(wait, item, deadline)| with(with(wait, &[("item", item)]), &[("deadline_ms", deadline)]))
+    fields.prop_map(|(wait, item, deadline)| {
+        with(with(wait, &[("item", item)]), &[("deadline_ms", deadline)])
+    })
 }
 
-/// A task that ends by itself: one that nothing proves alive is interrupted by a restart, which is another end.
+/// A task that ends by itself: one that nothing proves alive is interrupted by a restart, which is
+/// another end.
 fn starts_task() -> impl Strategy<Value = Value> {
     let end = select(&["completed", "completed", "failed"][..]);
     (option::of(item()), any::<bool>(), end, length()).prop_map(|(item, blocking, ends, after)| {
@@ -248,12 +268,18 @@ fn end(pace: Pace) -> impl Strategy<Value = Option<Value>> {
     option::weighted(0.2, ends)
 }
 
-/// A turn over its budget owes no retry. What it moved is offered once more if its own run moved it, and not if an earlier one did, which was
-/// interrupted: the replay has seen the item as it is (contract 8.3). So a death changes which turn is the last.
+/// A turn over its budget owes no retry. What it moved is offered once more if its own run moved
+/// it, and not if an earlier one did, which was interrupted: the replay has seen the item as it is
+/// (contract 8.3). So a death changes which turn is the last.
 fn failures(pace: Pace) -> &'static [&'static str] {
     match pace {
         Pace::Apart => &["aborted", "deferred_to_fallback", "provider_failed_needs_recovery"],
-        Pace::Racing => &["aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"],
+        Pace::Racing => &[
+            "aborted",
+            "baseline_over_budget",
+            "deferred_to_fallback",
+            "provider_failed_needs_recovery",
+        ],
     }
 }
 

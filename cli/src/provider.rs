@@ -51,7 +51,8 @@ impl Provider for ScriptedProvider {
         match effect {
             Effect::StartTurn(request) => player.start_turn(&Cue::from(request)),
             Effect::AbortTurn { run_id, reason } => player.abort_turn(run_id, &reason.to_string()),
-            // A script is written beforehand: it does not answer to what it is told meanwhile, and ends its turns when it says so.
+            // A script is written beforehand: it does not answer to what it is told meanwhile, and
+            // ends its turns when it says so.
             Effect::Interject { .. } | Effect::YieldTurn { .. } => {}
             Effect::Release => player.release(),
         }

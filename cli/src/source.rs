@@ -2,7 +2,8 @@
 
 use std::{env, path::PathBuf};
 
-/// A file or folder of the source tree: below the current folder or an ancestor of it, else below an ancestor of this program.
+/// A file or folder of the source tree: below the current folder or an ancestor of it, else below
+/// an ancestor of this program.
 pub(crate) fn find(relative: &str) -> Option<PathBuf> {
     let here = env::current_dir().ok();
     let program = env::current_exe().ok();

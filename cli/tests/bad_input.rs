@@ -4,7 +4,8 @@ use std::{fs, path::Path};
 
 use crate::program::{arg, source, wakeful};
 
-/// Replays a copy of a fixture in which one file was changed, in both engines, and gives the message.
+/// Replays a copy of a fixture in which one file was changed, in both engines, and gives the
+/// message.
 fn replay_with(file: &str, change: impl Fn(&str) -> String) -> String {
     let folder = tempfile::tempdir().expect("a folder");
     let case = folder.path().join("case");
@@ -28,7 +29,11 @@ fn copy(from: &Path, to: &Path) {
     for entry in fs::read_dir(from).expect("a folder") {
         let path = entry.expect("an entry").path();
         let target = to.join(path.file_name().expect("a name"));
-        if path.is_dir() { copy(&path, &target) } else { fs::copy(&path, &target).map(|_| ()).expect("a copy") }
+        if path.is_dir() {
+            copy(&path, &target)
+        } else {
+            fs::copy(&path, &target).map(|_| ()).expect("a copy")
+        }
     }
 }
 
@@ -44,44 +49,70 @@ fn an_empty_folder_says_what_a_case_is() {
     for command in ["replay", "explain", "crosscheck"] {
         let ran = wakeful([command, &arg(folder.path())]);
         assert_eq!(ran.code, 2);
-        assert!(ran.err.contains("holds no case: a fixture is a folder with `agent.json`"), "{}", ran.err);
+        assert!(
+            ran.err.contains("holds no case: a fixture is a folder with `agent.json`"),
+            "{}",
+            ran.err
+        );
     }
 }
 
 #[test]
 fn a_truncated_line_is_named_with_file_line_and_column() {
     let err = replay_with("ledger/queue_entries.jsonl", |text| {
-        text.replace(r#"{"message_id": "done", "status": "processed"}"#, r#"{"message_id": "done", "#)
+        text.replace(
+            r#"{"message_id": "done", "status": "processed"}"#,
+            r#"{"message_id": "done", "#,
+        )
     });
     assert_eq!(err, "error: case: ledger/queue_entries.jsonl:3:22: EOF while parsing an object\n");
 }
 
 #[test]
 fn an_unknown_enum_value_lists_the_known_ones() {
-    let err = replay_with("ledger/queue_entries.jsonl", |text| text.replace("dequeued", "pondered"));
+    let err =
+        replay_with("ledger/queue_entries.jsonl", |text| text.replace("dequeued", "pondered"));
     assert!(err.starts_with("error: case: ledger/queue_entries.jsonl:2:"), "{err}");
-    assert!(err.contains("unknown variant `pondered`, expected one of `queued`, `dequeued`"), "{err}");
+    assert!(
+        err.contains("unknown variant `pondered`, expected one of `queued`, `dequeued`"),
+        "{err}"
+    );
     assert!(err.contains("(field `status`)"), "{err}");
 }
 
 #[test]
 fn a_missing_field_is_named() {
-    let err = replay_with("ledger/messages.jsonl", |text| text.replacen(r#""text": "A push arrived.""#, r#""texts": 1"#, 1));
+    let err = replay_with("ledger/messages.jsonl", |text| {
+        text.replacen(r#""text": "A push arrived.""#, r#""texts": 1"#, 1)
+    });
     assert!(err.starts_with("error: case: ledger/messages.jsonl:1:"), "{err}");
     assert!(err.contains("missing field `text`"), "{err}");
 }
 
 #[test]
 fn an_over_long_id_is_refused() {
-    let err = replay_with("ledger/messages.jsonl", |text| text.replace("\"taken\"", &format!("\"{}\"", "x".repeat(300))));
-    assert!(err.contains("ledger/messages.jsonl:2:") && err.contains("id is 300 bytes long, the limit is 256"), "{err}");
+    let err = replay_with("ledger/messages.jsonl", |text| {
+        text.replace("\"taken\"", &format!("\"{}\"", "x".repeat(300)))
+    });
+    assert!(
+        err.contains("ledger/messages.jsonl:2:")
+            && err.contains("id is 300 bytes long, the limit is 256"),
+        "{err}"
+    );
 }
 
 #[test]
 fn a_fixture_of_a_newer_format_is_refused_by_number() {
     for file in ["agent.json", "expected.json"] {
-        let err = replay_with(file, |text| text.replacen('{', "{\"format\": 7,", 1).replace(",}", "}"));
-        assert_eq!(err, format!("error: case: {file}: fixture format 7 is newer than 1, the newest that this program reads\n"));
+        let err =
+            replay_with(file, |text| text.replacen('{', "{\"format\": 7,", 1).replace(",}", "}"));
+        assert_eq!(
+            err,
+            format!(
+                "error: case: {file}: fixture format 7 is newer than 1, the newest that this \
+                 program reads\n"
+            )
+        );
     }
 }
 
@@ -106,7 +137,11 @@ fn a_story_that_is_none_is_named_with_line_and_column() {
     fs::write(&story, "{\n  \"story\": \"x\",\n  \"shows\": 5\n}").expect("a story");
     let ran = wakeful(["explain", &arg(&story)]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("story.json:3:") && ran.err.contains("expected a string"), "{}", ran.err);
+    assert!(
+        ran.err.contains("story.json:3:") && ran.err.contains("expected a string"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]

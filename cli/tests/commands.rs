@@ -19,7 +19,10 @@ fn replay_gives_programs_one_json_document() {
     let ran = wakeful(["replay", "--json", &arg(&source("tests/fixtures/scheduler"))]);
     let rows: Vec<Value> = serde_json::from_str(&ran.out).expect("one JSON document");
     assert_eq!(rows.len(), 101);
-    assert!(rows.iter().all(|row| row["ok"] == true && row["explanation"]["decision"]["rule"].is_string()));
+    assert!(
+        rows.iter()
+            .all(|row| row["ok"] == true && row["explanation"]["decision"]["rule"].is_string())
+    );
 }
 
 #[test]
@@ -34,9 +37,12 @@ fn a_fixture_that_differs_is_shown_as_a_diff_and_exits_1() {
     for engine in ["native", "wasmtime"] {
         let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
         assert_eq!(ran.code, 1, "{}", ran.err);
-        for line in
-            [r#"-   "active_timers": 2"#, r#"+   "active_timers": 1"#, r#"-   "decision": "Sleep""#, r#"+   "decision": "WaitForTimer""#]
-        {
+        for line in [
+            r#"-   "active_timers": 2"#,
+            r#"+   "active_timers": 1"#,
+            r#"-   "decision": "Sleep""#,
+            r#"+   "decision": "WaitForTimer""#,
+        ] {
             assert!(ran.out.contains(line), "{engine}: no `{line}` in\n{}", ran.out);
         }
     }
@@ -52,8 +58,13 @@ fn what_cannot_be_read_hides_no_other_case_and_nothing_is_compared_in_silence() 
     }
     fs::write(case("broken").join("ledger/timers.jsonl"), "{}\n").expect("a timer");
     fs::remove_file(case("missing").join("expected.json")).expect("it goes");
-    let expected = fs::read_to_string(case("misspelt").join("expected.json")).expect("expected.json");
-    fs::write(case("misspelt").join("expected.json"), expected.replace("\"posture\"", "\"postur\"")).expect("expected.json");
+    let expected =
+        fs::read_to_string(case("misspelt").join("expected.json")).expect("expected.json");
+    fs::write(
+        case("misspelt").join("expected.json"),
+        expected.replace("\"posture\"", "\"postur\""),
+    )
+    .expect("expected.json");
     fs::copy(&story, case("story.json")).expect("a story");
 
     let ran = wakeful(["replay", &arg(folder.path())]);
@@ -63,15 +74,26 @@ fn what_cannot_be_read_hides_no_other_case_and_nothing_is_compared_in_silence() 
     for says in [
         "1 story is passed over: `wakeful crosscheck` plays them\n",
         "error: broken: ledger/timers.jsonl:1:1: ",
-        "error: missing: `expected.json` is missing: nothing says what should be found; --update writes it",
-        "error: misspelt: expected.json: nothing is compared with `postur`; there are active_agent_waiting_intents, ",
+        "error: missing: `expected.json` is missing: nothing says what should be found; --update \
+         writes it",
+        "error: misspelt: expected.json: nothing is compared with `postur`; there are \
+         active_agent_waiting_intents, ",
     ] {
         assert!(ran.err.contains(says), "no `{says}` in\n{}", ran.err);
     }
     let json = wakeful(["replay", "--json", &arg(folder.path())]);
     let rows: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
-    assert_eq!(rows.iter().map(|row| row["ok"] == true).collect::<Vec<_>>(), [false, false, false, true]);
-    assert!(rows[0]["error"].as_str().is_some_and(|error| error.starts_with("ledger/timers.jsonl:1:1: ")), "{}", rows[0]);
+    assert_eq!(
+        rows.iter().map(|row| row["ok"] == true).collect::<Vec<_>>(),
+        [false, false, false, true]
+    );
+    assert!(
+        rows[0]["error"]
+            .as_str()
+            .is_some_and(|error| error.starts_with("ledger/timers.jsonl:1:1: ")),
+        "{}",
+        rows[0]
+    );
 
     // Who asks why needs no expectations, and --update writes them.
     assert_eq!(wakeful(["why", &arg(&case("missing"))]).code, 0);
@@ -87,7 +109,10 @@ fn a_story_and_a_model_do_not_mix() {
     let ledger = arg(&folder.path().join("agent.sqlite"));
     for (args, says) in [
         (["--story", &story, "--prompt", "hello"], "--prompt goes with --provider openai"),
-        (["--provider", "openai", "--model=none", &format!("--story={story}")], "--story goes with --provider story"),
+        (
+            ["--provider", "openai", "--model=none", &format!("--story={story}")],
+            "--story goes with --provider story",
+        ),
     ] {
         let ran = wakeful(["run", "--ledger", &ledger].into_iter().chain(args));
         assert!(ran.code == 2 && ran.err.contains(says), "{}", ran.err);
@@ -101,7 +126,12 @@ fn explain_says_what_is_decided_by_which_rule_and_when_it_wakes() {
     for engine in ["native", "wasmtime"] {
         let ran = wakeful(["explain", "--engine", engine, &story]);
         assert_eq!(ran.code, 0, "{}", ran.err);
-        for part in ["WaitForTimer (active_timers), by rule 8.timer", "needs stopped", "wakes    2026-05-27T09:20:00Z", "status   asleep"] {
+        for part in [
+            "WaitForTimer (active_timers), by rule 8.timer",
+            "needs stopped",
+            "wakes    2026-05-27T09:20:00Z",
+            "status   asleep",
+        ] {
             assert!(ran.out.contains(part), "{engine}: no `{part}` in\n{}", ran.out);
         }
     }
@@ -112,7 +142,10 @@ fn why_says_it_in_a_sentence_with_the_entries_behind_it() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     let ran = wakeful(["why", &story]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    for part in ["At rest: waits for timer `look-again`. Would wake at 2026-05-27T09:20:00Z.", "entry 37  timers  {\"id\":\"look-again\""] {
+    for part in [
+        "At rest: waits for timer `look-again`. Would wake at 2026-05-27T09:20:00Z.",
+        "entry 37  timers  {\"id\":\"look-again\"",
+    ] {
         assert!(ran.out.contains(part), "no `{part}` in\n{}", ran.out);
     }
 }
@@ -121,7 +154,13 @@ fn why_says_it_in_a_sentence_with_the_entries_behind_it() {
 fn why_not_names_the_changes_that_lead_there() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     let ran = wakeful(["why", &story, "--not", "sleep"]);
-    assert!(ran.out.contains("It would be Sleep if\n    timer `look-again` is cancelled and the agent is started"), "{}", ran.out);
+    assert!(
+        ran.out.contains(
+            "It would be Sleep if\n    timer `look-again` is cancelled and the agent is started"
+        ),
+        "{}",
+        ran.out
+    );
     let json = wakeful(["why", &story, "--not", "Stop", "--json"]);
     let answer: Value = serde_json::from_str(&json.out).expect("one JSON object");
     assert_eq!(answer["why_not"]["ways"][0]["facts"][0]["fact"], "stop_requested");
@@ -139,7 +178,12 @@ fn explain_names_the_key_that_suppresses_a_rule() {
         "script":[{"fact":{"fact":"work_item_created","work_item_id":"w","objective":"W"}}]}"#;
     fs::write(&story, text).expect("a story");
     let ran = wakeful(["explain", &arg(&story)]);
-    assert!(ran.out.contains("suppressed: work_queue:queued_available:w:1 spent by"), "{}\n{}", ran.out, ran.err);
+    assert!(
+        ran.out.contains("suppressed: work_queue:queued_available:w:1 spent by"),
+        "{}\n{}",
+        ran.out,
+        ran.err
+    );
 }
 
 #[test]
@@ -163,7 +207,11 @@ fn the_generated_pages_are_what_the_program_says() {
         let ran = wakeful(args);
         assert_eq!((ran.code, ran.err.as_str()), (0, ""), "{page}");
         let committed = fs::read_to_string(source(page)).expect("the page");
-        assert!(ran.out == committed, "{page} is behind: run `wakeful {} > {page}`", args.join(" "));
+        assert!(
+            ran.out == committed,
+            "{page} is behind: run `wakeful {} > {page}`",
+            args.join(" ")
+        );
     }
 }
 
@@ -182,7 +230,11 @@ fn the_manual_has_a_page_for_each_command() {
         assert!(pages.iter().any(|name| name == page), "{page}: {pages:?}");
     }
     let page = wakeful(["man", "doctor"]);
-    assert!(page.out.contains(".TH wakeful-doctor 1") && page.out.contains("Exit codes"), "{}", page.out);
+    assert!(
+        page.out.contains(".TH wakeful-doctor 1") && page.out.contains("Exit codes"),
+        "{}",
+        page.out
+    );
     let wrong = wakeful(["man", "sleep"]);
     assert_eq!(wrong.code, 2);
     assert!(wrong.err.contains("`sleep` is no command of wakeful"), "{}", wrong.err);
@@ -191,7 +243,10 @@ fn the_manual_has_a_page_for_each_command() {
 #[test]
 fn diff_tells_where_another_edition_decides_otherwise() {
     let folder = tempfile::tempdir().expect("a folder");
-    let (ledger, story) = (arg(&folder.path().join("agent.sqlite")), arg(&source("tests/fixtures/stories/heartbeat.json")));
+    let (ledger, story) = (
+        arg(&folder.path().join("agent.sqlite")),
+        arg(&source("tests/fixtures/stories/heartbeat.json")),
+    );
     let ran = wakeful(["run", "--ledger", &ledger, "--story", &story, "--virtual", "--until-rest"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
     let same = wakeful(["diff", &ledger, "--edition", "2026-05-27"]);
@@ -202,15 +257,33 @@ fn diff_tells_where_another_edition_decides_otherwise() {
     let json = wakeful(["diff", &ledger, "--edition", "2026-05-08", "--json"]);
     assert_eq!((other.code, json.code), (1, 1), "{}{}", other.out, other.err);
     let found: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
-    assert!(found.iter().all(|one| one["decides"] != one["would_decide"] && one["from"].as_u64() <= one["to"].as_u64()), "{found:?}");
-    let differ: u64 = found.iter().map(|one| one["to"].as_u64().expect("an entry") - one["from"].as_u64().expect("an entry") + 1).sum();
-    assert!(other.out.contains(&format!("after {differ} of ")) && other.out.contains("by 2026-05-08"), "{}", other.out);
+    assert!(
+        found.iter().all(|one| one["decides"] != one["would_decide"]
+            && one["from"].as_u64() <= one["to"].as_u64()),
+        "{found:?}"
+    );
+    let differ: u64 = found
+        .iter()
+        .map(|one| {
+            one["to"].as_u64().expect("an entry") - one["from"].as_u64().expect("an entry") + 1
+        })
+        .sum();
+    assert!(
+        other.out.contains(&format!("after {differ} of ")) && other.out.contains("by 2026-05-08"),
+        "{}",
+        other.out
+    );
 }
 
 #[test]
 fn rules_are_printed_by_edition_for_people_and_programs() {
     let ran = wakeful(["rules"]);
-    assert!(ran.out.starts_with("Edition 2026-05-27, the default\n") && ran.out.contains("\nEdition 2026-05-08\n"), "{}", ran.out);
+    assert!(
+        ran.out.starts_with("Edition 2026-05-27, the default\n")
+            && ran.out.contains("\nEdition 2026-05-08\n"),
+        "{}",
+        ran.out
+    );
     let json = wakeful(["rules", "--edition", "2026-05-08", "--json"]);
     let editions: Vec<Value> = serde_json::from_str(&json.out).expect("one JSON document");
     assert_eq!(editions.len(), 1);
@@ -249,14 +322,27 @@ fn an_answer_that_cannot_be_written_is_an_error() {
     use std::process::{Command, Stdio};
 
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    for args in [&["explain", &story][..], &["why", &story], &["trace", &story], &["schema"], &["completions", "bash"]] {
+    for args in [
+        &["explain", &story][..],
+        &["why", &story],
+        &["trace", &story],
+        &["schema"],
+        &["completions", "bash"],
+    ] {
         let run = |out: Stdio| {
-            let ran = Command::new(env!("CARGO_BIN_EXE_wakeful")).args(args).stdout(out).output().expect("wakeful starts");
+            let ran = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+                .args(args)
+                .stdout(out)
+                .output()
+                .expect("wakeful starts");
             (ran.status.code(), String::from_utf8(ran.stderr).expect("UTF-8"))
         };
         let full = fs::OpenOptions::new().write(true).open("/dev/full").expect("a full device");
         let (code, err) = run(full.into());
-        assert!(err.starts_with("error: cannot write the answer: No space left on device"), "{args:?}: {err}");
+        assert!(
+            err.starts_with("error: cannot write the answer: No space left on device"),
+            "{args:?}: {err}"
+        );
         assert_eq!(code, Some(2), "{args:?}");
         let (reader, writer) = std::io::pipe().expect("a pipe");
         drop(reader);

@@ -6,18 +6,33 @@ use crate::program::{arg, guest, source, wakeful};
 
 #[test]
 fn crosscheck_of_all_cases_finds_no_difference() {
-    let ran = wakeful(["crosscheck", &arg(&source("tests/fixtures")), "--engines", "native,wasmtime,pulley,winch,node"]);
+    let ran = wakeful([
+        "crosscheck",
+        &arg(&source("tests/fixtures")),
+        "--engines",
+        "native,wasmtime,pulley,winch,node",
+    ]);
     assert_eq!(ran.code, 0, "{}\n{}", ran.out, ran.err);
     assert!(ran.out.ends_with("104 cases, 235 steps, 5 engines, 0 differences\n"), "{}", ran.out);
 }
 
 #[test]
 fn scenarios_are_played_too_and_those_that_need_more_than_an_engine_are_left_out_with_the_reason() {
-    let ran = wakeful(["crosscheck", &arg(&source("tests/scenarios")), "--engines", "native,winch,node", "--json"]);
+    let ran = wakeful([
+        "crosscheck",
+        &arg(&source("tests/scenarios")),
+        "--engines",
+        "native,winch,node",
+        "--json",
+    ]);
     assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
     let report: Value = serde_json::from_str(&ran.out).expect("one JSON document");
     let left_out = report["left_out"].as_array().expect("a list");
-    assert!(report["cases"].as_u64().is_some_and(|cases| cases >= 63) && left_out.len() <= 6, "{}", ran.out);
+    assert!(
+        report["cases"].as_u64().is_some_and(|cases| cases >= 63) && left_out.len() <= 6,
+        "{}",
+        ran.out
+    );
     assert!(left_out.iter().any(|one| one["needs"] == "a ledger that fails"), "{}", ran.out);
 }
 
@@ -33,16 +48,29 @@ fn cases_that_are_equal_everywhere_are_counted_and_listed_where_that_is_asked_fo
 #[test]
 fn an_engine_that_was_named_and_cannot_run_is_a_reason_and_code_3() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    let ran = wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", "no-such.wasm"]);
+    let ran =
+        wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", "no-such.wasm"]);
     assert_eq!(ran.code, 3, "{}{}", ran.out, ran.err);
     assert!(
-        ran.out.contains("cannot run") && ran.out.contains("wasmtime cannot run here: cannot read guest `no-such.wasm`"),
+        ran.out.contains("cannot run")
+            && ran.out.contains("wasmtime cannot run here: cannot read guest `no-such.wasm`"),
         "{}",
         ran.out
     );
-    let json = wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", "no-such.wasm", "--json"]);
+    let json = wakeful([
+        "crosscheck",
+        &story,
+        "--engines",
+        "native,wasmtime",
+        "--guest",
+        "no-such.wasm",
+        "--json",
+    ]);
     let report: Value = serde_json::from_str(&json.out).expect("one JSON document");
-    assert_eq!((&report["engines"], &report["cannot_run"][0]["engine"]), (&serde_json::json!(["native"]), &Value::from("wasmtime")));
+    assert_eq!(
+        (&report["engines"], &report["cannot_run"][0]["engine"]),
+        (&serde_json::json!(["native"]), &Value::from("wasmtime"))
+    );
 }
 
 #[test]
@@ -58,11 +86,20 @@ fn all_engines_are_those_that_can_run() {
 #[test]
 fn a_program_that_is_no_engine_is_a_reason() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    for (python, reason) in
-        [("no-such-python", "does not start"), ("cat", "does not say that it is ready"), ("true", "ended without an answer")]
-    {
+    for (python, reason) in [
+        ("no-such-python", "does not start"),
+        ("cat", "does not say that it is ready"),
+        ("true", "ended without an answer"),
+    ] {
         let ran = std::process::Command::new(env!("CARGO_BIN_EXE_wakeful"))
-            .args(["crosscheck", &story, "--engines", "native,python", "--guest", &arg(&guest("wakeful.component.wasm"))])
+            .args([
+                "crosscheck",
+                &story,
+                "--engines",
+                "native,python",
+                "--guest",
+                &arg(&guest("wakeful.component.wasm")),
+            ])
             .env("PYTHON", python)
             .output()
             .expect("wakeful starts");
@@ -84,21 +121,39 @@ fn an_engine_that_breaks_down_is_a_difference() {
     ]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     let report: Value = serde_json::from_str(&ran.out).expect("one JSON document");
-    assert!(report["differences"][0]["broke"].as_str().is_some_and(|why| why.contains("guest")), "{}", ran.out);
+    assert!(
+        report["differences"][0]["broke"].as_str().is_some_and(|why| why.contains("guest")),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
 fn an_engine_that_does_not_exist_is_named_beside_those_that_do() {
     let ran = wakeful(["crosscheck", "tests/fixtures", "--engines", "native,v8"]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("native, wasmtime, pulley, winch, node, chromium, python") && ran.err.contains("v8"), "{}", ran.err);
+    assert!(
+        ran.err.contains("native, wasmtime, pulley, winch, node, chromium, python")
+            && ran.err.contains("v8"),
+        "{}",
+        ran.err
+    );
 }
 
 #[cfg(feature = "random")]
 #[test]
 fn random_stories_are_equal_and_the_same_for_the_same_seed() {
     let random = |seed: &str| {
-        let ran = wakeful(["crosscheck", "--random", "2000", "--seed", seed, "--engines", "native,winch,node", "--json"]);
+        let ran = wakeful([
+            "crosscheck",
+            "--random",
+            "2000",
+            "--seed",
+            seed,
+            "--engines",
+            "native,winch,node",
+            "--json",
+        ]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
         serde_json::from_str::<Value>(&ran.out).expect("one JSON document")["random"].clone()
     };

@@ -24,7 +24,11 @@ fn a_data_folder_becomes_a_case_that_replays_as_expected_in_every_engine() {
     let case = folder.path().join("case");
     let ran = wakeful(["import", &arg(&source(RECORDED)), "-o", &arg(&case)]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("agent default: 101 entries, of them 11 carried and 0 of other agents"), "{}", ran.out);
+    assert!(
+        ran.out.contains("agent default: 101 entries, of them 11 carried and 0 of other agents"),
+        "{}",
+        ran.out
+    );
     for engine in ["native", "wasmtime"] {
         let ran = wakeful(["replay", "--engine", engine, &arg(&case)]);
         assert_eq!(ran.code, 0, "{}{}", ran.out, ran.err);
@@ -36,7 +40,12 @@ fn a_data_folder_becomes_a_case_that_replays_as_expected_in_every_engine() {
 fn a_data_folder_replays_without_expectations_and_says_so() {
     let ran = wakeful(["replay", &arg(&source(RECORDED))]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(ran.out.contains("nothing expected") && ran.out.contains("1 case, 0 differ, 1 expect nothing"), "{}", ran.out);
+    assert!(
+        ran.out.contains("nothing expected")
+            && ran.out.contains("1 case, 0 differ, 1 expect nothing"),
+        "{}",
+        ran.out
+    );
 }
 
 #[test]
@@ -50,7 +59,11 @@ fn a_story_is_exported_as_a_fixture_and_not_imported() {
     assert_eq!(wakeful(["replay", &arg(&case)]).code, 0);
     let ran = wakeful(["import", &story, "-o", &arg(&folder.path().join("other"))]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("is a story: import reads folders; use `wakeful export` for stories"), "{}", ran.err);
+    assert!(
+        ran.err.contains("is a story: import reads folders; use `wakeful export` for stories"),
+        "{}",
+        ran.err
+    );
 }
 
 #[test]
@@ -66,17 +79,26 @@ fn what_a_scheduler_exports_and_imports_is_what_the_commands_do() {
     };
 
     let trace = Tracer::Native.trace(&case::load_one(&story).expect("a story")).expect("a trace");
-    let lines = trace.steps.iter().flat_map(|step| &step.entries).map(|line| EntryBytes::from_stored(line.get().to_owned()));
+    let lines = trace
+        .steps
+        .iter()
+        .flat_map(|step| &step.entries)
+        .map(|line| EntryBytes::from_stored(line.get().to_owned()));
     let mut ledger = MemoryLedger::default();
     ledger.append(&Head::START, &lines.collect::<Vec<_>>()).expect("a fresh ledger");
     let observe = |ledger| {
         let options = Options::new("default".into());
-        Scheduler::observe(options, ledger, VirtualClock::at(Timestamp::from_nanos(0)), Elsewhere).expect("it opens")
+        Scheduler::observe(options, ledger, VirtualClock::at(Timestamp::from_nanos(0)), Elsewhere)
+            .expect("it opens")
     };
     let lived = observe(ledger).export(None).expect("the ledger is whole");
     assert_eq!(lived, texts(&exported));
-    let (mut first, mut second) = (observe(MemoryLedger::default()), observe(MemoryLedger::default()));
-    let heads = (first.import(&lived).expect("it reads"), second.import(&texts(&imported)).expect("it reads"));
+    let (mut first, mut second) =
+        (observe(MemoryLedger::default()), observe(MemoryLedger::default()));
+    let heads = (
+        first.import(&lived).expect("it reads"),
+        second.import(&texts(&imported)).expect("it reads"),
+    );
     assert_eq!(heads.0, heads.1);
     assert_eq!(first.export(None).expect("the ledger is whole"), texts(&imported));
 }
@@ -95,11 +117,19 @@ fn a_folder_that_is_not_empty_is_replaced_only_by_force() {
     };
     let ran = export(&[]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("is not empty: name another folder, or replace what is there with --force"), "{}", ran.err);
+    assert!(
+        ran.err
+            .contains("is not empty: name another folder, or replace what is there with --force"),
+        "{}",
+        ran.err
+    );
     assert_eq!(read(&target.join("ledger/tasks.jsonl")), "older\n");
     let ran = export(&["--force"]);
     assert_eq!(ran.code, 0, "{}", ran.err);
-    assert!(!read(&target.join("ledger/tasks.jsonl")).contains("older"), "no line of the older ledger is left");
+    assert!(
+        !read(&target.join("ledger/tasks.jsonl")).contains("older"),
+        "no line of the older ledger is left"
+    );
     assert_eq!(read(&target.join("notes.txt")), "mine", "what an export does not write stays");
 }
 
@@ -109,11 +139,17 @@ fn a_bad_line_is_named_and_nothing_is_written() {
     let (home, target) = (folder.path().join("home"), folder.path().join("case"));
     fs::create_dir_all(home.join(".holon/ledger")).expect("folders");
     fs::create_dir_all(home.join(".holon/state")).expect("folders");
-    fs::write(home.join(".holon/state/agent.json"), r#"{"id":"a","status":"asleep"}"#).expect("agent.json");
-    fs::write(home.join(".holon/ledger/tasks.jsonl"), "\n{\"id\":\"t\",\"kind\":\"dance\"}\n").expect("a line");
+    fs::write(home.join(".holon/state/agent.json"), r#"{"id":"a","status":"asleep"}"#)
+        .expect("agent.json");
+    fs::write(home.join(".holon/ledger/tasks.jsonl"), "\n{\"id\":\"t\",\"kind\":\"dance\"}\n")
+        .expect("a line");
     let ran = wakeful(["import", &arg(&home), "-o", &arg(&target)]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains(".holon/ledger/tasks.jsonl:2:") && ran.err.contains("(field `kind`)"), "{}", ran.err);
+    assert!(
+        ran.err.contains(".holon/ledger/tasks.jsonl:2:") && ran.err.contains("(field `kind`)"),
+        "{}",
+        ran.err
+    );
     assert!(!target.exists());
 }
 

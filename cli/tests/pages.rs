@@ -1,5 +1,6 @@
-//! The pages: what stands in a `console` block is run as it stands, each page in a folder of its own, and must print what the page says; every other
-//! command must at least be understood by the program that it is for.
+//! The pages: what stands in a `console` block is run as it stands, each page in a folder of its
+//! own, and must print what the page says; every other command must at least be understood by the
+//! program that it is for.
 
 use std::{
     fs,
@@ -11,7 +12,8 @@ use std::{
 use crate::program::source;
 
 /// Programs that pages name and that are not ours.
-const OTHERS: [&str; 5] = ["export", "ollama", "OLLAMA_CONTEXT_LENGTH=32768", "llama-server", "vllm"];
+const OTHERS: [&str; 5] =
+    ["export", "ollama", "OLLAMA_CONTEXT_LENGTH=32768", "llama-server", "vllm"];
 
 /// What a block may hold, by the word behind its fence, and who looks after it.
 const BLOCKS: [&str; 9] = ["console", "sh", "text", "toml", "rust", "js", "python", "wit", "json"];
@@ -24,7 +26,10 @@ struct Block {
 }
 
 fn pages() -> Vec<PathBuf> {
-    let mut pages: Vec<PathBuf> = fs::read_dir(source("docs")).expect("docs").map(|entry| entry.expect("an entry").path()).collect();
+    let mut pages: Vec<PathBuf> = fs::read_dir(source("docs"))
+        .expect("docs")
+        .map(|entry| entry.expect("an entry").path())
+        .collect();
     pages.extend(["README.md", "CONTRIBUTING.md", "SECURITY.md"].map(source));
     pages.retain(|path| path.extension().is_some_and(|end| end == "md"));
     pages.sort();
@@ -40,7 +45,11 @@ fn blocks(page: &Path) -> Vec<Block> {
             Some(_) if open => open = false,
             Some(language) => {
                 open = true;
-                blocks.push(Block { language: language.to_owned(), text: String::new(), line: index + 1 });
+                blocks.push(Block {
+                    language: language.to_owned(),
+                    text: String::new(),
+                    line: index + 1,
+                });
             }
             None if open => {
                 let block = blocks.last_mut().expect("an open block");
@@ -66,7 +75,11 @@ fn session(blocks: &[Block]) -> Vec<Said> {
         for (index, line) in block.text.lines().enumerate() {
             match (line.strip_prefix("$ "), said.last_mut()) {
                 (Some(command), _) => {
-                    said.push(Said { command: command.to_owned(), prints: Vec::new(), line: block.line + 1 + index });
+                    said.push(Said {
+                        command: command.to_owned(),
+                        prints: Vec::new(),
+                        line: block.line + 1 + index,
+                    });
                 }
                 (None, Some(last)) => last.prints.push(line.to_owned()),
                 (None, None) => panic!("line {}: a session begins with a command", block.line),
@@ -76,13 +89,18 @@ fn session(blocks: &[Block]) -> Vec<Said> {
     said
 }
 
-/// A folder that looks like the root of the tree to who reads, and in which may be written; `wakeful` is this build's.
+/// A folder that looks like the root of the tree to who reads, and in which may be written;
+/// `wakeful` is this build's.
 fn place() -> tempfile::TempDir {
     let folder = tempfile::tempdir().expect("a folder");
     for entry in fs::read_dir(source("")).expect("the tree") {
         let entry = entry.expect("an entry");
         if entry.file_name() != "target" {
-            symlink(fs::canonicalize(entry.path()).expect("a path"), folder.path().join(entry.file_name())).expect("a link");
+            symlink(
+                fs::canonicalize(entry.path()).expect("a path"),
+                folder.path().join(entry.file_name()),
+            )
+            .expect("a link");
         }
     }
     let built = folder.path().join("target/debug");
@@ -94,8 +112,13 @@ fn place() -> tempfile::TempDir {
 /// What each command printed, output and errors as they came, run one after the other in one shell.
 fn run(said: &[Said], folder: &Path) -> Vec<String> {
     const MARK: &str = "@@ next @@";
-    let script: String = said.iter().map(|said| format!("{}\necho '{MARK}'\n", said.command)).collect();
-    let path = format!("{}:{}", folder.join("target/debug").display(), std::env::var("PATH").expect("a path"));
+    let script: String =
+        said.iter().map(|said| format!("{}\necho '{MARK}'\n", said.command)).collect();
+    let path = format!(
+        "{}:{}",
+        folder.join("target/debug").display(),
+        std::env::var("PATH").expect("a path")
+    );
     let output = Command::new("bash")
         .args(["-c", &format!("exec 2>&1\n{script}")])
         .current_dir(folder)
@@ -115,7 +138,10 @@ fn without_instants(line: &str) -> String {
     while let Some(at) = rest.find("20") {
         let (before, from) = rest.split_at(at);
         out += before;
-        let length = from.bytes().take_while(|byte| byte.is_ascii_digit() || b"-T:.Z".contains(byte)).count();
+        let length = from
+            .bytes()
+            .take_while(|byte| byte.is_ascii_digit() || b"-T:.Z".contains(byte))
+            .count();
         let (instant, after) = from.split_at(length);
         if instant.len() >= 20 && instant.ends_with('Z') && instant.as_bytes()[10] == b'T' {
             out += "<instant>";
@@ -130,14 +156,16 @@ fn without_instants(line: &str) -> String {
     (out + rest).trim_end().to_owned()
 }
 
-/// Whether lines were printed as a page says: `..` at the end of a line stands for its rest, a line `..` for any number of lines.
+/// Whether lines were printed as a page says: `..` at the end of a line stands for its rest, a line
+/// `..` for any number of lines.
 fn agrees(says: &[String], printed: &[String]) -> bool {
     let Some((first, rest)) = says.split_first() else { return printed.is_empty() };
     if first.trim() == ".." {
         return (0..=printed.len()).any(|skipped| agrees(rest, &printed[skipped..]));
     }
     let Some((line, others)) = printed.split_first() else { return false };
-    let is_equal = first == line || first.strip_suffix("..").is_some_and(|begins| line.starts_with(begins.trim_end()));
+    let is_equal = first == line
+        || first.strip_suffix("..").is_some_and(|begins| line.starts_with(begins.trim_end()));
     is_equal && agrees(rest, others)
 }
 
@@ -160,7 +188,8 @@ fn what_a_page_shows_is_what_is_printed() {
         sessions += 1;
         let folder = place();
         for (said, printed) in said.iter().zip(run(&said, folder.path())) {
-            let (says, prints) = (lines(said.prints.iter().map(String::as_str)), lines(printed.lines()));
+            let (says, prints) =
+                (lines(said.prints.iter().map(String::as_str)), lines(printed.lines()));
             assert!(
                 agrees(&says, &prints),
                 "{}:{}: `{}` printed\n{}\nand the page says\n{}",
@@ -180,12 +209,19 @@ fn every_block_is_of_a_kind_that_somebody_looks_after() {
     for page in pages() {
         for block in blocks(&page) {
             let is_known = BLOCKS.contains(&block.language.as_str());
-            assert!(is_known, "{}:{}: ```{} is none of {BLOCKS:?}", page.display(), block.line, block.language);
+            assert!(
+                is_known,
+                "{}:{}: ```{} is none of {BLOCKS:?}",
+                page.display(),
+                block.line,
+                block.language
+            );
         }
     }
 }
 
-/// The words of a command line: quotes hold words together, and what stands behind a `#`, or behind three spaces, is a remark.
+/// The words of a command line: quotes hold words together, and what stands behind a `#`, or behind
+/// three spaces, is a remark.
 fn words(line: &str) -> Vec<String> {
     let line = line.split("   ").next().unwrap_or_default();
     let mut words: Vec<String> = Vec::new();
@@ -210,14 +246,17 @@ fn words(line: &str) -> Vec<String> {
     words
 }
 
-/// What a page tells people to type: lines of `sh` blocks, and the examples in the help of each command. Help is broken into lines, and what
-/// follows a command there belongs to it.
+/// What a page tells people to type: lines of `sh` blocks, and the examples in the help of each
+/// command. Help is broken into lines, and what follows a command there belongs to it.
 fn typed(page: &Path) -> Vec<(usize, String)> {
     let mut typed: Vec<(usize, String)> = Vec::new();
     for block in blocks(page) {
         let mut goes_on = false;
-        for (index, line) in block.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty()) {
-            let begins = block.language == "sh" || block.language == "text" && line.starts_with("  wakeful ");
+        for (index, line) in
+            block.text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty())
+        {
+            let begins = block.language == "sh"
+                || block.language == "text" && line.starts_with("  wakeful ");
             if begins {
                 typed.push((block.line + 1 + index, line.trim().to_owned()));
             } else if let Some((_, last)) = typed.last_mut().filter(|_| goes_on) {
@@ -238,13 +277,17 @@ fn every_command_on_a_page_is_understood() {
             let place = format!("{}:{number}: `{line}`", page.display());
             match words.first().map(String::as_str) {
                 Some("wakeful") => {
-                    wakeful::commands::understands(&words).unwrap_or_else(|why| panic!("{place}: {why}"));
+                    wakeful::commands::understands(&words)
+                        .unwrap_or_else(|why| panic!("{place}: {why}"));
                     understood += 1;
                 }
                 // xtask's own tests read these.
                 Some("cargo") => {}
                 Some(other) if OTHERS.contains(&other) => {}
-                _ => panic!("{place}: nobody knows whether that works; make it a session, or name the program in OTHERS"),
+                _ => panic!(
+                    "{place}: nobody knows whether that works; make it a session, or name the \
+                     program in OTHERS"
+                ),
             }
         }
     }
@@ -254,11 +297,18 @@ fn every_command_on_a_page_is_understood() {
 #[test]
 fn sessions_are_compared_line_by_line() {
     let all = |text: &str| lines(text.lines());
-    assert!(agrees(&all("a\n..\nd"), &all("a\nb\nc\nd")) && agrees(&all("a .."), &all("a b")) && agrees(&all("..\nc"), &all("c\n")));
+    assert!(
+        agrees(&all("a\n..\nd"), &all("a\nb\nc\nd"))
+            && agrees(&all("a .."), &all("a b"))
+            && agrees(&all("..\nc"), &all("c\n"))
+    );
     for (says, printed) in [("a", "a\nb"), ("a\nb", "a"), ("a ..", "b"), ("..\nd", "a")] {
         assert!(!agrees(&all(says), &all(printed)), "{says:?} {printed:?}");
     }
     assert_eq!(without_instants("1  2026-05-27T09:00:00Z      x 2026"), "1  <instant> x 2026");
-    assert_eq!(words("wakeful send prompt \"Is it out?\"         # a remark"), ["wakeful", "send", "prompt", "Is it out?"]);
+    assert_eq!(
+        words("wakeful send prompt \"Is it out?\"         # a remark"),
+        ["wakeful", "send", "prompt", "Is it out?"]
+    );
     assert_eq!(words("wakeful status --json # a remark"), ["wakeful", "status", "--json"]);
 }

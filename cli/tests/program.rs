@@ -13,7 +13,11 @@ pub(crate) struct Ran {
 
 /// Runs `wakeful` with these arguments, without a guest from the environment.
 pub(crate) fn wakeful<A: AsRef<OsStr>>(args: impl IntoIterator<Item = A>) -> Ran {
-    let output = Command::new(env!("CARGO_BIN_EXE_wakeful")).args(args).env_remove("WAKEFUL_GUEST").output().expect("wakeful starts");
+    let output = Command::new(env!("CARGO_BIN_EXE_wakeful"))
+        .args(args)
+        .env_remove("WAKEFUL_GUEST")
+        .output()
+        .expect("wakeful starts");
     Ran {
         code: output.status.code().expect("wakeful ends by itself"),
         out: String::from_utf8(output.stdout).expect("UTF-8"),

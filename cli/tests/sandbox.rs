@@ -17,7 +17,8 @@ use wakeful_host::{
 use crate::program::{arg, guest, product, source, wakeful};
 
 fn heartbeat() -> Story {
-    let text = fs::read_to_string(source("tests/fixtures/stories/heartbeat.json")).expect("the story");
+    let text =
+        fs::read_to_string(source("tests/fixtures/stories/heartbeat.json")).expect("the story");
     Story::read(&text).expect("the story reads")
 }
 
@@ -27,7 +28,8 @@ fn play(limits: Limits) -> Result<(Calls, MemoryLedger), EngineError> {
     let story = heartbeat();
     let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(story.starts_at));
     let provider = ScriptedProvider::new(story.clone());
-    let mut sandbox = Sandbox::new(&guest, ledger.clone(), clock.clone(), provider.clone(), limits)?;
+    let mut sandbox =
+        Sandbox::new(&guest, ledger.clone(), clock.clone(), provider.clone(), limits)?;
     sandbox.open(&Options::new(story.agent_id), Mode::Drive)?;
     loop {
         match provider.next(sandbox.next_wake()?) {
@@ -42,22 +44,43 @@ fn play(limits: Limits) -> Result<(Calls, MemoryLedger), EngineError> {
 #[test]
 fn the_heartbeat_calls_every_import() {
     let (calls, ledger) = play(Limits::default()).expect("the heartbeat plays");
-    assert!(calls.append >= 1 && calls.read >= 1 && calls.now >= 1 && calls.provider >= 1, "{calls:?}");
-    assert_eq!(calls.provider, 4, "three turns are started, and the completion of the item yields one");
+    assert!(
+        calls.append >= 1 && calls.read >= 1 && calls.now >= 1 && calls.provider >= 1,
+        "{calls:?}"
+    );
+    assert_eq!(
+        calls.provider, 4,
+        "three turns are started, and the completion of the item yields one"
+    );
     assert_eq!(ledger.len(), 46);
 }
 
 #[test]
 fn a_guest_out_of_fuel_is_told_by_the_limits_name() {
-    let why = play(Limits { fuel_per_call: 10_000, ..Limits::default() }).expect_err("too little fuel");
-    assert!(matches!(why, EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Fuel, most: 10_000 }))), "{why}");
+    let why =
+        play(Limits { fuel_per_call: 10_000, ..Limits::default() }).expect_err("too little fuel");
+    assert!(
+        matches!(
+            why,
+            EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Fuel, most: 10_000 }))
+        ),
+        "{why}"
+    );
     assert!(why.to_string().contains("fuel_per_call"), "{why}");
 }
 
 #[test]
 fn a_guest_out_of_memory_is_stopped() {
-    let why = play(Limits { memory_bytes: 1 << 16, ..Limits::default() }).map(|_| ()).expect_err("too little memory");
-    assert!(matches!(why, EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Memory, most: 65_536 }))), "{why}");
+    let why = play(Limits { memory_bytes: 1 << 16, ..Limits::default() })
+        .map(|_| ())
+        .expect_err("too little memory");
+    assert!(
+        matches!(
+            why,
+            EngineError::Guest(GuestError::Breach(Breach { limit: Limit::Memory, most: 65_536 }))
+        ),
+        "{why}"
+    );
 }
 
 #[test]
@@ -65,14 +88,28 @@ fn a_file_that_is_not_wasm_is_named() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
     fs::write(&file, "this is no wasm").expect("a file");
-    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful([
+        "replay",
+        "--engine",
+        "wasmtime",
+        "--guest",
+        &arg(&file),
+        &arg(&source("tests/fixtures/scheduler")),
+    ]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("guest.wasm` is not a WebAssembly component"), "{}", ran.err);
 }
 
 #[test]
 fn a_guest_that_does_not_exist_is_named() {
-    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", "no-such.wasm", &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful([
+        "replay",
+        "--engine",
+        "wasmtime",
+        "--guest",
+        "no-such.wasm",
+        &arg(&source("tests/fixtures/scheduler")),
+    ]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("cannot read guest `no-such.wasm`"), "{}", ran.err);
 }
@@ -83,7 +120,14 @@ fn a_guest_with_a_foreign_import_is_refused_by_its_name() {
     let file = folder.path().join("guest.wasm");
     let text = r#"(component (import "wasi:filesystem/types@0.2.0" (instance)))"#;
     fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
-    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful([
+        "replay",
+        "--engine",
+        "wasmtime",
+        "--guest",
+        &arg(&file),
+        &arg(&source("tests/fixtures/scheduler")),
+    ]);
     assert_eq!(ran.code, 2);
     assert!(ran.err.contains("guest imports `wasi:filesystem/types@0.2.0`"), "{}", ran.err);
 }
@@ -93,11 +137,21 @@ fn a_guest_of_another_version_of_the_world_is_refused_by_its_version() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
     for version in ["0.1.1", "0.2.0", "1.0.0"] {
-        let text = format!(r#"(component (import "wakeful:scheduler/clock@{version}" (instance)))"#);
+        let text =
+            format!(r#"(component (import "wakeful:scheduler/clock@{version}" (instance)))"#);
         fs::write(&file, wat::parse_str(text).expect("a component")).expect("a file");
-        let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+        let ran = wakeful([
+            "replay",
+            "--engine",
+            "wasmtime",
+            "--guest",
+            &arg(&file),
+            &arg(&source("tests/fixtures/scheduler")),
+        ]);
         assert_eq!(ran.code, 2);
-        let said = format!("guest speaks version {version} of `wakeful:scheduler`, this program version 0.1.0");
+        let said = format!(
+            "guest speaks version {version} of `wakeful:scheduler`, this program version 0.1.0"
+        );
         assert!(ran.err.contains(&said), "{}", ran.err);
     }
 }
@@ -107,9 +161,20 @@ fn a_guest_that_is_no_scheduler_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("guest.wasm");
     fs::write(&file, wat::parse_str("(component)").expect("a component")).expect("a file");
-    let ran = wakeful(["replay", "--engine", "wasmtime", "--guest", &arg(&file), &arg(&source("tests/fixtures/scheduler"))]);
+    let ran = wakeful([
+        "replay",
+        "--engine",
+        "wasmtime",
+        "--guest",
+        &arg(&file),
+        &arg(&source("tests/fixtures/scheduler")),
+    ]);
     assert_eq!(ran.code, 2);
-    assert!(ran.err.contains("does not export what `wakeful:scheduler/agent@0.1.0` does"), "{}", ran.err);
+    assert!(
+        ran.err.contains("does not export what `wakeful:scheduler/agent@0.1.0` does"),
+        "{}",
+        ran.err
+    );
 }
 
 /// The program away from its build folder, which then has no guest of its own.
@@ -133,7 +198,11 @@ fn elsewhere(environment: &[(&str, String)]) -> (i32, String, String) {
 fn without_a_guest_one_line_says_how_to_build_it() {
     let (code, out, err) = elsewhere(&[]);
     assert_eq!((code, out.as_str()), (2, ""));
-    assert_eq!(err, "error: there is no guest: build it with `cargo xtask run`, or name one with --guest or WAKEFUL_GUEST\n");
+    assert_eq!(
+        err,
+        "error: there is no guest: build it with `cargo xtask run`, or name one with --guest or \
+         WAKEFUL_GUEST\n"
+    );
 }
 
 #[test]
@@ -147,11 +216,26 @@ fn the_guest_is_found_by_the_environment() {
 #[test]
 fn fuel_is_printed_step_by_step_and_is_the_same_on_every_run() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
-    let printed = || wakeful(["trace", "--fuel", "--engine", "wasmtime", "--guest", &arg(&guest("wakeful.component.wasm")), &story]);
+    let printed = || {
+        wakeful([
+            "trace",
+            "--fuel",
+            "--engine",
+            "wasmtime",
+            "--guest",
+            &arg(&guest("wakeful.component.wasm")),
+            &story,
+        ])
+    };
     let first = printed();
     assert_eq!(first.code, 0, "{}", first.err);
-    let fuels: Vec<u64> = first.out.lines().filter_map(|line| line.split_whitespace().last()?.parse().ok()).collect();
-    let total = first.out.lines().find_map(|line| line.strip_suffix(" in all")).and_then(|total| total.parse().ok());
+    let fuels: Vec<u64> =
+        first.out.lines().filter_map(|line| line.split_whitespace().last()?.parse().ok()).collect();
+    let total = first
+        .out
+        .lines()
+        .find_map(|line| line.strip_suffix(" in all"))
+        .and_then(|total| total.parse().ok());
     assert!(fuels.len() > 10 && fuels.iter().all(|fuel| *fuel > 0), "{}", first.out);
     assert_eq!(total, Some(fuels.iter().sum::<u64>()));
     assert_eq!(printed().out, first.out);

@@ -1,4 +1,5 @@
-//! The cross-check can fail: guests built with a seeded divergence are found, by case, step and JSON path.
+//! The cross-check can fail: guests built with a seeded divergence are found, by case, step and
+//! JSON path.
 
 use serde_json::Value;
 
@@ -10,7 +11,15 @@ fn crosscheck(seeded: &str) -> (String, Value) {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     let ran = wakeful(["crosscheck", &story, "--engines", "native,wasmtime", "--guest", &guest]);
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
-    let json = wakeful(["crosscheck", "--json", &story, "--engines", "native,wasmtime", "--guest", &guest]);
+    let json = wakeful([
+        "crosscheck",
+        "--json",
+        &story,
+        "--engines",
+        "native,wasmtime",
+        "--guest",
+        &guest,
+    ]);
     assert_eq!(json.code, 1);
     let report: Value = serde_json::from_str(&json.out).expect("one JSON document");
     (ran.out, report["differences"][0].clone())
@@ -22,7 +31,10 @@ fn an_altered_reason_code_is_found_by_case_step_and_path() {
     assert!(out.contains("heartbeat in wasmtime: first difference at step"), "{out}");
     let path = found["path"].as_str().expect("a path");
     assert!(path.starts_with("$.steps[") && path.ends_with("reason"), "{path}");
-    assert_eq!((&found["left"], &found["right"]), (&Value::from("\"active_timers\""), &Value::from("\"seeded_timers\"")));
+    assert_eq!(
+        (&found["left"], &found["right"]),
+        (&Value::from("\"active_timers\""), &Value::from("\"seeded_timers\""))
+    );
 }
 
 #[test]
@@ -41,23 +53,35 @@ fn an_altered_entry_byte_is_found_by_its_head() {
     };
     let seeded = arg(&guest("seeded-entry_byte.component.wasm"));
     let (native, wasm) = (trace("native", &[]), trace("wasmtime", &["--guest", &seeded]));
-    let last = |trace: &Value| trace["steps"].as_array().expect("steps").last().expect("a step")["explanation"].clone();
+    let last = |trace: &Value| {
+        trace["steps"].as_array().expect("steps").last().expect("a step")["explanation"].clone()
+    };
     assert_eq!(last(&native)["decision"], last(&wasm)["decision"]);
     assert_ne!(last(&native)["head"], last(&wasm)["head"]);
 }
 
-/// Lets random stories find a seeded fault, and gives the report, the story that was written, and its folder.
+/// Lets random stories find a seeded fault, and gives the report, the story that was written, and
+/// its folder.
 #[cfg(feature = "random")]
 fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
     let folder = tempfile::tempdir().expect("a folder");
     let (guest, write) = (arg(&guest(seeded)), arg(folder.path()));
     // Winch compiles a guest in a moment.
     let engines = ["crosscheck", "--engines", "native,winch"];
-    let ran = wakeful([&engines[..], &["--random", "20000", "--seed", "7", "--guest", &guest, "--write", &write, "--json"]].concat());
+    let ran = wakeful(
+        [
+            &engines[..],
+            &["--random", "20000", "--seed", "7", "--guest", &guest, "--write", &write, "--json"],
+        ]
+        .concat(),
+    );
     assert_eq!(ran.code, 1, "{}{}", ran.out, ran.err);
     let report: Value = serde_json::from_str(&ran.out).expect("one JSON document");
     let written = report["random"]["written"].as_str().expect("a file");
-    assert!(report["random"]["steps"].as_u64().expect("a count") < 20_000, "it stops where it has found something");
+    assert!(
+        report["random"]["steps"].as_u64().expect("a count") < 20_000,
+        "it stops where it has found something"
+    );
 
     // The file is a case: it differs again where the fault is, and nowhere else.
     let again = wakeful([&engines[..], &[written, "--guest", &guest, "--json"]].concat());
@@ -67,7 +91,8 @@ fn hunted(seeded: &str) -> (Value, Value, tempfile::TempDir) {
     let well = wakeful([&engines[..], &[written]].concat());
     assert_eq!(well.code, 0, "{}{}", well.out, well.err);
 
-    let story = serde_json::from_str(&std::fs::read_to_string(written).expect("the story")).expect("JSON");
+    let story =
+        serde_json::from_str(&std::fs::read_to_string(written).expect("the story")).expect("JSON");
     (report, story, folder)
 }
 
@@ -78,7 +103,12 @@ fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
     assert_eq!(report["differences"][0]["right"], "\"seeded_timers\"");
     // A timer must be active: one prompt, and one move of its turn.
     let lines = story["script"].as_array().expect("a script").len();
-    let moves: usize = story["turns"].as_array().expect("turns").iter().map(|turn| turn["moves"].as_array().map_or(0, Vec::len)).sum();
+    let moves: usize = story["turns"]
+        .as_array()
+        .expect("turns")
+        .iter()
+        .map(|turn| turn["moves"].as_array().map_or(0, Vec::len))
+        .sum();
     assert!(lines <= 2 && moves <= 2, "{story:#}");
 }
 
@@ -86,6 +116,9 @@ fn random_stories_find_an_altered_reason_and_leave_a_story_of_few_lines() {
 #[test]
 fn random_stories_find_an_altered_entry() {
     let (report, story, _folder) = hunted("seeded-entry_byte.component.wasm");
-    assert!(report["differences"][0]["path"].as_str().is_some_and(|path| path.contains(".entries[")), "{report}");
+    assert!(
+        report["differences"][0]["path"].as_str().is_some_and(|path| path.contains(".entries[")),
+        "{report}"
+    );
     assert!(story["script"].as_array().is_some_and(|script| script.len() <= 2), "{story:#}");
 }

@@ -1,4 +1,5 @@
-//! Stories in TOML: the documented example plays, and what is wrong with a story is named with its place.
+//! Stories in TOML: the documented example plays, and what is wrong with a story is named with its
+//! place.
 
 use std::{fs, path::PathBuf};
 
@@ -37,12 +38,16 @@ fn records(text: &str, class: &str) -> Vec<Value> {
     entries.filter(|entry| entry["class"] == class).map(|entry| entry["record"].clone()).collect()
 }
 
-const HEAD: &str = "story = \"s\"\nshows = \"\"\nagent_id = \"default\"\nstarts_at = 2026-05-27T09:00:00Z\n";
+const HEAD: &str =
+    "story = \"s\"\nshows = \"\"\nagent_id = \"default\"\nstarts_at = 2026-05-27T09:00:00Z\n";
 
 /// So what the page tells is what all engines are compared by.
 #[test]
 fn the_documented_example_is_the_one_that_every_engine_plays() {
-    assert_eq!(documented(), fs::read_to_string(source("tests/fixtures/stories/release.toml")).expect("the story"));
+    assert_eq!(
+        documented(),
+        fs::read_to_string(source("tests/fixtures/stories/release.toml")).expect("the story")
+    );
 }
 
 #[test]
@@ -52,10 +57,17 @@ fn the_documented_example_plays_to_its_end() {
     assert!(ran.out.contains("At rest: nothing is pending."), "{}", ran.out);
     let items = records(&documented(), "work_items");
     let last = items.last().expect("an item");
-    assert_eq!((&last["id"], &last["state"], &last["result_summary"]), (&"release".into(), &"completed".into(), &"1.2 is out".into()));
+    assert_eq!(
+        (&last["id"], &last["state"], &last["result_summary"]),
+        (&"release".into(), &"completed".into(), &"1.2 is out".into())
+    );
     let turns = records(&documented(), "turns");
     let of = |status: &str| turns.iter().filter(|turn| turn["status"] == status).count();
-    assert_eq!((of("terminal"), of("interrupted")), (4, 1), "prompt, result (after a crash), delivery and timer");
+    assert_eq!(
+        (of("terminal"), of("interrupted")),
+        (4, 1),
+        "prompt, result (after a crash), delivery and timer"
+    );
     let tools = records(&documented(), "tools");
     assert_eq!(tools.len(), 1);
 }
@@ -69,60 +81,97 @@ fn a_task_of_a_story_ends_when_it_says_and_not_when_the_next_line_comes() {
 #[test]
 fn a_delay_takes_its_time_and_what_arrives_meanwhile_waits() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [\n  {{ set_timer = \"t\", after_ms = 1_000 }},\n  {{ delay_ms = 2_000 }},\n  {{ says = \"done\" }},\n]\n"
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [\n  {{ set_timer = \"t\", \
+         after_ms = 1_000 }},\n  {{ delay_ms = 2_000 }},\n  {{ says = \"done\" }},\n]\n"
     );
     let turns = records(&text, "turns");
     let first = turns.iter().find(|turn| turn["status"] == "terminal").expect("a turn");
     assert_eq!(first["completed_at"], "2026-05-27T09:00:02Z");
-    let tick = records(&text, "messages").into_iter().find(|message| message["kind"] == "timer_tick").expect("a tick");
-    assert_eq!(tick["created_at"], "2026-05-27T09:00:02Z", "the clock of a story that is played in memory jumps");
+    let tick = records(&text, "messages")
+        .into_iter()
+        .find(|message| message["kind"] == "timer_tick")
+        .expect("a tick");
+    assert_eq!(
+        tick["created_at"], "2026-05-27T09:00:02Z",
+        "the clock of a story that is played in memory jumps"
+    );
 }
 
 #[test]
 fn every_way_to_end_a_turn_is_played() {
-    for kind in ["completed", "aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"] {
-        let text =
-            format!("{HEAD}script = [{{ prompt = \"go\" }}]\nturns = [{{ moves = [{{ end = \"{kind}\", reason = \"because\" }}] }}]\n");
+    for kind in [
+        "completed",
+        "aborted",
+        "baseline_over_budget",
+        "deferred_to_fallback",
+        "provider_failed_needs_recovery",
+    ] {
+        let text = format!(
+            "{HEAD}script = [{{ prompt = \"go\" }}]\nturns = [{{ moves = [{{ end = \"{kind}\", \
+             reason = \"because\" }}] }}]\n"
+        );
         let turns = records(&text, "turns");
         let first = turns.iter().find(|turn| turn["status"] == "terminal").expect("a turn");
         assert_eq!((&first["kind"], &first["reason"]), (&kind.into(), &"because".into()));
     }
-    let text = format!("{HEAD}script = [{{ prompt = \"go\" }}]\nturns = [{{ moves = [{{ host_error = \"no memory\" }}] }}]\n");
+    let text = format!(
+        "{HEAD}script = [{{ prompt = \"go\" }}]\nturns = [{{ moves = [{{ host_error = \"no \
+         memory\" }}] }}]\n"
+    );
     let turns = records(&text, "turns");
     let first = turns.iter().find(|turn| turn["status"] == "terminal").expect("a turn");
     assert_eq!((&first["kind"], &first["reason"]), (&"aborted".into(), &"runtime_error".into()));
-    let errors: Vec<_> = records(&text, "events").into_iter().filter(|event| event["kind"] == "runtime_error").collect();
+    let errors: Vec<_> = records(&text, "events")
+        .into_iter()
+        .filter(|event| event["kind"] == "runtime_error")
+        .collect();
     assert_eq!(errors[0]["data"]["error"], "no memory");
 }
 
 #[test]
 fn turns_are_taken_by_what_fits_and_repeated_ones_again() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"two again\" }}, {{ prompt = \"three\" }}]\n\
-         turns = [\n  {{ when = {{ text = \"two\" }}, repeat = true, moves = [{{ says = \"second\" }}] }},\n  {{ moves = [{{ says = \"first\" }}] }},\n]\n"
+        "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"two \
+         again\" }}, {{ prompt = \"three\" }}]\nturns = [\n  {{ when = {{ text = \"two\" }}, \
+         repeat = true, moves = [{{ says = \"second\" }}] }},\n  {{ moves = [{{ says = \"first\" \
+         }}] }},\n]\n"
     );
-    let said: Vec<_> = records(&text, "transcript").into_iter().map(|said| said["data"]["text"].clone()).collect();
+    let said: Vec<_> =
+        records(&text, "transcript").into_iter().map(|said| said["data"]["text"].clone()).collect();
     assert_eq!(said, ["first", "second", "second"], "nobody plays the fourth");
 }
 
 #[test]
 fn moves_become_the_facts_that_they_stand_for() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\", lane = \"next\" }}, {{ hint = \"ci\", trigger = \"t\" }}, {{ control = \"stop\" }}, {{ control = \"start\" }}]\n\
-         [[turns]]\nmoves = [\n  {{ create = \"w\" }},\n  {{ update = \"w\", objective = \"W\", plan = \"needs_input\" }},\n  {{ block = \"w\", by = \"a review\", recheck_ms = 60_000 }},\n  \
-         {{ unblock = \"w\" }},\n  {{ wait_for = \"operator\", item = \"w\" }},\n  {{ wait_for = \"timer\", after_ms = 5, deadline_ms = 10 }},\n  {{ wait_for = \"system\" }},\n  \
-         {{ enqueue = \"go on\", lane = \"background\", item = \"w\" }},\n  {{ set_timer = \"t\", every_ms = 7 }},\n  {{ cancel_timer = \"t\" }},\n  \
-         {{ brief = \"so far\", kind = \"ack\" }},\n  {{ fact = {{ fact = \"transcript_appended\", data = {{ of = \"$message\", run = \"$run\" }} }} }},\n  \
-         {{ calls = [{{ tool = \"Exec\", status = \"error\" }}] }},\n]\n"
+        "{HEAD}script = [{{ prompt = \"go\", lane = \"next\" }}, {{ hint = \"ci\", trigger = \
+         \"t\" }}, {{ control = \"stop\" }}, {{ control = \"start\" }}]\n[[turns]]\nmoves = [\n  \
+         {{ create = \"w\" }},\n  {{ update = \"w\", objective = \"W\", plan = \"needs_input\" \
+         }},\n  {{ block = \"w\", by = \"a review\", recheck_ms = 60_000 }},\n  {{ unblock = \
+         \"w\" }},\n  {{ wait_for = \"operator\", item = \"w\" }},\n  {{ wait_for = \"timer\", \
+         after_ms = 5, deadline_ms = 10 }},\n  {{ wait_for = \"system\" }},\n  {{ enqueue = \"go \
+         on\", lane = \"background\", item = \"w\" }},\n  {{ set_timer = \"t\", every_ms = 7 \
+         }},\n  {{ cancel_timer = \"t\" }},\n  {{ brief = \"so far\", kind = \"ack\" }},\n  {{ \
+         fact = {{ fact = \"transcript_appended\", data = {{ of = \"$message\", run = \"$run\" }} \
+         }} }},\n  {{ calls = [{{ tool = \"Exec\", status = \"error\" }}] }},\n]\n"
     );
     let items = records(&text, "work_items");
     assert_eq!(items[0]["objective"], "w", "an item without objective is called by its id");
-    assert_eq!((&items[1]["objective"], &items[1]["plan_status"]), (&"W".into(), &"needs_input".into()));
-    assert_eq!((&items[2]["blocked_by"], &items[2]["recheck_at"]), (&"a review".into(), &"2026-05-27T09:01:00Z".into()));
+    assert_eq!(
+        (&items[1]["objective"], &items[1]["plan_status"]),
+        (&"W".into(), &"needs_input".into())
+    );
+    assert_eq!(
+        (&items[2]["blocked_by"], &items[2]["recheck_at"]),
+        (&"a review".into(), &"2026-05-27T09:01:00Z".into())
+    );
     assert!(items[3]["blocked_by"].is_null());
     let waits = records(&text, "wait_conditions");
-    let waited: Vec<_> =
-        waits.iter().filter(|wait| wait["status"] == "active").map(|wait| wait["kind"].as_str().expect("a kind")).collect();
+    let waited: Vec<_> = waits
+        .iter()
+        .filter(|wait| wait["status"] == "active")
+        .map(|wait| wait["kind"].as_str().expect("a kind"))
+        .collect();
     assert_eq!(waited, ["operator", "timer", "system"]);
     let timed = waits.iter().find(|wait| wait["kind"] == "timer").expect("a wait");
     assert_eq!(
@@ -130,10 +179,16 @@ fn moves_become_the_facts_that_they_stand_for() {
         (&"2026-05-27T09:00:00.005Z".into(), &"2026-05-27T09:00:00.010Z".into())
     );
     let timers = records(&text, "timers");
-    assert_eq!((&timers[0]["duration_ms"], &timers[0]["interval_ms"], &timers[1]["status"]), (&7.into(), &7.into(), &"cancelled".into()));
+    assert_eq!(
+        (&timers[0]["duration_ms"], &timers[0]["interval_ms"], &timers[1]["status"]),
+        (&7.into(), &7.into(), &"cancelled".into())
+    );
     let messages = records(&text, "messages");
     assert_eq!((&messages[0]["id"], &messages[0]["priority"]), (&"s:1".into(), &"next".into()));
-    let followup = messages.iter().find(|message| message["kind"] == "internal_followup").expect("a follow-up");
+    let followup = messages
+        .iter()
+        .find(|message| message["kind"] == "internal_followup")
+        .expect("a follow-up");
     assert_eq!(
         (&followup["priority"], &followup["work_item_id"], &followup["trust"]),
         (&"background".into(), &"w".into(), &"trusted_system".into())
@@ -143,7 +198,10 @@ fn moves_become_the_facts_that_they_stand_for() {
     let said = records(&text, "transcript");
     let run = records(&text, "turns")[0]["run_id"].clone();
     assert_eq!((&said[0]["data"]["of"], &said[0]["data"]["run"]), (&"s:1".into(), &run));
-    let control: Vec<_> = records(&text, "control").iter().map(|record| record["control"].as_str().expect("a name").to_owned()).collect();
+    let control: Vec<_> = records(&text, "control")
+        .iter()
+        .map(|record| record["control"].as_str().expect("a name").to_owned())
+        .collect();
     assert!(
         control.contains(&"wake_hint_pending".to_owned())
             && control.ends_with(&["stop_requested".to_owned(), "start_requested".to_owned()]),
@@ -164,7 +222,8 @@ fn toml_and_json_say_the_same() {
 #[test]
 fn numbers_and_instants_of_toml_become_those_of_json() {
     let (_, json) = wakeful::story::read_toml(&format!(
-        "{HEAD}[[script]]\nfact = {{ hex = 0xff, big = 1_000, plus = +5, float = 1e2, yes = true, at = 2026-05-27T09:00:00+02:00, text = \"a\\\"b\" }}\n"
+        "{HEAD}[[script]]\nfact = {{ hex = 0xff, big = 1_000, plus = +5, float = 1e2, yes = true, \
+         at = 2026-05-27T09:00:00+02:00, text = \"a\\\"b\" }}\n"
     ))
     .expect("a story");
     assert!(
@@ -181,19 +240,40 @@ fn what_is_wrong_with_a_story_is_named_with_line_and_column() {
         ran.err
     };
     let err = wrong(&format!("{HEAD}storey = 5\n"));
-    assert!(err.contains("story.toml:5:1: unknown field `storey`") && err.contains("(field `storey`)"), "{err}");
-    let err = wrong(&format!("{HEAD}[[turns]]\nmoves = [\n  {{ pick = \"a\" }},\n  {{ pikc = \"a\" }},\n]\n"));
-    assert!(err.contains("story.toml:8:5: unknown field `pikc`") && err.contains("(field `turns[0].moves[1].pikc`)"), "{err}");
+    assert!(
+        err.contains("story.toml:5:1: unknown field `storey`") && err.contains("(field `storey`)"),
+        "{err}"
+    );
+    let err = wrong(&format!(
+        "{HEAD}[[turns]]\nmoves = [\n  {{ pick = \"a\" }},\n  {{ pikc = \"a\" }},\n]\n"
+    ));
+    assert!(
+        err.contains("story.toml:8:5: unknown field `pikc`")
+            && err.contains("(field `turns[0].moves[1].pikc`)"),
+        "{err}"
+    );
     let err = wrong(&format!("{HEAD}[[script]]\nwait_ms = \"long\"\n"));
     assert!(err.contains("story.toml:6:11: invalid type: string \"long\", expected u64"), "{err}");
     let err = wrong(&format!("{HEAD}[[script]]\nprompt = \"go\"\ntrigger = \"t\"\n"));
-    assert!(err.contains("story.toml:5:1: ") && err.contains("`trigger` does not go with `prompt`"), "{err}");
-    let err = wrong(&format!("{HEAD}[[turns]]\nmoves = [\n  {{ pick = \"a\" }},\n  {{ set_timer = \"t\" }},\n]\n"));
-    assert!(err.contains("story.toml:8:3: `set_timer` needs `after_ms`") && err.contains("(field `turns[0].moves[1]`)"), "{err}");
+    assert!(
+        err.contains("story.toml:5:1: ") && err.contains("`trigger` does not go with `prompt`"),
+        "{err}"
+    );
+    let err = wrong(&format!(
+        "{HEAD}[[turns]]\nmoves = [\n  {{ pick = \"a\" }},\n  {{ set_timer = \"t\" }},\n]\n"
+    ));
+    assert!(
+        err.contains("story.toml:8:3: `set_timer` needs `after_ms`")
+            && err.contains("(field `turns[0].moves[1]`)"),
+        "{err}"
+    );
     let err = wrong("story = \"s\"\nshows = \n");
     assert!(err.contains("story.toml:2:"), "{err}");
     let err = wrong(&format!("{HEAD}[provider]\nadversary = \"sleeps\"\n"));
-    assert!(err.contains("story.toml:6:13: unknown variant `sleeps`, expected one of `ends_bare`"), "{err}");
+    assert!(
+        err.contains("story.toml:6:13: unknown variant `sleeps`, expected one of `ends_bare`"),
+        "{err}"
+    );
     let err = wrong(&format!("{HEAD}[provider]\nadversary = \"ends_bare\"\nturns = 0\n"));
     assert!(err.contains("story.toml:7:9:") && err.contains("expected a nonzero u64"), "{err}");
 }

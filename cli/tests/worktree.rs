@@ -45,8 +45,17 @@ impl Repository {
 /// Git as a person uses it.
 fn git(folder: &Path, arguments: &[&str]) -> String {
     let person = ["-c", "user.name=someone", "-c", "user.email=someone@example.org"];
-    let output = Command::new("git").args(person).args(arguments).current_dir(folder).output().expect("git runs");
-    assert!(output.status.success(), "git {arguments:?}: {}", String::from_utf8_lossy(&output.stderr));
+    let output = Command::new("git")
+        .args(person)
+        .args(arguments)
+        .current_dir(folder)
+        .output()
+        .expect("git runs");
+    assert!(
+        output.status.success(),
+        "git {arguments:?}: {}",
+        String::from_utf8_lossy(&output.stderr)
+    );
     String::from_utf8(output.stdout).expect("text").trim().to_owned()
 }
 
@@ -68,7 +77,10 @@ fn a_worktree_is_beside_its_repository_and_on_its_own_branch() {
     });
     assert_eq!(serde_json::to_value(&made).expect("it can be written"), expected);
     assert_eq!(Worktree::described(&expected.to_string()), Ok(made.clone()));
-    assert_eq!(fs::read_to_string(made.worktree_path.join("src/a")).expect("it is checked out"), "a\n");
+    assert_eq!(
+        fs::read_to_string(made.worktree_path.join("src/a")).expect("it is checked out"),
+        "a\n"
+    );
     assert_eq!(git(&made.worktree_path, &["branch", "--show-current"]), "task-7f3a");
     assert_eq!(repository.git(&["branch", "--show-current"]), "main");
 }
@@ -81,24 +93,36 @@ fn a_worktree_is_made_from_a_folder_below_and_from_another_worktree() {
         (below.worktree_path, below.original_cwd),
         (repository.path(".wakeful-worktrees-project/task-1"), repository.path("project/src"))
     );
-    let inner = worktree::create(&repository.path(".wakeful-worktrees-project/task-1"), "2", None).expect("a worktree");
+    let inner = worktree::create(&repository.path(".wakeful-worktrees-project/task-1"), "2", None)
+        .expect("a worktree");
     assert_eq!(inner.original_branch, "task-1");
 }
 
 #[test]
 fn where_there_is_nothing_to_go_off_from_the_reason_is_told() {
     let repository = Repository::new();
-    let create = |folder: &str, id: &str| worktree::create(&repository.path(folder), id, None).expect_err("refused");
+    let create = |folder: &str, id: &str| {
+        worktree::create(&repository.path(folder), id, None).expect_err("refused")
+    };
     for id in ["", "-d", "a/b", "..", "a..b", ".hidden", "x.lock", "a b", "a\n", &"x".repeat(200)] {
-        assert!(matches!(create("project", id), WorktreeError::TaskId(told) if told == id), "{id:?}");
+        assert!(
+            matches!(create("project", id), WorktreeError::TaskId(told) if told == id),
+            "{id:?}"
+        );
     }
     fs::create_dir(repository.path("plain")).expect("a folder");
     let none = create("plain", "1");
-    assert!(matches!(&none, WorktreeError::NoRepository { why, .. } if why.contains("not a git repository")), "{none}");
+    assert!(
+        matches!(&none, WorktreeError::NoRepository { why, .. } if why.contains("not a git repository")),
+        "{none}"
+    );
 
     repository.create("taken");
     let taken = create("project", "taken");
-    assert!(matches!(&taken, WorktreeError::Git { why, .. } if why.contains("already exists")), "{taken}");
+    assert!(
+        matches!(&taken, WorktreeError::Git { why, .. } if why.contains("already exists")),
+        "{taken}"
+    );
 
     repository.git(&["checkout", "-q", "--detach"]);
     assert!(matches!(create("project", "1"), WorktreeError::DetachedHead { .. }));
@@ -130,8 +154,16 @@ fn a_branch_with_commits_of_its_own_stays() {
     let made = repository.create("1");
     git(&made.worktree_path, &["commit", "-q", "--allow-empty", "-m", "work"]);
     let cleaned = detail(&worktree::cleanup(&made, None));
-    assert_eq!((&cleaned["cleanup_status"], &cleaned["branch_cleanup_status"]), (&json!("cleaned"), &json!("retained")));
-    assert!(cleaned["branch_cleanup_error"].as_str().is_some_and(|why| why.contains("not fully merged")), "{cleaned}");
+    assert_eq!(
+        (&cleaned["cleanup_status"], &cleaned["branch_cleanup_status"]),
+        (&json!("cleaned"), &json!("retained"))
+    );
+    assert!(
+        cleaned["branch_cleanup_error"]
+            .as_str()
+            .is_some_and(|why| why.contains("not fully merged")),
+        "{cleaned}"
+    );
     assert_eq!(repository.git(&["log", "-1", "--format=%s", "task-1"]), "work");
 }
 
@@ -139,7 +171,8 @@ fn a_branch_with_commits_of_its_own_stays() {
 fn a_worktree_with_changes_stays_for_review() {
     let repository = Repository::new();
     let made = repository.create("1");
-    let write = |name: &str| fs::write(made.worktree_path.join(name), "changed").expect("it is written");
+    let write =
+        |name: &str| fs::write(made.worktree_path.join(name), "changed").expect("it is written");
     write("src/a");
     write("new file");
     fs::create_dir(made.worktree_path.join("folder")).expect("a folder");
@@ -173,7 +206,10 @@ fn a_worktree_that_was_removed_by_hand_is_no_error_and_not_in_the_way() {
 fn a_worktree_on_another_branch_stays() {
     let repository = Repository::new();
     let made = repository.create("1");
-    for (arguments, actual) in [(["checkout", "-q", "-b", "moved"], "moved"), (["checkout", "-q", "--detach", "HEAD"], "HEAD")] {
+    for (arguments, actual) in [
+        (["checkout", "-q", "-b", "moved"], "moved"),
+        (["checkout", "-q", "--detach", "HEAD"], "HEAD"),
+    ] {
         git(&made.worktree_path, &arguments);
         let expected = json!({ "cleanup_status": "retained", "cleanup_reason": "branch_mismatch", "actual_branch": actual });
         assert_eq!(detail(&worktree::cleanup(&made, None)), expected);
@@ -190,7 +226,10 @@ fn a_branch_that_was_deleted_by_hand_is_gone_already() {
     repository.git(&["branch", "-q", "-D", "task-1"]);
     git(&made.worktree_path, &["symbolic-ref", "HEAD", "refs/heads/task-1"]);
     let cleanup = detail(&worktree::cleanup(&made, None));
-    assert_eq!((&cleanup["cleanup_status"], &cleanup["cleanup_reason"]), (&json!("retained"), &json!("branch_inspection_failed")));
+    assert_eq!(
+        (&cleanup["cleanup_status"], &cleanup["cleanup_reason"]),
+        (&json!("retained"), &json!("branch_inspection_failed"))
+    );
     assert!(cleanup["cleanup_error"].is_string());
 }
 
@@ -200,14 +239,21 @@ fn what_is_no_worktree_any_more_stays_untouched() {
     let made = repository.create("1");
     fs::remove_file(made.worktree_path.join(".git")).expect("it is removed");
     let cleanup = detail(&worktree::cleanup(&made, None));
-    assert_eq!((&cleanup["cleanup_status"], &cleanup["cleanup_reason"]), (&json!("retained"), &json!("branch_inspection_failed")));
+    assert_eq!(
+        (&cleanup["cleanup_status"], &cleanup["cleanup_reason"]),
+        (&json!("retained"), &json!("branch_inspection_failed"))
+    );
     assert!(made.worktree_path.join("src/a").exists());
 
     let other = repository.create("2");
-    let index = git(&other.worktree_path, &["rev-parse", "--path-format=absolute", "--git-path", "index"]);
+    let index =
+        git(&other.worktree_path, &["rev-parse", "--path-format=absolute", "--git-path", "index"]);
     fs::write(index, "no index").expect("it is written");
     let cleanup = detail(&worktree::cleanup(&other, None));
-    assert_eq!((&cleanup["cleanup_status"], &cleanup["cleanup_reason"]), (&json!("retained"), &json!("change_detection_failed")));
+    assert_eq!(
+        (&cleanup["cleanup_status"], &cleanup["cleanup_reason"]),
+        (&json!("retained"), &json!("change_detection_failed"))
+    );
     assert!(other.worktree_path.join("src/a").exists());
 }
 
@@ -224,17 +270,24 @@ fn a_worktree_that_cannot_be_removed_is_told() {
 
 #[test]
 fn a_task_that_does_not_describe_its_worktree_has_failed_to_clean_up() {
-    for lacking in [json!({ "worktree_path": "/x" }), json!({ "worktree_branch": "task-1" }), json!(null)] {
-        let cleanup = detail(&Worktree::described(&lacking.to_string()).expect_err("it lacks something"));
+    for lacking in
+        [json!({ "worktree_path": "/x" }), json!({ "worktree_branch": "task-1" }), json!(null)]
+    {
+        let cleanup =
+            detail(&Worktree::described(&lacking.to_string()).expect_err("it lacks something"));
         assert_eq!(cleanup["cleanup_status"], "failed");
-        assert!(cleanup["cleanup_error"].as_str().is_some_and(|why| why.contains("does not describe its worktree")), "{cleanup}");
+        assert!(
+            cleanup["cleanup_error"]
+                .as_str()
+                .is_some_and(|why| why.contains("does not describe its worktree")),
+            "{cleanup}"
+        );
     }
 }
 
 #[test]
 fn a_worktree_that_goes_while_it_is_removed_is_gone_already() {
-    let expected =
-        json!({ "cleanup_status": "already_removed", "cleanup_reason": "worktree_path_missing_after_remove", "auto_cleaned_up": true });
+    let expected = json!({ "cleanup_status": "already_removed", "cleanup_reason": "worktree_path_missing_after_remove", "auto_cleaned_up": true });
     assert_eq!(detail(&Cleanup::AlreadyRemoved { meanwhile: true }), expected);
 }
 
@@ -253,16 +306,22 @@ fn what_git_runs_for_a_repository_is_confined_too() {
         also_write: vec![layout.git.clone(), layout.worktrees.clone()],
     };
     let workspace = Workspace::new(&folder).expect("it is there");
-    let confinement =
-        Confinement::new(Policy::default(), workspace, &around).unwrap_or_else(|why| panic!("this test needs Landlock: {why}"));
+    let confinement = Confinement::new(Policy::default(), workspace, &around)
+        .unwrap_or_else(|why| panic!("this test needs Landlock: {why}"));
 
-    // A hook, and a filter that git runs for each file: what a command with the right to write in the repository may leave there.
+    // A hook, and a filter that git runs for each file: what a command with the right to write in
+    // the repository may leave there.
     let victim = repository.path("victim");
     let hook = folder.join(".git/hooks/post-checkout");
     fs::create_dir_all(folder.join(".git/hooks")).expect("a folder");
-    fs::write(&hook, format!("#!/bin/sh\necho hook >> {}\n", victim.display())).expect("it is written");
+    fs::write(&hook, format!("#!/bin/sh\necho hook >> {}\n", victim.display()))
+        .expect("it is written");
     Command::new("chmod").arg("+x").arg(&hook).status().expect("chmod runs");
-    repository.git(&["config", "filter.odd.smudge", &format!("sh -c 'echo filter >> {}; cat'", victim.display())]);
+    repository.git(&[
+        "config",
+        "filter.odd.smudge",
+        &format!("sh -c 'echo filter >> {}; cat'", victim.display()),
+    ]);
     fs::write(folder.join(".git/info/attributes"), "* filter=odd\n").expect("it is written");
 
     let made = worktree::create(&folder, "held", Some(&confinement)).expect("a worktree");
@@ -272,5 +331,9 @@ fn what_git_runs_for_a_repository_is_confined_too() {
 
     fs::write(folder.join(".git/info/attributes"), "* filter=odd\n").expect("it is written");
     worktree::create(&folder, "free", None).expect("a worktree");
-    assert_eq!(fs::read_to_string(&victim).expect("the filter wrote"), "filter\nfilter\n", "without, the filter does, and the hook is off");
+    assert_eq!(
+        fs::read_to_string(&victim).expect("the filter wrote"),
+        "filter\nfilter\n",
+        "without, the filter does, and the hook is off"
+    );
 }

@@ -1,4 +1,5 @@
-//! Consequences: the records and effects that follow from a decision, in the batch that records it (contract 5.4, 5.16, 8.3).
+//! Consequences: the records and effects that follow from a decision, in the batch that records it
+//! (contract 5.4, 5.16, 8.3).
 
 use alloc::{format, string::ToString, vec::Vec};
 
@@ -11,7 +12,10 @@ use crate::{
         head,
     },
     fact::work,
-    id::{AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{
+        AgentId, ExternalTriggerId, MessageId, RunId, Seq, WaitConditionId, WaitingIntentId,
+        WorkItemId,
+    },
     ladder::{
         rule,
         ruling::{Ruling, Tick},
@@ -45,8 +49,12 @@ pub(crate) fn batch(state: &State, ruling: &Ruling, at: Timestamp) -> (Vec<Recor
     let mut records = Vec::from([Record::Event(event)]);
     let mut effects = Vec::new();
     match (ruling.decision.kind, head::next(state)) {
-        (DecisionKind::StartModelTurn, Some(held)) => effects.push(admit(state, held, at, &mut records)),
-        (DecisionKind::ReduceMessageOnly, Some(held)) => effects.extend(reduce(state, &ruling.decision, held, at, &mut records)),
+        (DecisionKind::StartModelTurn, Some(held)) => {
+            effects.push(admit(state, held, at, &mut records))
+        }
+        (DecisionKind::ReduceMessageOnly, Some(held)) => {
+            effects.extend(reduce(state, &ruling.decision, held, at, &mut records))
+        }
         _ => {}
     }
     if let Some(tick) = &ruling.tick {
@@ -64,7 +72,11 @@ struct ContinuationResolved<'a> {
 }
 
 fn resolved(state: &State, message: &MessageRecord, met: &Met, at: Timestamp) -> Record {
-    let data = ContinuationResolved { agent_id: &state.control.agent_id, message_id: &message.id, resolution: &met.resolution };
+    let data = ContinuationResolved {
+        agent_id: &state.control.agent_id,
+        message_id: &message.id,
+        resolution: &met.resolution,
+    };
     Record::Event(EventRecord::new(EventKind::ContinuationResolved, at, &data))
 }
 
@@ -80,7 +92,11 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     // contract 5.17, D29: a recheck is consumed by the turn that is told of it, without a snapshot.
     let recheck = message.note::<RecheckNote>();
     if let Some(note) = recheck.filter(|_| held.is_core_made()) {
-        records.push(Record::Event(EventRecord::new(EventKind::WorkItemRecheckConsumed, at, &note)));
+        records.push(Record::Event(EventRecord::new(
+            EventKind::WorkItemRecheckConsumed,
+            at,
+            &note,
+        )));
     }
     let ended = records.iter().filter_map(ended_wait_of).cloned().collect::<Vec<_>>();
     let run_id = RunId::made_at(&state.control.agent_id, state.head.seq.plus(records.len() + 1));
@@ -101,33 +117,59 @@ fn admit(state: &State, held: &Held, at: Timestamp, records: &mut Vec<Record>) -
     let limit = state.control.policy.autonomous_turns.get();
     if state.turns.autonomous < limit && autonomy::with_turn_of(state, message) >= limit {
         let diagnostic = diagnostic::agent_parked(limit);
-        records.push(Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)));
+        records.push(Record::Event(EventRecord::new(
+            EventKind::SchedulerDiagnostic,
+            at,
+            &diagnostic,
+        )));
     }
     Effect::StartTurn(request)
 }
 
-/// Whether the item of a turn rested until now: nothing moved it since its last turn (contract 9.4).
+/// Whether the item of a turn rested until now: nothing moved it since its last turn (contract
+/// 9.4).
 fn rests(state: &State, binding: Option<&TurnBinding>) -> bool {
-    let item = binding.and_then(|binding| Some((binding.epoch, state.work.items.get(&binding.work_item_id)?)));
-    item.is_some_and(|(epoch, item)| epoch == item.epoch() && (item.progress.rest.is_some() || item.progress.offer > 0))
+    let item = binding
+        .and_then(|binding| Some((binding.epoch, state.work.items.get(&binding.work_item_id)?)));
+    item.is_some_and(|(epoch, item)| {
+        epoch == item.epoch() && (item.progress.rest.is_some() || item.progress.offer > 0)
+    })
 }
 
 /// The item whose epoch the end of a wait moves, where this record is one.
 fn ended_wait_of(record: &Record) -> Option<&WorkItemId> {
     match record {
-        Record::WaitingIntent(intent) => intent.ended_by.filter(|by| by.moves_epoch()).and(intent.work_item_id.as_ref()),
-        Record::WaitCondition(wait) if !wait.is_mirror() => wait.ended_by.filter(|by| by.moves_epoch()).and(wait.work_item_id.as_ref()),
+        Record::WaitingIntent(intent) => {
+            intent.ended_by.filter(|by| by.moves_epoch()).and(intent.work_item_id.as_ref())
+        }
+        Record::WaitCondition(wait) if !wait.is_mirror() => {
+            wait.ended_by.filter(|by| by.moves_epoch()).and(wait.work_item_id.as_ref())
+        }
         _ => None,
     }
 }
 
 /// Settles the message without a turn, or inserts it into the open one.
-fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, records: &mut Vec<Record>) -> Option<Effect> {
+fn reduce(
+    state: &State,
+    decision: &Decision,
+    held: &Held,
+    at: Timestamp,
+    records: &mut Vec<Record>,
+) -> Option<Effect> {
     let message = &held.record;
-    let entry = |status, reason| Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::new(message, status, at) });
+    let entry = |status, reason| {
+        Record::QueueEntry(QueueEntryRecord {
+            reason,
+            ..QueueEntryRecord::new(message, status, at)
+        })
+    };
     if let Some(run) = &state.turns.run {
         records.push(entry(QueueStatus::Interjected, None));
-        return Some(Effect::Interject { run_id: run.run_id.clone(), message_id: message.id.clone() });
+        return Some(Effect::Interject {
+            run_id: run.run_id.clone(),
+            message_id: message.id.clone(),
+        });
     }
     records.push(entry(QueueStatus::Dequeued, None));
     if decision.rule == rule::STALE_TICK.id {
@@ -137,12 +179,20 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
     if decision.rule == rule::REPLAY_BUDGET.id {
         records.push(entry(QueueStatus::Dropped, Some(decision.reason.clone())));
         let diagnostic = diagnostic::replay_budget(message, state.queue.interruptions(&message.id));
-        records.push(Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)));
-        let item = TurnBinding::for_message(state, message, &[]).map(|binding| binding.work_item_id);
-        records.extend(item.into_iter().flat_map(|item| work::park(item, ParkCause::ReplayBudget, at)));
+        records.push(Record::Event(EventRecord::new(
+            EventKind::SchedulerDiagnostic,
+            at,
+            &diagnostic,
+        )));
+        let item =
+            TurnBinding::for_message(state, message, &[]).map(|binding| binding.work_item_id);
+        records.extend(
+            item.into_iter().flat_map(|item| work::park(item, ParkCause::ReplayBudget, at)),
+        );
         return None;
     }
-    records.extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
+    records
+        .extend(continuation::resolve(state, held).map(|met| resolved(state, message, &met, at)));
     // contract 5.2, D15: what cannot be classified is dropped, and says why.
     let Some(why) = head::malformed(state, held) else {
         records.push(entry(QueueStatus::Processed, None));
@@ -158,7 +208,14 @@ fn reduce(state: &State, decision: &Decision, held: &Held, at: Timestamp, record
 fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
     let message = |subsystem: &str, priority, text| MessageRecord {
         origin: MessageOrigin::System { subsystem: subsystem.to_string() },
-        ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        ..admission::core_message(
+            &state.control.agent_id,
+            seq,
+            MessageKind::SystemTick,
+            priority,
+            MessageBody::text(text),
+            at,
+        )
     };
     match tick {
         Tick::WakeHint => {
@@ -202,7 +259,10 @@ fn emit(state: &State, tick: &Tick, seq: Seq, at: Timestamp) -> Vec<Record> {
 }
 
 fn system_wait_note(id: &WaitConditionId) -> RawJson {
-    let note = SystemWaitNote { idempotency_key: Key::system_wait(id).to_string(), wait_condition_id: id.clone() };
+    let note = SystemWaitNote {
+        idempotency_key: Key::system_wait(id).to_string(),
+        wait_condition_id: id.clone(),
+    };
     note::metadata(NoteKey::SystemWait, &note)
 }
 

@@ -1,8 +1,8 @@
 //! Identifiers: one newtype per kind of thing, so that none can be passed for another.
 //!
-//! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer than [`MAX_BYTES`] is malformed, and that of an
-//! agent or a waiting intent if it is longer than [`MAX_STEM_BYTES`].
-//! Ids that the core makes come from the agent id and a `seq` (contract 1.2).
+//! Ids are opaque text. The empty string counts as an id (foreign ledgers hold some); an id longer
+//! than [`MAX_BYTES`] is malformed, and that of an agent or a waiting intent if it is longer than
+//! [`MAX_STEM_BYTES`]. Ids that the core makes come from the agent id and a `seq` (contract 1.2).
 
 use alloc::{
     format,
@@ -17,11 +17,15 @@ use wakeful_json::{Readable, Value, through_readable};
 /// The longest id that is accepted, in bytes of UTF-8 (contract 10).
 pub const MAX_BYTES: usize = 256;
 
-/// The longest id of an agent or of a waiting intent, in bytes of UTF-8: the core makes other ids of these, which must be ids too.
+/// The longest id of an agent or of a waiting intent, in bytes of UTF-8: the core makes other ids
+/// of these, which must be ids too.
 pub const MAX_STEM_BYTES: usize = 200;
 
-/// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract 3.1).
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Readable)]
+/// The position of an entry in its ledger, from 1 without gaps; 0 is "before the first" (contract
+/// 3.1).
+#[derive(
+    Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Readable,
+)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Seq(pub u64);
 

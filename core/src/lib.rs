@@ -1,22 +1,23 @@
 //! The Wakeful scheduler: typed facts in, one projection, one decision with its evidence out.
 //!
-//! A host opens a ledger with a [`Scheduler`], or drives a [`Machine`] itself if its storage is not synchronous.
-//! It proposes a [`Fact`] for everything that happens, and takes steps until the agent rests.
-//! Each step gives a [`Decision`]; each [`Effect`] that comes out is for the host to carry out.
-//! [`Explanation`] says why the scheduler decides as it does, [`WhyNot`] what would have to change.
+//! A host opens a ledger with a [`Scheduler`], or drives a [`Machine`] itself if its storage is not
+//! synchronous. It proposes a [`Fact`] for everything that happens, and takes steps until the agent
+//! rests. Each step gives a [`Decision`]; each [`Effect`] that comes out is for the host to carry
+//! out. [`Explanation`] says why the scheduler decides as it does, [`WhyNot`] what would have to
+//! change.
 //!
 //! Nothing here knows a clock, a file, a thread or a float, and nothing iterates in hash order.
 //!
 //! # Floors
 //!
-//! The modules below are floors: each uses only modules above it in the list (`cargo xtask tidy` checks that).
-//! Data flows down the list.
-//! A fact says what happened; records are what the ledger keeps of it; the state is folded from the records.
-//! Derivations read the state; the ladder reads both and rules; consequences are the records and effects that follow.
-//! The machine is the outbox over all of it, and the host loop drives the machine.
+//! The modules below are floors: each uses only modules above it in the list (`cargo xtask tidy`
+//! checks that). Data flows down the list. A fact says what happened; records are what the ledger
+//! keeps of it; the state is folded from the records. Derivations read the state; the ladder reads
+//! both and rules; consequences are the records and effects that follow. The machine is the outbox
+//! over all of it, and the host loop drives the machine.
 //!
-//! An embedder uses the names at the root of this crate.
-//! The modules themselves are public only with the feature `internals`, which has no promise of stability.
+//! An embedder uses the names at the root of this crate. The modules themselves are public only
+//! with the feature `internals`, which has no promise of stability.
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -110,7 +111,10 @@ pub use self::{
         closure::{Closure, RuntimePosture, WorkReactivationMode, WorkSignal},
         obligation::{Obligation, ObligationKind},
         posture::{AgentPosture, Posture},
-        summary::{AgentListEntry, AgentSummary, ConditionSummary, IntentSummary, Lifecycle, SetAside, Tombstones},
+        summary::{
+            AgentListEntry, AgentSummary, ConditionSummary, IntentSummary, Lifecycle, SetAside,
+            Tombstones,
+        },
     },
     explain::{
         Explanation, Supposition,
@@ -118,7 +122,9 @@ pub use self::{
     },
     fact::{
         Fact,
-        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
+        context::{
+            AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
+        },
         control::Restarted,
         outcome::{Answer, Refusal},
         queue::{MessageQueued, NewMessage, observed::MessageNamed},
@@ -129,29 +135,35 @@ pub use self::{
             intent::{WaitingIntentCreated, WaitingIntentNamed},
             timer::{TimerCreated, TimerNamed},
         },
-        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+        work::{
+            WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated,
+        },
     },
     foreign::{FIXTURE_FORMAT, Folder, ForeignError, agent_of, expected::Expected},
     host::{
-        Clock, ErrorCode, ErrorReport, FIRST_SNAPSHOT, Ledger, LedgerError, Provider, ProviderError, Receipt, Replay, Scheduler,
-        SchedulerError, StepReport, folder_of,
+        Clock, ErrorCode, ErrorReport, FIRST_SNAPSHOT, Ledger, LedgerError, Provider,
+        ProviderError, Receipt, Replay, Scheduler, SchedulerError, StepReport, folder_of,
         opening::{Opening, open},
         past::DecisionFrom,
         suite,
     },
-    id::{AgentId, DelegationId, ExternalTriggerId, MessageId, RunId, Seq, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{
+        AgentId, DelegationId, ExternalTriggerId, MessageId, RunId, Seq, TaskId, TimerId,
+        WaitConditionId, WaitingIntentId, WorkItemId,
+    },
     ladder::rule::{RuleOutcome, RuleTrace, Spent},
     machine::{Machine, OpenError, Options, Proposal, ProposeError, import::Import},
     record::{
         CarriedRecord, Class, Record,
         chain::{Chain, Head},
         context::{
-            BriefKind, BriefRecord, CheckpointRecorded, ContextCompacted, RuntimeFailed, ToolExecutionRecord, ToolExecutionStatus,
-            TranscriptRecord,
+            BriefKind, BriefRecord, CheckpointRecorded, ContextCompacted, RuntimeFailed,
+            ToolExecutionRecord, ToolExecutionStatus, TranscriptRecord,
         },
         continuation::{ClosureOutcome, WaitingReason},
         control::{
-            AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, Genesis, ItemParked, Marker, ParkCause, PolicySet, WakeHint,
+            AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, Genesis, ItemParked,
+            Marker, ParkCause, PolicySet, WakeHint,
         },
         decision::{Because, Boundary, Decision, DecisionKind, Ignored, IgnoredReason, ReasonCode},
         diagnostic::{Diagnostic, DiagnosticKind, Severity, clock_behind_at},
@@ -164,8 +176,8 @@ pub use self::{
         queue::{
             entry::QueueEntryRecord,
             envelope::{
-                AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus,
-                TrustLevel,
+                AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind,
+                MessageOrigin, Priority, QueueStatus, TrustLevel,
             },
             message::{MessageRecord, TriggerKind},
         },
@@ -175,10 +187,14 @@ pub use self::{
         },
         turn::{AbortReason, RunStatus, TurnBinding, TurnRecord, TurnTerminalKind},
         waiting::{
-            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionKind, WaitConditionRecord,
-            WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
+            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus,
+            WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WaitingIntentRecord,
+            WaitingIntentStatus, WakeSource,
         },
-        work::{DelegationCompleted, DelegationState, WorkItemDelegated, WorkItemPlanStatus, WorkItemRecord, WorkItemState},
+        work::{
+            DelegationCompleted, DelegationState, WorkItemDelegated, WorkItemPlanStatus,
+            WorkItemRecord, WorkItemState,
+        },
     },
     state::{
         State,
@@ -189,5 +205,6 @@ pub use self::{
     time::{Timestamp, TimestampError},
 };
 
-/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not with the interfaces that carry the payloads.
+/// The version of the JSON Schema under which payloads cross. It moves with the schema, and not
+/// with the interfaces that carry the payloads.
 pub const SCHEMA_VERSION: &str = "0.1.0";

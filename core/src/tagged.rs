@@ -1,11 +1,14 @@
-//! Tagged JSON in two steps: the tag first, then the typed struct from the same text, so that an error keeps its place.
+//! Tagged JSON in two steps: the tag first, then the typed struct from the same text, so that an
+//! error keeps its place.
 //!
-//! Serde's own internally tagged enums buffer the value before they know its type; what they report then has no line or column, and
-//! numbers go through a representation that depends on cargo features. So reading is done here, by one table per vocabulary.
+//! Serde's own internally tagged enums buffer the value before they know its type; what they report
+//! then has no line or column, and numbers go through a representation that depends on cargo
+//! features. So reading is done here, by one table per vocabulary.
 
 use alloc::{format, string::String};
 
-/// Declares a vocabulary: an enum of newtype variants, written with its tag first and read by [`decode`](#method.decode).
+/// Declares a vocabulary: an enum of newtype variants, written with its tag first and read by
+/// [`decode`](#method.decode).
 macro_rules! vocabulary {
     (
         tag $tag:literal;
@@ -15,13 +18,15 @@ macro_rules! vocabulary {
         $(#[$meta])*
         #[derive(Clone, Debug, PartialEq)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema), schemars(tag = $tag))]
-        // A value of a vocabulary lives on the stack for one call; boxing its largest payload would buy nothing.
+        // A value of a vocabulary lives on the stack for one call; boxing its largest payload would
+        // buy nothing.
         #[allow(clippy::large_enum_variant)]
         pub enum $Name {
             $( $(#[$doc])* #[cfg_attr(feature = "schema", schemars(rename = $wire))] $Variant($Payload), )*
         }
 
-        // Not as serde would: its way writes each payload by code of its own, and carries the name of each variant besides that on the wire.
+        // Not as serde would: its way writes each payload by code of its own, and carries the name
+        // of each variant besides that on the wire.
         impl serde::Serialize for $Name {
             fn serialize<S: serde::Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
                 struct Payload<'a>(&'a $Name);
@@ -49,7 +54,8 @@ macro_rules! vocabulary {
             /// Reads one value: first the tag, then, by that name, the rest.
             ///
             /// # Errors
-            /// Text that is not JSON, an unknown name, a missing or ill-typed field: with field, line and column (contract 2.3).
+            /// Text that is not JSON, an unknown name, a missing or ill-typed field: with field,
+            /// line and column (contract 2.3).
             pub fn decode(text: &str) -> Result<Self, wakeful_json::JsonError> {
                 wakeful_json::read(text)
             }
@@ -66,15 +72,18 @@ macro_rules! vocabulary {
     };
 }
 
-/// Reads an enum by reading a flat struct of all its fields first: no buffering, so places stay true. What cannot be read is blank.
+/// Reads an enum by reading a flat struct of all its fields first: no buffering, so places stay
+/// true. What cannot be read is blank.
 macro_rules! read_through {
     ($Enum:ty, $Fields:ty, $blank:expr) => {
         impl wakeful_json::Readable for $Enum {
             fn read(value: &wakeful_json::Value<'_>) -> Self {
-                <$Fields as wakeful_json::Readable>::read(value).try_into().unwrap_or_else(|why: alloc::string::String| {
-                    value.is_wrong(&why);
-                    $blank
-                })
+                <$Fields as wakeful_json::Readable>::read(value).try_into().unwrap_or_else(
+                    |why: alloc::string::String| {
+                        value.is_wrong(&why);
+                        $blank
+                    },
+                )
             }
         }
 
@@ -82,7 +91,8 @@ macro_rules! read_through {
     };
 }
 
-/// Declares a closed set of names: unit variants, on the wire in snake case or as `= "..."` says, and read from what stands after `|` too.
+/// Declares a closed set of names: unit variants, on the wire in snake case or as `= "..."` says,
+/// and read from what stands after `|` too.
 macro_rules! names {
     ($(
         $(#[$meta:meta])*
@@ -135,7 +145,8 @@ macro_rules! names {
 macro_rules! wire {
     ($Variant:ident) => {{
         const NAME: &str = stringify!($Variant);
-        const TEXT: [u8; $crate::tagged::snake_case_length(NAME)] = $crate::tagged::snake_case(NAME);
+        const TEXT: [u8; $crate::tagged::snake_case_length(NAME)] =
+            $crate::tagged::snake_case(NAME);
         match core::str::from_utf8(&TEXT) {
             Ok(text) => text,
             Err(_) => panic!("a name is ASCII"),

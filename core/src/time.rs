@@ -1,7 +1,7 @@
 //! Instants: i64 nanoseconds since the epoch inside, RFC 3339 UTC text in records (contract 1.3).
 //!
-//! The text is read and written here, since a library of time zones and calendars weighs as much as all planes together in a guest. The tests
-//! hold it against such a library.
+//! The text is read and written here, since a library of time zones and calendars weighs as much as
+//! all planes together in a guest. The tests hold it against such a library.
 
 use core::fmt;
 
@@ -29,7 +29,8 @@ impl Timestamp {
         self.0
     }
 
-    /// This instant plus `ms` milliseconds; stays at the last representable instant rather than wrapping.
+    /// This instant plus `ms` milliseconds; stays at the last representable instant rather than
+    /// wrapping.
     #[must_use]
     pub fn plus_ms(self, ms: u64) -> Self {
         let nanos = i64::try_from(ms).unwrap_or(i64::MAX).saturating_mul(1_000_000);
@@ -41,7 +42,9 @@ impl Timestamp {
     pub fn next_on_grid(self, step_ms: u64, now: Self) -> Self {
         let gone = if now > self { now.0.abs_diff(self.0) } else { 0 };
         let step = step_ms.max(1).checked_mul(1_000_000);
-        let slot = step.and_then(|step| (gone / step + 1).checked_mul(step)).and_then(|ahead| self.0.checked_add_unsigned(ahead));
+        let slot = step
+            .and_then(|step| (gone / step + 1).checked_mul(step))
+            .and_then(|ahead| self.0.checked_add_unsigned(ahead));
         Self(slot.unwrap_or(i64::MAX))
     }
 
@@ -51,12 +54,14 @@ impl Timestamp {
     /// Says what is wrong where the text is no instant, or one outside the years 1678 to 2261.
     pub fn parse(text: &str) -> Result<Self, TimestampError> {
         let mut text = Digits(text.as_bytes());
-        let nanos = text.date_time().filter(|_| text.0.is_empty()).ok_or(TimestampError::NotRfc3339)?;
+        let nanos =
+            text.date_time().filter(|_| text.0.is_empty()).ok_or(TimestampError::NotRfc3339)?;
         i64::try_from(nanos).map(Self).map_err(|_| TimestampError::OutOfRange)
     }
 }
 
-/// What is left of a text that is read from its front; None is said where it is not what the grammar of RFC 3339 asks for.
+/// What is left of a text that is read from its front; None is said where it is not what the
+/// grammar of RFC 3339 asks for.
 struct Digits<'a>(&'a [u8]);
 
 impl Digits<'_> {
@@ -70,8 +75,11 @@ impl Digits<'_> {
     /// A number of so many digits, within these bounds.
     fn number(&mut self, digits: usize, least: i64, most: i64) -> Option<i64> {
         let (number, rest) = self.0.split_at_checked(digits)?;
-        let value = |number: i64, digit: &u8| digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'));
-        let number = number.iter().try_fold(0, value).filter(|number| (least..=most).contains(number))?;
+        let value = |number: i64, digit: &u8| {
+            digit.is_ascii_digit().then(|| number * 10 + i64::from(digit - b'0'))
+        };
+        let number =
+            number.iter().try_fold(0, value).filter(|number| (least..=most).contains(number))?;
         self.0 = rest;
         Some(number)
     }
@@ -92,7 +100,8 @@ impl Digits<'_> {
         let second = self.number(2, 0, 60)?.min(59);
         let nanos = self.fraction()?;
         let ahead = self.offset()?;
-        let seconds = ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute - ahead) * 60 + second;
+        let seconds =
+            ((days_since_epoch(year, month, day) * 24 + hour) * 60 + minute - ahead) * 60 + second;
         Some(i128::from(seconds) * 1_000_000_000 + i128::from(nanos))
     }
 
@@ -103,7 +112,9 @@ impl Digits<'_> {
         }
         let digits = self.0.iter().take_while(|byte| byte.is_ascii_digit()).count();
         let power = 9_u32.checked_sub(u32::try_from(digits).ok()?)?;
-        (digits > 0).then(|| self.number(digits, 0, i64::MAX))?.map(|number| number * 10_i64.pow(power))
+        (digits > 0)
+            .then(|| self.number(digits, 0, i64::MAX))?
+            .map(|number| number * 10_i64.pow(power))
     }
 
     /// By how many minutes the text is ahead of UTC.
@@ -134,7 +145,8 @@ fn days_of_month(year: i64, month: i64) -> i64 {
     }
 }
 
-/// Days since the epoch. A year begins with March here, so that a leap day is the last of its year and months follow one formula.
+/// Days since the epoch. A year begins with March here, so that a leap day is the last of its year
+/// and months follow one formula.
 fn days_since_epoch(year: i64, month: i64, day: i64) -> i64 {
     let year = if month > 2 { year } else { year - 1 };
     let months = (month + 9) % 12;
@@ -172,7 +184,15 @@ impl fmt::Display for Timestamp {
         let (year, month, day) = date(seconds.div_euclid(86_400));
         let second = seconds.rem_euclid(86_400);
         let mut text = *b"0000-00-00T00:00:00.000000000Z";
-        let numbers = [(4, year), (7, month), (10, day), (13, second / 3_600), (16, second / 60 % 60), (19, second % 60), (29, nanos)];
+        let numbers = [
+            (4, year),
+            (7, month),
+            (10, day),
+            (13, second / 3_600),
+            (16, second / 60 % 60),
+            (19, second % 60),
+            (29, nanos),
+        ];
         for (end, mut number) in numbers {
             for digit in text[..end].iter_mut().rev().take_while(|digit| digit.is_ascii_digit()) {
                 // INVARIANT: a remainder of ten is a digit.
@@ -229,17 +249,28 @@ mod tests {
 
     #[test]
     fn text_has_as_many_fractional_digits_as_needed() {
-        for text in ["2026-05-27T09:00:00Z", "2026-05-27T09:00:00.500Z", "2026-05-27T09:00:00.000001Z", "1969-12-31T23:59:59.999999999Z"] {
+        for text in [
+            "2026-05-27T09:00:00Z",
+            "2026-05-27T09:00:00.500Z",
+            "2026-05-27T09:00:00.000001Z",
+            "1969-12-31T23:59:59.999999999Z",
+        ] {
             assert_eq!(Timestamp::parse(text).map(|t| t.to_string()), Ok(text.to_string()));
         }
-        assert_eq!(Timestamp::parse("2026-05-27T11:00:00+02:00").map(|t| t.to_string()), Ok("2026-05-27T09:00:00Z".to_string()));
+        assert_eq!(
+            Timestamp::parse("2026-05-27T11:00:00+02:00").map(|t| t.to_string()),
+            Ok("2026-05-27T09:00:00Z".to_string())
+        );
     }
 
     #[test]
     fn an_instant_moves_by_milliseconds_and_stays_at_the_last_one() {
         let at = Timestamp::from_nanos;
         assert_eq!((at(-5).plus_ms(0), at(-5).plus_ms(3)), (at(-5), at(2_999_995)));
-        assert_eq!((at(1).plus_ms(u64::MAX), at(i64::MAX - 1).plus_ms(1)), (at(i64::MAX), at(i64::MAX)));
+        assert_eq!(
+            (at(1).plus_ms(u64::MAX), at(i64::MAX - 1).plus_ms(1)),
+            (at(i64::MAX), at(i64::MAX))
+        );
     }
 
     #[test]
@@ -250,6 +281,10 @@ mod tests {
         assert_eq!(base.next_on_grid(100, at(99)), at(100));
         assert_eq!(base.next_on_grid(100, at(100)), at(200));
         assert_eq!(base.next_on_grid(100, at(12_345)), at(12_400));
-        assert_eq!(base.next_on_grid(100, at(-50)), at(100), "a clock that ran backwards skips nothing");
+        assert_eq!(
+            base.next_on_grid(100, at(-50)),
+            at(100),
+            "a clock that ran backwards skips nothing"
+        );
     }
 }

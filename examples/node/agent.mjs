@@ -23,7 +23,9 @@ const clock = { now: () => BigInt(Date.now()) * 1_000_000n };
 const scheduler = Scheduler.drive({ agent_id: "node-example" }, { ledger, clock, provider });
 console.log(`opened at entry ${scheduler.head().seq}`);
 
-const visits = ledger.read(0, 100_000).filter((line) => line.includes('"class":"messages"') && line.includes("visit-")).length;
+const visits = ledger
+  .read(0, 100_000)
+  .filter((line) => line.includes('"class":"messages"') && line.includes("visit-")).length;
 scheduler.propose({
   fact: "message_queued",
   message: {

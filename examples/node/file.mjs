@@ -1,5 +1,15 @@
-// A file of Node for `LogLedger`: synchronous, and on the disk when `flush` returns. One process at a time may write it.
-import { closeSync, constants, fstatSync, fsyncSync, ftruncateSync, openSync, readSync, writeSync } from "node:fs";
+// A file of Node for `LogLedger`: synchronous, and on the disk when `flush` returns. One process at
+// a time may write it.
+import {
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  openSync,
+  readSync,
+  writeSync,
+} from "node:fs";
 
 /** Opens a file, and makes it where there is none. */
 export function openFile(path) {

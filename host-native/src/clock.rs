@@ -18,7 +18,9 @@ impl Clock for SystemClock {
     fn now(&mut self) -> Timestamp {
         let nanos = match SystemTime::now().duration_since(UNIX_EPOCH) {
             Ok(since) => i64::try_from(since.as_nanos()).unwrap_or(i64::MAX),
-            Err(before) => i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos),
+            Err(before) => {
+                i64::try_from(before.duration().as_nanos()).map_or(i64::MIN, |nanos| -nanos)
+            }
         };
         Timestamp::from_nanos(nanos)
     }
@@ -30,7 +32,8 @@ impl Clock for SystemClock {
 #[derive(Clone, Debug, Default)]
 pub struct RecordedClock {
     instants: Vec<Timestamp>,
-    /// What the clock said where it was behind the ledger, which goes by the later of the two (contract 1.3).
+    /// What the clock said where it was behind the ledger, which goes by the later of the two
+    /// (contract 1.3).
     behind: BTreeMap<Seq, Timestamp>,
 }
 
@@ -48,7 +51,8 @@ impl RecordedClock {
         clock
     }
 
-    /// What the clock said when the entry at this position told that it was behind the ledger; none where it does not.
+    /// What the clock said when the entry at this position told that it was behind the ledger; none
+    /// where it does not.
     #[must_use]
     pub fn behind_at(&self, seq: Seq) -> Option<Timestamp> {
         self.behind.get(&seq).copied()
@@ -104,7 +108,8 @@ mod tests {
     #[test]
     fn a_recorded_clock_says_what_it_said_at_each_entry() {
         let record = || vec![Record::Control(ControlRecord::StartRequested(Marker {}))];
-        let (mut entries, _) = wakeful_core::seal_all(Head::START, Timestamp::from_nanos(5), record());
+        let (mut entries, _) =
+            wakeful_core::seal_all(Head::START, Timestamp::from_nanos(5), record());
         let head = entries[0].head();
         entries.extend(wakeful_core::seal_all(head, Timestamp::from_nanos(9), record()).0);
         let clock = RecordedClock::from_entries(&entries);
@@ -115,12 +120,20 @@ mod tests {
     #[test]
     fn a_recorded_clock_says_where_it_was_behind_the_ledger() {
         let mut machine = Machine::new(Options::new("a".into()));
-        let (now, past) = (Timestamp::from_nanos(1_780_000_000_000_000_000), Timestamp::from_nanos(1_700_000_000_123_456_789));
-        let mut batches = vec![machine.begin(now).expect("a fresh ledger").expect("a first entry").batch];
+        let (now, past) = (
+            Timestamp::from_nanos(1_780_000_000_000_000_000),
+            Timestamp::from_nanos(1_700_000_000_123_456_789),
+        );
+        let mut batches =
+            vec![machine.begin(now).expect("a fresh ledger").expect("a first entry").batch];
         machine.committed();
-        batches.push(machine.propose_json(r#"{"fact":"runtime_restarted"}"#, now).expect("a proposal").batch);
+        batches.push(
+            machine.propose_json(r#"{"fact":"runtime_restarted"}"#, now).expect("a proposal").batch,
+        );
         machine.committed();
-        batches.push(machine.step(Boundary::RunLoop, past).expect("a step").expect("a diagnostic").batch);
+        batches.push(
+            machine.step(Boundary::RunLoop, past).expect("a step").expect("a diagnostic").batch,
+        );
         let mut head = Head::START;
         let open = |bytes: &EntryBytes| {
             let entry = bytes.open(&head).expect("a sealed entry");
@@ -129,7 +142,14 @@ mod tests {
         };
         let entries: Vec<_> = batches.concat().iter().map(open).collect();
         let clock = RecordedClock::from_entries(&entries);
-        assert_eq!([1, 2, 3].map(|seq| clock.at(Seq(seq))), [Some(now); 3], "the ledger's time stands");
-        assert_eq!([1, 2, 3, 4].map(|seq| clock.behind_at(Seq(seq))), [None, None, Some(past), None]);
+        assert_eq!(
+            [1, 2, 3].map(|seq| clock.at(Seq(seq))),
+            [Some(now); 3],
+            "the ledger's time stands"
+        );
+        assert_eq!(
+            [1, 2, 3, 4].map(|seq| clock.behind_at(Seq(seq))),
+            [None, None, Some(past), None]
+        );
     }
 }

@@ -1,11 +1,13 @@
-//! The doctor: reads a whole ledger and says what is wrong with it. It repairs nothing and appends nothing.
+//! The doctor: reads a whole ledger and says what is wrong with it. It repairs nothing and appends
+//! nothing.
 
 use std::path::PathBuf;
 
 use serde::Serialize;
 use wakeful_core::{
-    AgentId, Diagnostic, Entry, EntryBytes, EntryError, EventKind, Head, Ledger, LedgerError, Machine, Obligation, OpenError, Options,
-    Record, Seq, Snapshot, SnapshotIgnored, State, Timestamp,
+    AgentId, Diagnostic, Entry, EntryBytes, EntryError, EventKind, Head, Ledger, LedgerError,
+    Machine, Obligation, OpenError, Options, Record, Seq, Snapshot, SnapshotIgnored, State,
+    Timestamp,
 };
 
 use crate::ledger::{Anchor, SqliteLedger};
@@ -13,8 +15,9 @@ use crate::ledger::{Anchor, SqliteLedger};
 /// How many entries are read at once.
 const PAGE: u32 = 512;
 
-/// The checks look at the whole state. So that a long ledger takes no more than its length, the batches that are checked stand further apart
-/// the more is before them: a batch is checked where the entries since the last one are a hundredth of all before.
+/// The checks look at the whole state. So that a long ledger takes no more than its length, the
+/// batches that are checked stand further apart the more is before them: a batch is checked where
+/// the entries since the last one are a hundredth of all before.
 const SPREAD: u64 = 100;
 
 /// How many of the newest entries are checked batch by batch, however long the ledger is.
@@ -23,7 +26,8 @@ const NEWEST: u64 = 50;
 /// Which batches are checked.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Thoroughness {
-    /// All of the first hundreds of entries and of the newest ones, and between them ever fewer: the time is that of the length.
+    /// All of the first hundreds of entries and of the newest ones, and between them ever fewer:
+    /// the time is that of the length.
     Spread,
     /// Each: the time is that of the square of the length.
     Each,
@@ -74,7 +78,8 @@ pub enum ArchiveFound {
         /// The file.
         path: PathBuf,
     },
-    /// In another file, which cannot be read: all that is said is about the rest, from its snapshot on.
+    /// In another file, which cannot be read: all that is said is about the rest, from its snapshot
+    /// on.
     Missing {
         /// The newest entry there.
         seq: Seq,
@@ -96,7 +101,8 @@ pub enum SnapshotFound {
         /// Where it stands.
         seq: Seq,
     },
-    /// The rest of the ledger begins with it; what it says was compared with the log when the entries before it were moved out.
+    /// The rest of the ledger begins with it; what it says was compared with the log when the
+    /// entries before it were moved out.
     Begins {
         /// Where it stands.
         seq: Seq,
@@ -130,7 +136,8 @@ pub struct Odd {
     /// What looks wrong.
     #[serde(flatten)]
     pub diagnostic: Diagnostic,
-    /// The newest entry of the item, intent or condition that it is about; none where it is about the agent.
+    /// The newest entry of the item, intent or condition that it is about; none where it is about
+    /// the agent.
     pub seq: Option<Seq>,
 }
 
@@ -146,21 +153,25 @@ pub struct Recorded {
 }
 
 impl Examination {
-    /// Whether nothing is wrong: the ledger is whole, its snapshot can be used or will be replaced, all held, and nothing looks wrong now. What looks
-    /// wrong at the end of an archive may have been mended where the ledger goes on.
+    /// Whether nothing is wrong: the ledger is whole, its snapshot can be used or will be replaced,
+    /// all held, and nothing looks wrong now. What looks wrong at the end of an archive may have
+    /// been mended where the ledger goes on.
     #[must_use]
     pub fn is_well(&self) -> bool {
         let snapshot = !matches!(self.snapshot, SnapshotFound::Bad { .. });
-        let looks_well = self.diagnostics.is_empty() || matches!(self.archive, ArchiveFound::IsOne { .. });
+        let looks_well =
+            self.diagnostics.is_empty() || matches!(self.archive, ArchiveFound::IsOne { .. });
         self.damage.is_none() && snapshot && self.breaches.is_empty() && looks_well
     }
 }
 
-/// Reads a ledger from its first entry on, verifies and folds it, and checks its batches. Tells of each entry that is done. What was moved out is
-/// read where it is; where that is not there, the rest is examined from its snapshot on.
+/// Reads a ledger from its first entry on, verifies and folds it, and checks its batches. Tells of
+/// each entry that is done. What was moved out is read where it is; where that is not there, the
+/// rest is examined from its snapshot on.
 ///
 /// # Errors
-/// Where the file cannot be read, or nothing says what the entries that are not there add up to; what is wrong with what was read is in the examination.
+/// Where the file cannot be read, or nothing says what the entries that are not there add up to;
+/// what is wrong with what was read is in the examination.
 pub fn examine(
     agent_id: &AgentId,
     ledger: &mut SqliteLedger,
@@ -218,19 +229,31 @@ pub fn examine(
         archive,
         damage,
         obligations: state.obligations(),
-        diagnostics: state.diagnostics().into_iter().map(|diagnostic| Odd { seq: state.subject_of(&diagnostic), diagnostic }).collect(),
+        diagnostics: state
+            .diagnostics()
+            .into_iter()
+            .map(|diagnostic| Odd { seq: state.subject_of(&diagnostic), diagnostic })
+            .collect(),
         breaches: fold.breaches,
         recorded: fold.recorded,
     })
 }
 
-/// The machine with which a ledger is folded: before its first entry, or, where the beginning is not there, at its snapshot; then also what is wrong
-/// between the two.
-fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(Machine, ArchiveFound, Option<String>), LedgerError> {
+/// The machine with which a ledger is folded: before its first entry, or, where the beginning is
+/// not there, at its snapshot; then also what is wrong between the two.
+fn begin(
+    agent_id: &AgentId,
+    ledger: &mut SqliteLedger,
+    kept: &Kept,
+) -> Result<(Machine, ArchiveFound, Option<String>), LedgerError> {
     let options = Options::new(agent_id.clone());
     let Some(anchor) = ledger.anchor()? else {
         let is_one = |goes_on_in| ArchiveFound::IsOne { goes_on_in };
-        return Ok((Machine::new(options), ledger.goes_on_in()?.map_or(ArchiveFound::None, is_one), None));
+        return Ok((
+            Machine::new(options),
+            ledger.goes_on_in()?.map_or(ArchiveFound::None, is_one),
+            None,
+        ));
     };
     let Anchor { head, archive: path } = anchor.clone();
     let Err(missing) = ledger.archive(&anchor) else {
@@ -239,7 +262,9 @@ fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(
     let Ok(Some(Ok(state))) = kept else { return Err(missing.into()) };
     let damage = match reaches(ledger, head, state.head())? {
         Ok(true) => None,
-        Ok(false) => Some(format!("entry {} is not the one at which the snapshot stands", state.head().seq)),
+        Ok(false) => {
+            Some(format!("entry {} is not the one at which the snapshot stands", state.head().seq))
+        }
         Err(why) => Some(why.to_string()),
     };
     let archive = ArchiveFound::Missing { seq: head.seq, path, why: missing.to_string() };
@@ -247,7 +272,11 @@ fn begin(agent_id: &AgentId, ledger: &mut SqliteLedger, kept: &Kept) -> Result<(
 }
 
 /// Whether the chain leads from one head to another.
-fn reaches(ledger: &mut SqliteLedger, from: Head, to: Head) -> Result<Result<bool, EntryError>, LedgerError> {
+fn reaches(
+    ledger: &mut SqliteLedger,
+    from: Head,
+    to: Head,
+) -> Result<Result<bool, EntryError>, LedgerError> {
     let mut at = from;
     while at.seq < to.seq {
         let limit = u32::try_from(to.seq.0 - at.seq.0).map_or(PAGE, |left| left.min(PAGE));
@@ -268,13 +297,16 @@ fn reaches(ledger: &mut SqliteLedger, from: Head, to: Head) -> Result<Result<boo
 /// What a stored snapshot opened as, if there is one.
 type Kept = Result<Option<Result<State, SnapshotIgnored>>, LedgerError>;
 
-/// `equal` says whether the log says the same where the snapshot stands; none where it does not reach it.
+/// `equal` says whether the log says the same where the snapshot stands; none where it does not
+/// reach it.
 fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> SnapshotFound {
     let bad = |why: String| SnapshotFound::Bad { why };
     let state = match kept {
         Ok(None) => return SnapshotFound::None,
         Ok(Some(Ok(state))) => state,
-        Ok(Some(Err(why @ SnapshotIgnored::OtherVersion { .. }))) => return SnapshotFound::OtherVersion { why: why.to_string() },
+        Ok(Some(Err(why @ SnapshotIgnored::OtherVersion { .. }))) => {
+            return SnapshotFound::OtherVersion { why: why.to_string() };
+        }
         Ok(Some(Err(why))) => return bad(why.to_string()),
         Err(why) => return bad(why.to_string()),
     };
@@ -282,7 +314,10 @@ fn snapshot_found(kept: Kept, equal: Option<bool>, is_damaged: bool) -> Snapshot
     match equal {
         Some(true) => SnapshotFound::Good { seq },
         Some(false) => bad(format!("the snapshot at entry {seq} is not what the log gives there")),
-        None if is_damaged => bad(format!("the snapshot at entry {seq} stands beyond the damage, so nothing says whether it is right")),
+        None if is_damaged => bad(format!(
+            "the snapshot at entry {seq} stands beyond the damage, so nothing says whether it is \
+             right"
+        )),
         None => bad(OpenError::HeadBelowSnapshot { snapshot: seq }.to_string()),
     }
 }
@@ -313,7 +348,9 @@ struct Due {
 impl Due {
     fn is(&mut self, first: Seq) -> bool {
         let Seq(first) = first;
-        let is_due = self.thoroughness == Thoroughness::Each || first > self.newest || first - self.last >= first / SPREAD;
+        let is_due = self.thoroughness == Thoroughness::Each
+            || first > self.newest
+            || first - self.last >= first / SPREAD;
         if is_due {
             self.last = first;
         }
@@ -334,7 +371,11 @@ impl Fold {
         if self.first != Some(first) {
             self.end_batch();
             self.first = Some(first);
-            self.batch = self.due.is(first).then(|| Batch { first, before: self.machine.state().clone(), entries: Vec::new() });
+            self.batch = self.due.is(first).then(|| Batch {
+                first,
+                before: self.machine.state().clone(),
+                entries: Vec::new(),
+            });
         }
         self.machine.load(bytes)?;
         self.recorded.extend(recorded(&entry));
@@ -375,7 +416,9 @@ mod tests {
     fn the_batches_that_are_checked_stand_further_apart_the_more_is_before_them() {
         let checked = |thoroughness, from: u64, to: u64| {
             let mut due = Due { thoroughness, newest: 1_000_000 - NEWEST, last: 0 };
-            (1..=1_000_000).filter(|first| due.is(Seq(*first)) && (from..to).contains(first)).count()
+            (1..=1_000_000)
+                .filter(|first| due.is(Seq(*first)) && (from..to).contains(first))
+                .count()
         };
         assert_eq!(checked(Thoroughness::Spread, 1, 200), 199);
         assert_eq!(checked(Thoroughness::Spread, 500_000, 510_000), 2);

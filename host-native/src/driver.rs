@@ -1,11 +1,14 @@
-//! The driver of a ledger: an engine that decides, and beside it the state, folded from what the ledger then holds.
+//! The driver of a ledger: an engine that decides, and beside it the state, folded from what the
+//! ledger then holds.
 //!
-//! Whoever lives on it reads the state and says facts; the engine may be the native core or the sandboxed guest. Other processes write to
-//! the same ledger: where one of them was first, what it said is read, and the same is said again (contract 3.2).
+//! Whoever lives on it reads the state and says facts; the engine may be the native core or the
+//! sandboxed guest. Other processes write to the same ledger: where one of them was first, what it
+//! said is read, and the same is said again (contract 3.2).
 
 use wakeful_core::{
-    Answer, Boundary, Clock, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode, ErrorReport, Head, Ledger, LedgerError,
-    MessageRecord, Options, Provider, Record, Refusal, Seq, State, Timestamp,
+    Answer, Boundary, Clock, ControlRecord, Entry, EntryBytes, EntryError, ErrorCode, ErrorReport,
+    Head, Ledger, LedgerError, MessageRecord, Options, Provider, Record, Refusal, Seq, State,
+    Timestamp,
     json::{self, JsonError, Readable},
 };
 
@@ -22,8 +25,9 @@ pub trait Watcher {
     /// An entry was appended, by this process or another.
     fn entry(&mut self, entry: &Entry, bytes: &EntryBytes);
 
-    /// The engine's instance broke down; whether another one goes on. To the scheduler that is a restart: the open run is interrupted, and tasks
-    /// that the provider does not prove alive. Whoever does not expect that stays with no, and the driver ends.
+    /// The engine's instance broke down; whether another one goes on. To the scheduler that is a
+    /// restart: the open run is interrupted, and tasks that the provider does not prove alive.
+    /// Whoever does not expect that stays with no, and the driver ends.
     fn goes_on(&mut self, _why: &EngineError) -> bool {
         false
     }
@@ -77,8 +81,15 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     /// Takes a ledger over that was read up to `state`.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or the engine cannot be started.
-    pub fn open<C, P>(options: &Options, engines: &Engines, lent: (L, C, P), state: State, watcher: W) -> Result<Self, DriveError>
+    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or the engine
+    /// cannot be started.
+    pub fn open<C, P>(
+        options: &Options,
+        engines: &Engines,
+        lent: (L, C, P),
+        state: State,
+        watcher: W,
+    ) -> Result<Self, DriveError>
     where
         C: Clock + Clone + 'static,
         P: Provider + Clone + 'static,
@@ -125,7 +136,10 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     ///
     /// # Errors
     /// Where the engine cannot go on.
-    pub fn ask<T>(&mut self, mut question: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>) -> Result<T, DriveError> {
+    pub fn ask<T>(
+        &mut self,
+        mut question: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>,
+    ) -> Result<T, DriveError> {
         match question(&mut *self.engine) {
             Err(why) if why.is_broken_down() => {
                 self.reopen(why)?;
@@ -145,7 +159,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
 
     /// Goes on in another instance of the engine.
     fn reopen(&mut self, why: EngineError) -> Result<(), DriveError> {
-        // What the instance has stored before it broke down counts; so does another driver that came between.
+        // What the instance has stored before it broke down counts; so does another driver that
+        // came between.
         self.tell()?;
         self.taken_over.map_or(Ok(()), |seq| Err(DriveError::TakenOver(seq)))?;
         if !self.watcher.goes_on(&why) {
@@ -168,13 +183,17 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         }
         match said {
             Ok(receipt) => Ok(Ok(json::read::<Receipt>(&receipt)?.answer())),
-            Err(DriveError::Engine(why)) if why.is_too_long() => {
-                Ok(Err(ErrorReport { code: ErrorCode::TooLarge, message: why.to_string(), place: None }))
-            }
+            Err(DriveError::Engine(why)) if why.is_too_long() => Ok(Err(ErrorReport {
+                code: ErrorCode::TooLarge,
+                message: why.to_string(),
+                place: None,
+            })),
             Err(why) => {
                 let report = why.refusal()?;
                 match report.code {
-                    ErrorCode::Malformed | ErrorCode::TooLarge | ErrorCode::WrongState => Ok(Err(report)),
+                    ErrorCode::Malformed | ErrorCode::TooLarge | ErrorCode::WrongState => {
+                        Ok(Err(report))
+                    }
                     _ => Err(EngineError::Refused(report).into()),
                 }
             }
@@ -191,7 +210,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
         Ok(self.state.head() != before)
     }
 
-    /// Puts the operator's messages that wait for it into the open run, which stands at this safe point (contract 5.9).
+    /// Puts the operator's messages that wait for it into the open run, which stands at this safe
+    /// point (contract 5.9).
     ///
     /// # Errors
     /// As [`Driver::propose`].
@@ -204,16 +224,23 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
     ///
     /// # Errors
     /// As [`Driver::propose`].
-    pub fn interject_one(&mut self, safe_point: Boundary) -> Result<Option<MessageRecord>, DriveError> {
+    pub fn interject_one(
+        &mut self,
+        safe_point: Boundary,
+    ) -> Result<Option<MessageRecord>, DriveError> {
         let next = self.state.open_run().and(self.state.interjection()).cloned();
         let Some(next) = next else { return Ok(None) };
         self.insist(|engine| engine.step(safe_point))?;
         // Where it still waits, something came between that leaves no room for it, as a stop does.
-        Ok(Some(next).filter(|next| self.state.interjection().is_none_or(|waiting| waiting.id != next.id)))
+        Ok(Some(next)
+            .filter(|next| self.state.interjection().is_none_or(|waiting| waiting.id != next.id)))
     }
 
     /// Says the same again after reading what another writer has said first.
-    fn insist<T>(&mut self, mut say: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>) -> Result<T, DriveError> {
+    fn insist<T>(
+        &mut self,
+        mut say: impl FnMut(&mut dyn Engine) -> Result<T, EngineError>,
+    ) -> Result<T, DriveError> {
         loop {
             match self.ask(&mut say) {
                 Err(DriveError::Engine(why)) if is_conflict(&why) => self.catch_up()?,
@@ -237,7 +264,8 @@ impl<L: Ledger + Clone + 'static, W: Watcher> Driver<L, W> {
 
     /// Reads what the ledger holds after the state, and tells the watcher.
     fn tell(&mut self) -> Result<(), DriveError> {
-        let (state, watcher, taken_over) = (&mut self.state, &mut self.watcher, &mut self.taken_over);
+        let (state, watcher, taken_over) =
+            (&mut self.state, &mut self.watcher, &mut self.taken_over);
         read(&mut self.entries, state.head(), |entry, bytes| {
             state.apply(entry);
             if matches!(entry.record, Record::Control(ControlRecord::RuntimeRestarted(_))) {
@@ -265,7 +293,9 @@ struct Receipt {
 impl Receipt {
     fn answer(self) -> Answer {
         match self {
-            Self { reason: Some(reason), because: Some(because) } => Answer::Ignored { reason, because },
+            Self { reason: Some(reason), because: Some(because) } => {
+                Answer::Ignored { reason, because }
+            }
             Self { .. } => Answer::Accepted,
         }
     }
@@ -287,7 +317,8 @@ pub fn head_at(ledger: &mut impl Ledger, seq: Seq) -> Result<Head, DriveError> {
     Ok(Head { seq, chain: chain.ok_or_else(missing)? })
 }
 
-/// Reads the entries after a head, verified; where the ledger then ends, and when its newest entry was made.
+/// Reads the entries after a head, verified; where the ledger then ends, and when its newest entry
+/// was made.
 ///
 /// # Errors
 /// Where the ledger cannot be read or is damaged.

@@ -1,15 +1,17 @@
 //! A native host of the Wakeful scheduler.
 //!
-//! [`engine`] is one trait over the native core and the sandboxed guest. [`sandbox`] runs the guest in wasmtime under limits. [`ledger`], [`clock`]
-//! and [`provider`] are what a host lends to the scheduler. [`driver`] drives a ledger with an engine. [`doctor`] reads a whole ledger and says what
-//! is wrong with it, and [`archive`] moves its beginning out.
+//! [`engine`] is one trait over the native core and the sandboxed guest. [`sandbox`] runs the guest
+//! in wasmtime under limits. [`ledger`], [`clock`] and [`provider`] are what a host lends to the
+//! scheduler. [`driver`] drives a ledger with an engine. [`doctor`] reads a whole ledger and says
+//! what is wrong with it, and [`archive`] moves its beginning out.
 //!
-//! `sandbox` is behind the feature `sandbox` (wasmtime). [`ledger::SqliteFile`], `doctor` and `archive` are behind the feature `sqlite`. Both are
-//! on by default.
+//! `sandbox` is behind the feature `sandbox` (wasmtime). [`ledger::SqliteFile`], `doctor` and
+//! `archive` are behind the feature `sqlite`. Both are on by default.
 //!
 //! # An agent in a program
 //!
-//! Without a sandbox the core runs in the program itself. A host lends a ledger, a clock and a provider:
+//! Without a sandbox the core runs in the program itself. A host lends a ledger, a clock and a
+//! provider:
 //!
 //! ```
 //! use wakeful_host::{
@@ -54,8 +56,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! A host in production sets one alarm for `next_wake`, and says each fact as it comes. `wakeful status agents.sqlite` shows the agent meanwhile.
-//! [`sandbox::Plugin`] is the same with the guest in wasmtime.
+//! A host in production sets one alarm for `next_wake`, and says each fact as it comes. `wakeful
+//! status agents.sqlite` shows the agent meanwhile. [`sandbox::Plugin`] is the same with the guest
+//! in wasmtime.
 
 #[cfg(feature = "sqlite")]
 pub mod archive;

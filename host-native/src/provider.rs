@@ -2,8 +2,8 @@
 
 use wakeful_core::{Effect, Provider, ProviderError};
 
-/// Turns are executed elsewhere, by whoever reads the ledger: every call is taken, and nothing is done. What becomes of a turn comes in as
-/// facts.
+/// Turns are executed elsewhere, by whoever reads the ledger: every call is taken, and nothing is
+/// done. What becomes of a turn comes in as facts.
 #[derive(Clone, Copy, Debug, Default)]
 pub struct Elsewhere;
 

@@ -1,5 +1,5 @@
-//! All that an engine can be asked, natively and in the sandbox: the same text. And what only crosses at an opening: snapshots, and which
-//! tasks are alive.
+//! All that an engine can be asked, natively and in the sandbox: the same text. And what only
+//! crosses at an opening: snapshots, and which tasks are alive.
 
 use std::{
     cell::{Cell, RefCell},
@@ -7,8 +7,8 @@ use std::{
 };
 
 use wakeful_core::{
-    Boundary, DecisionKind, Effect, EntryBytes, ErrorCode, FIRST_SNAPSHOT, Head, Ledger, LedgerError, Options, Provider, ProviderError,
-    SCHEMA_VERSION, Seq, TaskId, Timestamp,
+    Boundary, DecisionKind, Effect, EntryBytes, ErrorCode, FIRST_SNAPSHOT, Head, Ledger,
+    LedgerError, Options, Provider, ProviderError, SCHEMA_VERSION, Seq, TaskId, Timestamp,
 };
 use wakeful_host::{
     clock::VirtualClock,
@@ -89,7 +89,10 @@ fn asked(engine: &mut dyn Engine, ends: u64) -> Vec<(String, String)> {
     for seq in [1, 2, ends / 2, ends, 0, ends + 1].map(Seq) {
         note(format!("state at {seq}"), engine.state_at(seq));
         note(format!("explain at {seq}"), engine.explain_at(Boundary::RunLoop, seq));
-        note(format!("why not at {seq}"), engine.why_not_at(Boundary::RunLoop, DecisionKind::Sleep, seq));
+        note(
+            format!("why not at {seq}"),
+            engine.why_not_at(Boundary::RunLoop, DecisionKind::Sleep, seq),
+        );
     }
     answers
 }
@@ -100,7 +103,9 @@ fn whatever_is_asked_both_engines_answer_with_the_same_text() {
     for messages in [0, 1, 5] {
         let (native_ledger, ledger) = (MemoryLedger::default(), MemoryLedger::default());
         let mut native = Native::new(native_ledger.clone(), start(), Elsewhere);
-        let mut sandbox = Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default()).expect("an instance");
+        let mut sandbox =
+            Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default())
+                .expect("an instance");
         talk(&mut native, messages).expect("it is recorded");
         talk(&mut sandbox, messages).expect("it is recorded");
         assert_eq!(native_ledger.lines_from(0), ledger.lines_from(0));
@@ -110,9 +115,18 @@ fn whatever_is_asked_both_engines_answer_with_the_same_text() {
         for ((what, left), (_, right)) in left.iter().zip(&right) {
             assert_eq!(left, right, "{what}");
         }
-        let of = |name: &str| left.iter().find(|(what, _)| what == name).map(|(_, answer)| answer.as_str()).expect("it was asked");
+        let of = |name: &str| {
+            left.iter()
+                .find(|(what, _)| what == name)
+                .map(|(_, answer)| answer.as_str())
+                .expect("it was asked")
+        };
         assert_eq!(of("schema version"), SCHEMA_VERSION);
-        assert_eq!(of(&format!("state at {ends}")), of("state"), "the newest entry has the newest state");
+        assert_eq!(
+            of(&format!("state at {ends}")),
+            of("state"),
+            "the newest entry has the newest state"
+        );
         assert!(of("state at 0").contains("NoSuchEntry"), "{}", of("state at 0"));
     }
 }
@@ -121,7 +135,10 @@ fn whatever_is_asked_both_engines_answer_with_the_same_text() {
 fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
     let guest = product();
     let ledger = Keeping::default();
-    let open = || Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default()).expect("an instance");
+    let open = || {
+        Sandbox::new(&guest, ledger.clone(), start(), Elsewhere, Limits::default())
+            .expect("an instance")
+    };
     let mut first = open();
     talk(&mut first, FIRST_SNAPSHOT.0 as usize * 5 / 8).expect("it is recorded");
     let state = first.state().expect("a state");
@@ -133,19 +150,27 @@ fn a_sandboxed_agent_opens_from_the_snapshot_that_it_stored() {
     second.open(&Options::new("a".into()), Mode::Observe).expect("it opens from its snapshot");
     assert_eq!(second.state().expect("a state"), state);
     ledger.snapshot.borrow_mut().take();
-    let why = open().open(&Options::new("a".into()), Mode::Observe).expect_err("the log alone is not whole");
+    let why = open()
+        .open(&Options::new("a".into()), Mode::Observe)
+        .expect_err("the log alone is not whole");
     assert!(why.to_string().contains("the first entries are lost"), "{why}");
 }
 
-/// A snapshot that is too long to cross is not kept, and that is all: else each batch of an agent whose state has grown would end its instance.
+/// A snapshot that is too long to cross is not kept, and that is all: else each batch of an agent
+/// whose state has grown would end its instance.
 #[test]
 fn a_state_that_is_too_long_to_cross_costs_no_instance() {
     let ledger = Keeping::default();
     let limits = Limits { payload_bytes: 20_000, ..Limits::default() };
-    let mut agent = Sandbox::new(&product(), ledger.clone(), start(), Elsewhere, limits).expect("an instance");
+    let mut agent =
+        Sandbox::new(&product(), ledger.clone(), start(), Elsewhere, limits).expect("an instance");
     talk(&mut agent, FIRST_SNAPSHOT.0 as usize).expect("it is recorded");
     assert!(ledger.log.len() > 2 * FIRST_SNAPSHOT.0 as usize, "two snapshots were due");
-    assert_eq!((ledger.snapshot.borrow().as_ref(), agent.calls().snapshot), (None, 1), "one was looked for, and none kept");
+    assert_eq!(
+        (ledger.snapshot.borrow().as_ref(), agent.calls().snapshot),
+        (None, 1),
+        "one was looked for, and none kept"
+    );
 }
 
 /// Says that a task is alive, or that it does not know.
@@ -168,22 +193,31 @@ fn a_restart_interrupts_the_tasks_that_the_host_does_not_prove_alive() {
     let guest = product();
     let ledger = MemoryLedger::default();
     let options = Options::new("a".into());
-    let open = |provider: Knows| Sandbox::new(&guest, ledger.clone(), start(), provider, Limits::default()).expect("an instance");
+    let open = |provider: Knows| {
+        Sandbox::new(&guest, ledger.clone(), start(), provider, Limits::default())
+            .expect("an instance")
+    };
     let nobody = ProviderError { message: "nobody knows".into() };
     let mut first = open(Knows(Err(nobody.clone())));
     first.open(&options, Mode::Drive).expect("no task is active, and nobody is asked");
     for task in ["one", "two"] {
-        let fact = format!(r#"{{"fact":"task_created","task_id":"{task}","task_kind":"command_task"}}"#);
+        let fact =
+            format!(r#"{{"fact":"task_created","task_id":"{task}","task_kind":"command_task"}}"#);
         first.propose(&fact).expect("it is recorded");
     }
     drop(first);
     let before = ledger.len();
     let why = open(Knows(Err(nobody))).open(&options, Mode::Drive).expect_err("nobody knows");
-    assert!(matches!(&why, EngineError::Refused(report) if report.code == ErrorCode::ProviderFailed), "{why}");
+    assert!(
+        matches!(&why, EngineError::Refused(report) if report.code == ErrorCode::ProviderFailed),
+        "{why}"
+    );
     assert_eq!(ledger.len(), before, "the agent was not taken over");
     let mut second = open(Knows(Ok(vec!["two".into()])));
     second.open(&options, Mode::Drive).expect("it opens");
-    let state: serde_json::Value = serde_json::from_str(&second.state().expect("a state")).expect("JSON");
-    let active: Vec<&String> = state["tasks"]["active"].as_object().expect("tasks").keys().collect();
+    let state: serde_json::Value =
+        serde_json::from_str(&second.state().expect("a state")).expect("JSON");
+    let active: Vec<&String> =
+        state["tasks"]["active"].as_object().expect("tasks").keys().collect();
     assert_eq!(active, ["two"]);
 }

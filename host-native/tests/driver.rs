@@ -1,10 +1,11 @@
-//! A driver whose instance breaks down: the agent goes on in another one, with what was stored, and nothing twice.
+//! A driver whose instance breaks down: the agent goes on in another one, with what was stored, and
+//! nothing twice.
 
 use std::{cell::RefCell, collections::VecDeque, rc::Rc, thread, time::Duration};
 
 use wakeful_core::{
-    Answer, Boundary, ControlRecord, Entry, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Record, Refusal, Scheduler, Seq,
-    State, Timestamp,
+    Answer, Boundary, ControlRecord, Entry, EntryBytes, ErrorCode, Head, Ledger, LedgerError,
+    Options, Record, Refusal, Scheduler, Seq, State, Timestamp,
 };
 use wakeful_host::{
     clock::VirtualClock,
@@ -18,8 +19,14 @@ use wakeful_host::{
 use crate::shared::{product, prompt};
 
 /// Far below what `SLOW` is, far above what a call takes.
-const LIMITS: Limits =
-    Limits { memory_bytes: 64 << 20, fuel_per_call: 1 << 40, fuel_per_page: 0, call_ms: 1_000, payload_bytes: 100_000, host_calls: 1_000 };
+const LIMITS: Limits = Limits {
+    memory_bytes: 64 << 20,
+    fuel_per_call: 1 << 40,
+    fuel_per_page: 0,
+    call_ms: 1_000,
+    payload_bytes: 100_000,
+    host_calls: 1_000,
+};
 const SLOW: Duration = Duration::from_millis(1_300);
 
 /// A ledger that stores at once and takes its time to say so, where it is told to. Clones are one.
@@ -64,13 +71,16 @@ impl Watcher for Told {
 
 impl Told {
     fn restarts(&self) -> usize {
-        let is_restart = |entry: &&Entry| matches!(entry.record, Record::Control(ControlRecord::RuntimeRestarted(_)));
+        let is_restart = |entry: &&Entry| {
+            matches!(entry.record, Record::Control(ControlRecord::RuntimeRestarted(_)))
+        };
         self.entries.iter().filter(is_restart).count()
     }
 
     fn messages(&self) -> Vec<&str> {
-        let messages =
-            self.entries.iter().filter_map(|entry| if let Record::Message(message) = &entry.record { Some(message) } else { None });
+        let messages = self.entries.iter().filter_map(|entry| {
+            if let Record::Message(message) = &entry.record { Some(message) } else { None }
+        });
         messages.map(|message| message.id.as_str()).collect()
     }
 }
@@ -80,7 +90,13 @@ fn driver(goes_on: bool) -> (Driver<Slow, Told>, Rc<RefCell<VecDeque<bool>>>) {
     let slow = Rc::clone(&ledger.slow);
     let lent = (ledger, VirtualClock::at(Timestamp::from_nanos(1_000_000_000)), Elsewhere);
     let told = Told { entries: Vec::new(), goes_on, breakdowns: Vec::new() };
-    let driver = Driver::open(&Options::new("agent".into()), &Engines::Sandboxed(product(), LIMITS), lent, State::default(), told);
+    let driver = Driver::open(
+        &Options::new("agent".into()),
+        &Engines::Sandboxed(product(), LIMITS),
+        lent,
+        State::default(),
+        told,
+    );
     (driver.expect("it opens"), slow)
 }
 
@@ -89,11 +105,16 @@ fn an_agent_whose_instance_breaks_down_goes_on_in_another_one_and_nothing_is_sai
     let (mut driver, slow) = driver(true);
     assert_eq!(driver.propose(&prompt("a")).expect("it goes on"), Ok(Answer::Accepted));
 
-    // The batch is stored, and the instance ends before it says so: the other one finds the message there.
+    // The batch is stored, and the instance ends before it says so: the other one finds the message
+    // there.
     slow.borrow_mut().push_back(true);
     let answer = driver.propose(&prompt("b")).expect("it goes on");
     assert!(matches!(answer, Ok(Answer::Ignored { reason: Refusal::Duplicate, .. })), "{answer:?}");
-    assert!(driver.watcher().breakdowns[0].contains("call_ms"), "{:?}", driver.watcher().breakdowns);
+    assert!(
+        driver.watcher().breakdowns[0].contains("call_ms"),
+        "{:?}",
+        driver.watcher().breakdowns
+    );
 
     let refused = driver.propose(&"x".repeat(100_001)).expect("it goes on").expect_err("too long");
     assert_eq!(refused.code, ErrorCode::TooLarge, "that costs no instance");
@@ -101,13 +122,18 @@ fn an_agent_whose_instance_breaks_down_goes_on_in_another_one_and_nothing_is_sai
     assert!(driver.decide().expect("it decides"));
     assert_eq!(driver.propose(&prompt("c")).expect("it goes on"), Ok(Answer::Accepted));
     let told = driver.watcher();
-    assert_eq!((told.messages(), told.restarts(), told.breakdowns.len()), (vec!["a", "b", "c"], 2, 1));
+    assert_eq!(
+        (told.messages(), told.restarts(), told.breakdowns.len()),
+        (vec!["a", "b", "c"], 2, 1)
+    );
     assert_eq!(told.entries.last().map(|entry| entry.seq), Some(driver.state().head().seq));
 }
 
 #[test]
 fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_driver() {
-    let is_breach = |why: &DriveError| matches!(why, DriveError::Engine(EngineError::Guest(GuestError::Breach(_))));
+    let is_breach = |why: &DriveError| {
+        matches!(why, DriveError::Engine(EngineError::Guest(GuestError::Breach(_))))
+    };
     let (mut expecting, slow) = driver(true);
     // The message, the restart of the other instance, and the same message again.
     slow.borrow_mut().extend([true, false, true]);
@@ -115,16 +141,22 @@ fn a_second_breakdown_in_one_call_or_a_host_that_does_not_expect_one_ends_the_dr
     let (mut other, slow) = driver(false);
     slow.borrow_mut().push_back(true);
     assert!(is_breach(&other.propose(&prompt("a")).expect_err("it ends")));
-    assert_eq!((other.watcher().restarts(), other.watcher().messages()), (1, vec!["a"]), "what was stored is told");
+    assert_eq!(
+        (other.watcher().restarts(), other.watcher().messages()),
+        (1, vec!["a"]),
+        "what was stored is told"
+    );
 }
 
 #[test]
 fn an_interjection_that_a_stop_overtook_did_not_go_in() {
-    let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(Timestamp::from_nanos(1_000_000_000)));
+    let (ledger, clock) =
+        (MemoryLedger::default(), VirtualClock::at(Timestamp::from_nanos(1_000_000_000)));
     let options = Options::new("agent".into());
     let told = Told { entries: Vec::new(), goes_on: false, breakdowns: Vec::new() };
     let lent = (ledger.clone(), clock.clone(), Elsewhere);
-    let mut driver = Driver::open(&options, &Engines::Native, lent, State::default(), told).expect("it opens");
+    let mut driver =
+        Driver::open(&options, &Engines::Native, lent, State::default(), told).expect("it opens");
     assert_eq!(driver.propose(&prompt("a")).expect("it goes on"), Ok(Answer::Accepted));
     driver.decide().expect("it decides");
     let run = driver.state().open_run().expect("a turn runs").run_id.clone();
@@ -134,9 +166,17 @@ fn an_interjection_that_a_stop_overtook_did_not_go_in() {
     // Another process stops the agent and settles its run; the driver has not read that yet.
     let mut other = Scheduler::observe(options, ledger, clock, Elsewhere).expect("it opens");
     other.propose(r#"{"fact": "stop_requested"}"#).expect("a stop");
-    other.propose(&format!(r#"{{"fact": "turn_aborted", "run_id": "{run}", "reason": "agent_stopped"}}"#)).expect("an end");
+    other
+        .propose(&format!(
+            r#"{{"fact": "turn_aborted", "run_id": "{run}", "reason": "agent_stopped"}}"#
+        ))
+        .expect("an end");
 
     assert_eq!(driver.interject_one(Boundary::AfterToolResults).expect("it goes on"), None);
-    assert_eq!(driver.state().interjection().map(|message| message.id.as_str()), Some("b"), "it still waits");
+    assert_eq!(
+        driver.state().interjection().map(|message| message.id.as_str()),
+        Some("b"),
+        "it still waits"
+    );
     assert!(driver.state().open_run().is_none(), "there is no run that it could have gone into");
 }

@@ -1,4 +1,5 @@
-//! What the hot paths cost in the sandbox, in fuel, which is the same on every run: a change that makes one dearer is seen in review.
+//! What the hot paths cost in the sandbox, in fuel, which is the same on every run: a change that
+//! makes one dearer is seen in review.
 
 use std::{collections::BTreeMap, env, fmt::Write as _, fs};
 
@@ -23,7 +24,8 @@ type Agent = Sandbox<MemoryLedger, VirtualClock, Elsewhere>;
 
 fn agent(ledger: &MemoryLedger) -> Agent {
     let clock = VirtualClock::at(Timestamp::parse("2026-05-27T09:00:00Z").expect("an instant"));
-    Sandbox::new(&product(), ledger.clone(), clock, Elsewhere, Limits::default()).expect("an instance")
+    Sandbox::new(&product(), ledger.clone(), clock, Elsewhere, Limits::default())
+        .expect("an instance")
 }
 
 fn message(number: usize) -> String {
@@ -35,7 +37,8 @@ fn message(number: usize) -> String {
 
 /// Ends the turn that is open.
 fn ends(agent: &mut Agent) -> String {
-    let state: serde_json::Value = serde_json::from_str(&agent.state().expect("a state")).expect("JSON");
+    let state: serde_json::Value =
+        serde_json::from_str(&agent.state().expect("a state")).expect("JSON");
     let run = state["turns"]["run"]["run_id"].as_str().expect("an open run").to_owned();
     format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#)
 }
@@ -83,11 +86,20 @@ fn the_hot_paths_use_the_fuel_that_is_kept() {
         .map(|line| line.split_once(": ").expect("a path and its fuel"))
         .map(|(path, fuel)| (path, fuel.parse().expect("a number")))
         .collect();
-    assert!(kept.keys().eq(used.keys()), "{KEPT} has other paths: `cargo xtask test --bless` writes it");
+    assert!(
+        kept.keys().eq(used.keys()),
+        "{KEPT} has other paths: `cargo xtask test --bless` writes it"
+    );
     let wrong: Vec<_> = used
         .iter()
         .filter(|(path, fuel)| fuel.abs_diff(kept[*path]) * 100 > kept[*path] * TOLERANCE)
-        .map(|(path, fuel)| format!("to {path} takes {fuel} units of fuel, {} are kept", kept[path]))
+        .map(|(path, fuel)| {
+            format!("to {path} takes {fuel} units of fuel, {} are kept", kept[path])
+        })
         .collect();
-    assert!(wrong.is_empty(), "{}\nwhere that is meant, `cargo xtask test --bless` keeps it", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{}\nwhere that is meant, `cargo xtask test --bless` keeps it",
+        wrong.join("\n")
+    );
 }

@@ -1,4 +1,5 @@
-//! The limits of the sandbox: what reaches one is told which, its instance is gone, and everyone else goes on.
+//! The limits of the sandbox: what reaches one is told which, its instance is gone, and everyone
+//! else goes on.
 
 use std::{thread, time::Duration};
 
@@ -26,7 +27,8 @@ fn hostile() -> Guest {
 type Agent<C> = Sandbox<MemoryLedger, C, Elsewhere>;
 
 fn instance(guest: &Guest, limits: Limits) -> Agent<VirtualClock> {
-    Sandbox::new(guest, MemoryLedger::default(), VirtualClock::at(start()), Elsewhere, limits).expect("an instance")
+    Sandbox::new(guest, MemoryLedger::default(), VirtualClock::at(start()), Elsewhere, limits)
+        .expect("an instance")
 }
 
 fn breach(why: &EngineError) -> Breach {
@@ -84,7 +86,10 @@ fn a_trap_is_told_with_its_place() {
     let guest = hostile();
     for misdeed in ["trap", "panic"] {
         let why = instance(&guest, SMALL).propose(misdeed).expect_err(misdeed);
-        assert!(matches!(&why, EngineError::Guest(GuestError::Trapped { why }) if why.contains("unreachable")), "{why}");
+        assert!(
+            matches!(&why, EngineError::Guest(GuestError::Trapped { why }) if why.contains("unreachable")),
+            "{why}"
+        );
     }
 }
 
@@ -92,7 +97,16 @@ fn a_trap_is_told_with_its_place() {
 fn what_is_too_long_to_be_said_is_refused_and_the_instance_is_as_it_was() {
     let mut agent = instance(&hostile(), SMALL);
     let why = agent.propose(&"x".repeat(100_001)).expect_err("too long");
-    assert!(matches!(why, EngineError::Guest(GuestError::TooLong(Breach { limit: Limit::Payload, most: 100_000 }))), "{why}");
+    assert!(
+        matches!(
+            why,
+            EngineError::Guest(GuestError::TooLong(Breach {
+                limit: Limit::Payload,
+                most: 100_000
+            }))
+        ),
+        "{why}"
+    );
     assert!(agent.propose("nothing").is_ok());
 }
 
@@ -109,28 +123,38 @@ impl Clock for Slow {
 #[test]
 fn time_in_calls_of_the_host_counts() {
     let limits = Limits { call_ms: 40, ..SMALL };
-    let mut agent = Sandbox::new(&hostile(), MemoryLedger::default(), Slow, Elsewhere, limits).expect("an instance");
+    let mut agent = Sandbox::new(&hostile(), MemoryLedger::default(), Slow, Elsewhere, limits)
+        .expect("an instance");
     let why = agent.propose("now 1").expect_err("it takes too long");
     assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 40 });
 }
 
 #[test]
 fn where_no_fuel_is_counted_a_guest_does_the_same_and_its_time_ends_it() {
-    let runtime = Runtime::new(Pool { instances: 2, counts_fuel: false, ..Pool::default() }).expect("a runtime");
+    let runtime = Runtime::new(Pool { instances: 2, counts_fuel: false, ..Pool::default() })
+        .expect("a runtime");
     let load = |name: &str| runtime.load(&guest(name)).expect("the guest");
     let mut agent = instance(&load("wakeful.component.wasm"), Limits::default());
     let mut counting = instance(&product(), Limits::default());
     assert_eq!(lives(&mut agent, 1).expect("it lives"), lives(&mut counting, 1).expect("it lives"));
     assert_eq!((agent.fuel(), counting.fuel() > 0), (0, true));
-    let why = instance(&load("hostile.component.wasm"), Limits { call_ms: 50, ..SMALL }).propose("loop").expect_err("an endless loop");
+    let why = instance(&load("hostile.component.wasm"), Limits { call_ms: 50, ..SMALL })
+        .propose("loop")
+        .expect_err("an endless loop");
     assert_eq!(breach(&why), Breach { limit: Limit::Time, most: 50 });
 }
 
 #[test]
-fn where_there_are_no_addresses_for_whole_memories_accesses_are_checked_and_a_guest_does_the_same() {
+fn where_there_are_no_addresses_for_whole_memories_accesses_are_checked_and_a_guest_does_the_same()
+{
     // Whole memories for so many are more than a processor can address.
-    let runtime = Runtime::new(Pool { instances: 100_000, memory_bytes: 16 << 20, ..Pool::default() }).expect("a runtime");
-    let mut agent = instance(&runtime.load(&guest("wakeful.component.wasm")).expect("the guest"), Limits::default());
+    let runtime =
+        Runtime::new(Pool { instances: 100_000, memory_bytes: 16 << 20, ..Pool::default() })
+            .expect("a runtime");
+    let mut agent = instance(
+        &runtime.load(&guest("wakeful.component.wasm")).expect("the guest"),
+        Limits::default(),
+    );
     let mut roomy = instance(&product(), Limits::default());
     assert_eq!(lives(&mut agent, 1).expect("it lives"), lives(&mut roomy, 1).expect("it lives"));
     assert_eq!(agent.fuel(), roomy.fuel());
@@ -139,8 +163,10 @@ fn where_there_are_no_addresses_for_whole_memories_accesses_are_checked_and_a_gu
 #[test]
 fn an_instance_too_many_is_refused_until_one_is_dropped() {
     let runtime = Runtime::new(Pool { instances: 2, ..Pool::default() }).expect("a runtime");
-    let plugin = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the guest")).expect("it fits");
-    let another = || plugin.instance(MemoryLedger::default(), VirtualClock::at(start()), Elsewhere, SMALL);
+    let plugin = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the guest"))
+        .expect("it fits");
+    let another =
+        || plugin.instance(MemoryLedger::default(), VirtualClock::at(start()), Elsewhere, SMALL);
     let (first, _second) = (another().expect("one"), another().expect("two"));
     assert!(matches!(another().map(drop), Err(GuestError::Full { instances: 2, .. })));
     drop(first);
@@ -164,9 +190,13 @@ fn prompt(number: usize) -> String {
 #[test]
 fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
     const AGENTS: usize = 1000;
-    let runtime = Runtime::new(Pool { memory_bytes: 32 << 20, ..Pool::default() }).expect("a runtime");
-    let real = Plugin::new(&runtime.load(&guest("wakeful.component.wasm")).expect("the guest")).expect("it fits");
-    let bad = Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the hostile guest")).expect("it fits");
+    let runtime =
+        Runtime::new(Pool { memory_bytes: 32 << 20, ..Pool::default() }).expect("a runtime");
+    let real = Plugin::new(&runtime.load(&guest("wakeful.component.wasm")).expect("the guest"))
+        .expect("it fits");
+    let bad =
+        Plugin::new(&runtime.load(&guest("hostile.component.wasm")).expect("the hostile guest"))
+            .expect("it fits");
     let limits = Limits { memory_bytes: 32 << 20, ..Limits::default() };
     let misdeeds = ["loop", "grow", "trap", "overflow", "answer 100000001"];
     let is_bad = |number: usize| number % 100 == 37;
@@ -174,7 +204,9 @@ fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
     for number in 0..AGENTS {
         let (plugin, limits) = if is_bad(number) { (&bad, SMALL) } else { (&real, limits) };
         let ledger = MemoryLedger::default();
-        let agent = plugin.instance(ledger.clone(), VirtualClock::at(start()), Elsewhere, limits).expect("an instance");
+        let agent = plugin
+            .instance(ledger.clone(), VirtualClock::at(start()), Elsewhere, limits)
+            .expect("an instance");
         agents.push((number, agent, ledger));
     }
     let (mut good, mut broken) = (0, 0);
@@ -194,7 +226,9 @@ fn of_a_thousand_agents_ten_misbehave_and_the_others_end_as_they_would_alone() {
     let plugin = Plugin::new(&guest).expect("it fits");
     for (number, _, ledger) in agents.iter().filter(|(number, ..)| !is_bad(*number)) {
         let alone = MemoryLedger::default();
-        let mut agent = plugin.instance(alone.clone(), VirtualClock::at(start()), Elsewhere, limits).expect("an instance");
+        let mut agent = plugin
+            .instance(alone.clone(), VirtualClock::at(start()), Elsewhere, limits)
+            .expect("an instance");
         lives(&mut agent, *number).expect("alone");
         assert_eq!(ledger.lines_from(0), alone.lines_from(0), "agent {number}");
     }
@@ -206,7 +240,8 @@ fn a_call_uses_the_same_fuel_on_every_run() {
     let fuels: Vec<Vec<u64>> = (0..2)
         .map(|_| {
             let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(start()));
-            let mut agent = plugin.instance(ledger, clock, Elsewhere, Limits::default()).expect("an instance");
+            let mut agent =
+                plugin.instance(ledger, clock, Elsewhere, Limits::default()).expect("an instance");
             agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
             let opening = agent.fuel();
             agent.propose(&prompt(0)).expect("a fact");
@@ -223,16 +258,25 @@ fn a_call_uses_the_same_fuel_on_every_run() {
 fn an_agent_whose_instance_is_gone_is_opened_in_another_one_and_goes_on() {
     let plugin = Plugin::new(&product()).expect("it fits");
     let (ledger, clock) = (MemoryLedger::default(), VirtualClock::at(start()));
-    let another = |limits| plugin.instance(ledger.clone(), clock.clone(), Elsewhere, limits).expect("an instance");
+    let another = |limits| {
+        plugin.instance(ledger.clone(), clock.clone(), Elsewhere, limits).expect("an instance")
+    };
     let mut agent = another(Limits::default());
     agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens");
     agent.propose(&prompt(1)).expect("a fact");
     let enough = agent.fuel();
-    let mut agent = another(Limits { fuel_per_call: enough, fuel_per_page: 1_000_000_000, ..Limits::default() });
-    agent.open(&Options::new("default".into()), Mode::Drive).expect("it opens, with the fuel that pages bring");
+    let mut agent = another(Limits {
+        fuel_per_call: enough,
+        fuel_per_page: 1_000_000_000,
+        ..Limits::default()
+    });
+    agent
+        .open(&Options::new("default".into()), Mode::Drive)
+        .expect("it opens, with the fuel that pages bring");
     let before = ledger.len();
     let long = prompt(2).replace('}', &format!("{}}}", " ".repeat(20_000)));
-    let why = agent.propose(&long).expect_err("what is enough for a short fact is not for a long one");
+    let why =
+        agent.propose(&long).expect_err("what is enough for a short fact is not for a long one");
     assert_eq!(breach(&why).limit, Limit::Fuel);
     assert_eq!(ledger.len(), before, "nothing is half done");
     let mut agent = another(Limits::default());

@@ -1,11 +1,13 @@
-//! Hosts that lie: a ledger that gives what it was never given, or says that it has stored what it has not; a clock that leaps; a provider that
-//! knows of everything. Natively and in the sandbox: a typed error, the same one, or an agent that is none the worse; and the ledger that is
-//! really there stays whole.
+//! Hosts that lie: a ledger that gives what it was never given, or says that it has stored what it
+//! has not; a clock that leaps; a provider that knows of everything. Natively and in the sandbox: a
+//! typed error, the same one, or an agent that is none the worse; and the ledger that is really
+//! there stays whole.
 
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    Clock, Effect, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Provider, ProviderError, Seq, TaskId, Timestamp,
+    Clock, Effect, EntryBytes, ErrorCode, Head, Ledger, LedgerError, Options, Provider,
+    ProviderError, Seq, TaskId, Timestamp,
 };
 use wakeful_host::{
     engine::{Engine, EngineError, Mode, Native},
@@ -85,9 +87,15 @@ impl Ledger for Lying {
         let failed = || LedgerError::Failed { message: "no answer".into() };
         match self.lie.get() {
             Lie::Appends(Appends::SaysStored) => Ok(()),
-            Lie::Appends(Appends::StoresHalf) => self.truth.append(expected, &batch[..batch.len() / 2]),
-            Lie::Appends(Appends::StoresAndFails) => self.truth.append(expected, batch).and(Err(failed())),
-            Lie::Appends(Appends::ConflictsAtNowhere) => Err(LedgerError::Conflict { found: Seq(u64::MAX) }),
+            Lie::Appends(Appends::StoresHalf) => {
+                self.truth.append(expected, &batch[..batch.len() / 2])
+            }
+            Lie::Appends(Appends::StoresAndFails) => {
+                self.truth.append(expected, batch).and(Err(failed()))
+            }
+            Lie::Appends(Appends::ConflictsAtNowhere) => {
+                Err(LedgerError::Conflict { found: Seq(u64::MAX) })
+            }
             _ => self.truth.append(expected, batch),
         }
     }
@@ -98,8 +106,11 @@ impl Ledger for Lying {
         if page.is_empty() {
             return Ok(page);
         }
-        let hello = page.iter().position(|line| line.as_str().contains("hello")).unwrap_or_default();
-        let mut change = |change: fn(String) -> String| page[hello] = EntryBytes::from_stored(change(page[hello].as_str().to_owned()));
+        let hello =
+            page.iter().position(|line| line.as_str().contains("hello")).unwrap_or_default();
+        let mut change = |change: fn(String) -> String| {
+            page[hello] = EntryBytes::from_stored(change(page[hello].as_str().to_owned()))
+        };
         match lie {
             Reads::Backwards => page.reverse(),
             Reads::Gap => drop(page.remove(2)),
@@ -197,7 +208,8 @@ fn both<C: Clock + Clone + 'static, P: Provider + Clone + 'static>(
 ) -> [Box<dyn Engine>; 2] {
     let [one, other] = ledgers;
     let plugin = Plugin::new(guest).expect("it is linked");
-    let sandbox = plugin.instance(other, clock(), provider.clone(), Limits::default()).expect("an instance");
+    let sandbox =
+        plugin.instance(other, clock(), provider.clone(), Limits::default()).expect("an instance");
     [Box::new(Native::new(one, clock(), provider.clone())), Box::new(sandbox)]
 }
 
@@ -230,7 +242,9 @@ fn a_ledger_that_gives_what_it_was_not_given_is_not_opened() {
         let engines = both(&guest, ledgers.clone(), Leaping::steady, &Elsewhere);
         let said = engines.map(|mut engine| {
             ledgers.iter().for_each(|ledger| ledger.lie.set(Lie::Reads(lie)));
-            let why = engine.open(&Options::new("a".into()), Mode::Drive).expect_err("it cannot be opened");
+            let why = engine
+                .open(&Options::new("a".into()), Mode::Drive)
+                .expect_err("it cannot be opened");
             assert_eq!(code(&why), ErrorCode::CannotOpen, "{lie:?}: {why}");
             why.to_string()
         });
@@ -249,21 +263,32 @@ fn an_entry_of_a_hundred_megabytes_reaches_a_limit_in_the_sandbox_and_is_no_entr
     ledgers.iter().for_each(|ledger| ledger.lie.set(Lie::Reads(Reads::Huge)));
     let [mut native, mut sandbox] = both(&guest, ledgers.clone(), Leaping::steady, &Elsewhere);
     let options = Options::new("a".into());
-    assert_eq!(code(&native.open(&options, Mode::Drive).expect_err("no entry")), ErrorCode::CannotOpen);
+    assert_eq!(
+        code(&native.open(&options, Mode::Drive).expect_err("no entry")),
+        ErrorCode::CannotOpen
+    );
     let why = sandbox.open(&options, Mode::Drive).expect_err("too long");
-    assert!(matches!(&why, EngineError::Guest(GuestError::Breach(breach)) if breach.limit == Limit::Payload), "{why}");
+    assert!(
+        matches!(&why, EngineError::Guest(GuestError::Breach(breach)) if breach.limit == Limit::Payload),
+        "{why}"
+    );
     ledgers.iter().for_each(|ledger| is_whole(&ledger.truth));
 }
 
 #[test]
-fn a_ledger_that_hides_its_entries_is_not_begun_again_and_a_page_beyond_its_limit_is_none_the_worse() {
+fn a_ledger_that_hides_its_entries_is_not_begun_again_and_a_page_beyond_its_limit_is_none_the_worse()
+ {
     let guest = product();
     for (lie, opens) in [(Reads::Nothing, false), (Reads::BeyondTheLimit, true)] {
         let ledgers = [lying(), lying()];
         for mut engine in both(&guest, ledgers.clone(), Leaping::steady, &Elsewhere) {
             ledgers.iter().for_each(|ledger| ledger.lie.set(Lie::Reads(lie)));
             let opened = engine.open(&Options::new("a".into()), Mode::Drive);
-            assert_eq!(opened.as_ref().err().map(code), (!opens).then_some(ErrorCode::Conflict), "{lie:?}");
+            assert_eq!(
+                opened.as_ref().err().map(code),
+                (!opens).then_some(ErrorCode::Conflict),
+                "{lie:?}"
+            );
         }
         ledgers.iter().for_each(|ledger| is_whole(&ledger.truth));
     }
@@ -272,7 +297,12 @@ fn a_ledger_that_hides_its_entries_is_not_begun_again_and_a_page_beyond_its_limi
 #[test]
 fn an_append_that_is_not_what_it_says_is_found_by_the_next_one() {
     let guest = product();
-    for lie in [Appends::SaysStored, Appends::StoresHalf, Appends::StoresAndFails, Appends::ConflictsAtNowhere] {
+    for lie in [
+        Appends::SaysStored,
+        Appends::StoresHalf,
+        Appends::StoresAndFails,
+        Appends::ConflictsAtNowhere,
+    ] {
         let ledgers = [lying(), lying()];
         let engines = both(&guest, ledgers.clone(), Leaping::steady, &Elsewhere);
         let said = engines.map(|mut engine| {
@@ -287,12 +317,15 @@ fn an_append_that_is_not_what_it_says_is_found_by_the_next_one() {
         assert_eq!(said[0], said[1], "{lie:?}");
         let expected = match lie {
             Appends::SaysStored | Appends::StoresHalf => (None, Some(ErrorCode::Conflict), 0),
-            Appends::StoresAndFails => (Some(ErrorCode::LedgerFailed), Some(ErrorCode::Conflict), 2),
+            Appends::StoresAndFails => {
+                (Some(ErrorCode::LedgerFailed), Some(ErrorCode::Conflict), 2)
+            }
             Appends::ConflictsAtNowhere => (Some(ErrorCode::Conflict), None, 0),
         };
         assert_eq!(said[0], expected, "{lie:?}");
         for ledger in ledgers {
-            // Half a batch is a store that is broken: its ledger opens, and the doctor says that a batch is not whole.
+            // Half a batch is a store that is broken: its ledger opens, and the doctor says that a
+            // batch is not whole.
             if lie != Appends::StoresHalf {
                 is_whole(&ledger.truth);
             }
@@ -303,7 +336,13 @@ fn an_append_that_is_not_what_it_says_is_found_by_the_next_one() {
 #[test]
 fn a_snapshot_that_lies_is_ignored_and_the_log_is_read() {
     let guest = product();
-    let lies = [Snapshots::Garbage, Snapshots::AnotherAgents, Snapshots::AnotherHistory, Snapshots::Altered, Snapshots::Fails];
+    let lies = [
+        Snapshots::Garbage,
+        Snapshots::AnotherAgents,
+        Snapshots::AnotherHistory,
+        Snapshots::Altered,
+        Snapshots::Fails,
+    ];
     for lie in lies {
         let ledgers = [lying(), lying()];
         let state = {
@@ -360,7 +399,8 @@ fn whatever_the_clock_says_entries_do_not_go_back_in_time() {
     }
 }
 
-/// A provider that fails at everything, at length, and takes every task for alive, also those that nobody has heard of.
+/// A provider that fails at everything, at length, and takes every task for alive, also those that
+/// nobody has heard of.
 #[derive(Clone)]
 struct Boasting;
 
@@ -387,7 +427,9 @@ fn a_provider_that_boasts_and_fails_leaves_a_ledger_that_is_whole() {
     for _ in 0..2 {
         let states = both(&guest, ledgers.clone(), Leaping::steady, &Boasting).map(|mut engine| {
             engine.open(&options, Mode::Drive).expect("it opens");
-            engine.propose(r#"{"fact":"task_created","task_id":"known","task_kind":"command_task"}"#).expect("it is recorded");
+            engine
+                .propose(r#"{"fact":"task_created","task_id":"known","task_kind":"command_task"}"#)
+                .expect("it is recorded");
             engine.run_until_rest().expect("it comes to rest");
             engine.propose(r#"{"fact":"stop_requested"}"#).expect("it is recorded");
             engine.propose(r#"{"fact":"start_requested"}"#).expect("it is recorded");

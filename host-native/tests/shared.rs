@@ -14,14 +14,18 @@ pub(crate) fn source(relative: &str) -> PathBuf {
 
 /// The product's guest, compiled once for all tests.
 pub(crate) fn product() -> Guest {
-    static PRODUCT: LazyLock<Guest> = LazyLock::new(|| Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads"));
+    static PRODUCT: LazyLock<Guest> =
+        LazyLock::new(|| Guest::load(&guest("wakeful.component.wasm")).expect("the guest loads"));
     PRODUCT.clone()
 }
 
 /// A guest of the build folder; a test without it has failed.
 pub(crate) fn guest(name: &str) -> PathBuf {
     let path = source("target/guest").join(name);
-    assert!(path.is_file(), "`{name}` is not built: `cargo xtask test` builds the guests before the tests");
+    assert!(
+        path.is_file(),
+        "`{name}` is not built: `cargo xtask test` builds the guests before the tests"
+    );
     path
 }
 

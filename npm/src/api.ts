@@ -1,5 +1,6 @@
 /**
- * All that the package gives, without starting the guest: the entries do that, each in the way of its platform.
+ * All that the package gives, without starting the guest: the entries do that, each in the way of
+ * its platform.
  *
  * @packageDocumentation
  */

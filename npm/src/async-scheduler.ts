@@ -1,8 +1,28 @@
-/** The loop for hosts whose storage answers later (IndexedDB, HTTP, a database): the outbox `Machine`, and no rule of its own. */
+/**
+ * The loop for hosts whose storage answers later (IndexedDB, HTTP, a database): the outbox
+ * `Machine`, and no rule of its own.
+ */
 import type { AsyncHost, AsyncProvider } from "./async-host.js";
 import { WakefulError } from "./error.js";
-import { type Folder, ledgerFailure, Machine, type Proposal, providerFailure, readClock, type State } from "./guest/wakeful_web.js";
-import type { Boundary, Effect, Explanation, Fact, Head, Options, Receipt, StepReport } from "./payloads.js";
+import {
+  type Folder,
+  ledgerFailure,
+  Machine,
+  type Proposal,
+  providerFailure,
+  readClock,
+  type State,
+} from "./guest/wakeful_web.js";
+import type {
+  Boundary,
+  Effect,
+  Explanation,
+  Fact,
+  Head,
+  Options,
+  Receipt,
+  StepReport,
+} from "./payloads.js";
 
 /** How many lines are read at once. */
 const PAGE = 1024;
@@ -11,9 +31,10 @@ const PAGE = 1024;
 const MAX_STEPS = 100_000;
 
 /**
- * The scheduler of one agent over a host whose storage is asynchronous. It behaves as `Scheduler` does, but keeps no snapshots and has no calls
- * of the past (`stateAt`, `explainAt`), `whyNot`, `summary` or `replay`. One call runs at a time; the others
- * queue up in the order in which they were made. The clock is read once for each call.
+ * The scheduler of one agent over a host whose storage is asynchronous. It behaves as `Scheduler`
+ * does, but keeps no snapshots and has no calls of the past (`stateAt`, `explainAt`), `whyNot`,
+ * `summary` or `replay`. One call runs at a time; the others queue up in the order in which they
+ * were made. The clock is read once for each call.
  */
 export class AsyncScheduler {
   readonly #machine: Machine;
@@ -33,14 +54,24 @@ export class AsyncScheduler {
   static #parts(host: AsyncHost): AsyncHost {
     try {
       const { ledger, clock, provider, changed } = host;
-      return { ledger, clock, provider, ...(changed === undefined ? {} : { changed: () => changed.call(host) }) };
+      return {
+        ledger,
+        clock,
+        provider,
+        ...(changed === undefined ? {} : { changed: () => changed.call(host) }),
+      };
     } catch (thrown) {
-      throw new WakefulError("host_failed", "a host needs `ledger`, `clock` and `provider`: looking for them threw", { cause: thrown });
+      throw new WakefulError(
+        "host_failed",
+        "a host needs `ledger`, `clock` and `provider`: looking for them threw",
+        { cause: thrown },
+      );
     }
   }
 
   /**
-   * Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing is started.
+   * Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing
+   * is started.
    *
    * @throws A `WakefulError` where the ledger cannot be read, or is damaged, newer, or another agent's.
    */
@@ -49,7 +80,8 @@ export class AsyncScheduler {
   }
 
   /**
-   * Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
+   * Opens a ledger as its driver: observes it and takes it over. An open run of the driver before
+   * becomes interrupted.
    *
    * @throws As `observe`, and where the provider cannot say which tasks are alive.
    */
@@ -81,7 +113,10 @@ export class AsyncScheduler {
 
   async #takeOver(now: bigint): Promise<void> {
     const alive_task_ids = await this.#alive();
-    await this.#receive(this.#machine.propose({ fact: "runtime_restarted", alive_task_ids }, now), now);
+    await this.#receive(
+      this.#machine.propose({ fact: "runtime_restarted", alive_task_ids }, now),
+      now,
+    );
   }
 
   async #alive(): Promise<string[]> {
@@ -93,13 +128,18 @@ export class AsyncScheduler {
     try {
       return await provider.alive(active);
     } catch (thrown) {
-      throw new WakefulError("provider_failed", "the provider did not say which tasks are alive: open the ledger again", { cause: thrown });
+      throw new WakefulError(
+        "provider_failed",
+        "the provider did not say which tasks are alive: open the ledger again",
+        { cause: thrown },
+      );
     }
   }
 
   /**
-   * Reads what others appended since, and says how many entries that were. Call it after an error with the code "conflict", then say the
-   * same again. Effects of an own batch that was stored though its append had failed are carried out.
+   * Reads what others appended since, and says how many entries that were. Call it after an error
+   * with the code "conflict", then say the same again. Effects of an own batch that was stored
+   * though its append had failed are carried out.
    *
    * @throws A `WakefulError` where the ledger cannot be read, is damaged, or is not the history that was seen here.
    */
@@ -147,7 +187,10 @@ export class AsyncScheduler {
           return reports;
         }
       }
-      throw new WakefulError("restless", `no rest after ${MAX_STEPS} steps: this is a defect, keep the ledger`);
+      throw new WakefulError(
+        "restless",
+        `no rest after ${MAX_STEPS} steps: this is a defect, keep the ledger`,
+      );
     });
   }
 
@@ -178,8 +221,9 @@ export class AsyncScheduler {
   }
 
   /**
-   * The earliest instant at which a step would find something new, in nanoseconds since the epoch: set one alarm for it, and ask again after
-   * every call. It is now where the ledger has not taken yet what the provider did not do.
+   * The earliest instant at which a step would find something new, in nanoseconds since the epoch:
+   * set one alarm for it, and ask again after every call. It is now where the ledger has not taken
+   * yet what the provider did not do.
    */
   nextWake(): Promise<bigint | undefined> {
     return this.#call((now) => (this.#unsaid.length === 0 ? this.#machine.nextWake(now) : now));
@@ -205,7 +249,10 @@ export class AsyncScheduler {
     return this.#call(() => this.#machine.headText());
   }
 
-  /** Ends it after the calls that were made; every later one is refused. The ledger and the provider stay as they are. */
+  /**
+   * Ends it after the calls that were made; every later one is refused. The ledger and the provider
+   * stay as they are.
+   */
   async close(): Promise<void> {
     if (!this.#closed) {
       this.#closed = true;
@@ -217,7 +264,9 @@ export class AsyncScheduler {
   /** Runs a call after those before it, at one reading of the clock. */
   #call<T>(work: (now: bigint) => T | Promise<T>): Promise<T> {
     if (this.#closed) {
-      return Promise.reject(new WakefulError("wrong_state", "the scheduler is closed: open the ledger again"));
+      return Promise.reject(
+        new WakefulError("wrong_state", "the scheduler is closed: open the ledger again"),
+      );
     }
     const call = this.#newest.then(() => work(readClock(this.#host.clock)));
     this.#newest = call.catch(() => {});
@@ -232,7 +281,10 @@ export class AsyncScheduler {
     }
     const effects = await this.#commit(proposal);
     await this.#carryOut(effects, now);
-    return { report: { decision: proposal.decision, head: this.#machine.head(), effects }, goesOn: proposal.goes_on };
+    return {
+      report: { decision: proposal.decision, head: this.#machine.head(), effects },
+      goesOn: proposal.goes_on,
+    };
   }
 
   async #receive(proposal: Proposal, now: bigint): Promise<Receipt> {
@@ -258,7 +310,7 @@ export class AsyncScheduler {
   }
 
   async #loadTail(): Promise<number> {
-    for (let loaded = 0; ; ) {
+    for (let loaded = 0; ;) {
       const page = await this.#read();
       const lines = this.#machine.loadPage(page, PAGE);
       if (lines === 0) {
@@ -282,7 +334,10 @@ export class AsyncScheduler {
     return loaded;
   }
 
-  /** Carries effects out. The batch is durable by then, so a ledger that does not take a failure of the provider fails the next call. */
+  /**
+   * Carries effects out. The batch is durable by then, so a ledger that does not take a failure of
+   * the provider fails the next call.
+   */
   async #carryOut(effects: Effect[], now: bigint): Promise<void> {
     this.#askProvider(effects);
     try {
@@ -315,7 +370,9 @@ export class AsyncScheduler {
       try {
         const answer = ask(this.#host.provider, effect);
         if (answer !== undefined) {
-          Promise.resolve(answer).catch((thrown: unknown) => this.#failedLater(providerFailure(runId, thrown)));
+          Promise.resolve(answer).catch((thrown: unknown) =>
+            this.#failedLater(providerFailure(runId, thrown)),
+          );
         }
       } catch (thrown) {
         this.#unsaid.push(providerFailure(runId, thrown));
@@ -328,7 +385,8 @@ export class AsyncScheduler {
     try {
       await this.#call((now) => this.#sayUnsaid(now));
     } catch {
-      // As in `carryOut`: `nextWake` is now. Who opens the ledger after this scheduler was closed finds the run open, and interrupts it.
+      // As in `carryOut`: `nextWake` is now. Who opens the ledger after this scheduler was closed
+      // finds the run open, and interrupts it.
     }
     if (!this.#closed) {
       this.#host.changed?.();

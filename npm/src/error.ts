@@ -3,12 +3,15 @@ import type { HostErrorCode } from "./guest/wakeful_web.js";
 import type { ErrorCode, ErrorPlace } from "./payloads.js";
 
 /**
- * What kind of error it is. Beside the core's codes: "host_failed", where the clock or the host itself cannot be used; "in_use", where
- * another tab or worker holds the ledger.
+ * What kind of error it is. Beside the core's codes: "host_failed", where the clock or the host
+ * itself cannot be used; "in_use", where another tab or worker holds the ledger.
  */
 export type WakefulErrorCode = ErrorCode | HostErrorCode | "in_use";
 
-/** What the package throws. What the guest throws is one too: `instanceof` looks at the name and the code. */
+/**
+ * What the package throws. What the guest throws is one too: `instanceof` looks at the name and the
+ * code.
+ */
 export class WakefulError extends Error {
   override readonly name = "WakefulError";
   /** What kind of error it is. */
@@ -26,6 +29,11 @@ export class WakefulError extends Error {
 
   /** Whether it is an error of the package or of the guest. */
   static override [Symbol.hasInstance](value: unknown): value is WakefulError {
-    return value instanceof Error && value.name === "WakefulError" && "code" in value && typeof value.code === "string";
+    return (
+      value instanceof Error &&
+      value.name === "WakefulError" &&
+      "code" in value &&
+      typeof value.code === "string"
+    );
   }
 }

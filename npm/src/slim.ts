@@ -1,13 +1,14 @@
 /**
- * The package without a way of its own to find the guest: call `init` or `initSync` once, then use all else.
+ * The package without a way of its own to find the guest: call `init` or `initSync` once, then use
+ * all else.
  *
  * @packageDocumentation
  */
 import start, { initSync as startSync } from "./guest/wakeful_web.js";
 
 /**
- * The compiled guest, or its bytes: what `@wakeful/scheduler/core.wasm` holds, or `core-fast.wasm`, which is half as large again to download and does
- * a step in two thirds of the time.
+ * The compiled guest, or its bytes: what `@wakeful/scheduler/core.wasm` holds, or `core-fast.wasm`,
+ * which is half as large again to download and does a step in two thirds of the time.
  */
 export type WasmModule = WebAssembly.Module | ArrayBuffer | ArrayBufferView<ArrayBuffer>;
 
@@ -24,7 +25,8 @@ export async function init(source: WasmSource | Promise<WasmSource>): Promise<vo
 }
 
 /**
- * Starts the guest at once, for platforms that may compile synchronously. A second call does nothing.
+ * Starts the guest at once, for platforms that may compile synchronously. A second call does
+ * nothing.
  *
  * @throws Where it cannot be compiled.
  */

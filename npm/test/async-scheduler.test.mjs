@@ -1,4 +1,5 @@
-// AsyncScheduler: the same stories come to the same ledgers as with Scheduler, text for text; calls queue up; promises may fail late.
+// AsyncScheduler: the same stories come to the same ledgers as with Scheduler, text for text; calls
+// queue up; promises may fail late.
 import assert from "node:assert/strict";
 import { setTimeout as sleep } from "node:timers/promises";
 import test from "node:test";
@@ -9,7 +10,13 @@ const { AsyncScheduler, MemoryLedger, Scheduler } = wakeful;
 
 const message = (id) => ({
   fact: "message_queued",
-  message: { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", body: { type: "text", text: "look" } },
+  message: {
+    id,
+    kind: "operator_prompt",
+    origin: { kind: "operator" },
+    trust: "trusted_operator",
+    body: { type: "text", text: "look" },
+  },
 });
 
 /** A host whose ledger takes a while, and whose provider does nothing; parts of it can be given. */
@@ -19,7 +26,14 @@ function slowHost(parts = {}) {
     await sleep(1);
     return work();
   };
-  const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {}, ...parts.provider };
+  const provider = {
+    startTurn() {},
+    interject() {},
+    yieldTurn() {},
+    abortTurn() {},
+    release() {},
+    ...parts.provider,
+  };
   return {
     lines,
     ledger: {
@@ -35,10 +49,16 @@ function slowHost(parts = {}) {
 
 for (const [name, story] of Object.entries(stories)) {
   test(`the story ${name} comes to the same ledger, state and explanation in both loops`, async () => {
-    const [one, other] = [await play(LOOPS.Scheduler, story), await play(LOOPS.AsyncScheduler, story)];
+    const [one, other] = [
+      await play(LOOPS.Scheduler, story),
+      await play(LOOPS.AsyncScheduler, story),
+    ];
     assert.ok(one.lines.length > 10);
     assert.deepEqual(other.lines, one.lines);
-    assert.deepEqual([other.head, other.state, other.explanation], [one.head, one.state, one.explanation]);
+    assert.deepEqual(
+      [other.head, other.state, other.explanation],
+      [one.head, one.state, one.explanation],
+    );
     assert.deepEqual([other.asked, other.outcomes], [one.asked, one.outcomes]);
   });
 }
@@ -47,8 +67,14 @@ test("calls that are made at once run one after the other, in their order", asyn
   const host = slowHost();
   const scheduler = await AsyncScheduler.drive({ agent_id: "a" }, host);
   const ids = ["m1", "m2", "m3", "m4"];
-  const [receipts, head] = await Promise.all([Promise.all(ids.map((id) => scheduler.propose(message(id)))), scheduler.head()]);
-  assert.deepEqual(receipts.map(({ answer, head }) => [answer, head.seq]), [4, 6, 8, 10].map((seq) => ["accepted", seq]));
+  const [receipts, head] = await Promise.all([
+    Promise.all(ids.map((id) => scheduler.propose(message(id)))),
+    scheduler.head(),
+  ]);
+  assert.deepEqual(
+    receipts.map(({ answer, head }) => [answer, head.seq]),
+    [4, 6, 8, 10].map((seq) => ["accepted", seq]),
+  );
   assert.deepEqual(head, receipts[3].head);
   const sync = Scheduler.drive({ agent_id: "a" }, { ...host, ledger: new MemoryLedger() });
   ids.forEach((id) => sync.propose(message(id)));
@@ -58,14 +84,23 @@ test("calls that are made at once run one after the other, in their order", asyn
 
 test("a call that fails stops none of those behind it", async () => {
   const scheduler = await AsyncScheduler.drive({ agent_id: "a" }, slowHost());
-  const calls = await Promise.allSettled([scheduler.propose("no fact"), scheduler.propose(message("m1")), scheduler.step("noon")]);
-  assert.deepEqual(calls.map(({ status, reason }) => reason?.code ?? status), ["malformed", "fulfilled", "malformed"]);
+  const calls = await Promise.allSettled([
+    scheduler.propose("no fact"),
+    scheduler.propose(message("m1")),
+    scheduler.step("noon"),
+  ]);
+  assert.deepEqual(
+    calls.map(({ status, reason }) => reason?.code ?? status),
+    ["malformed", "fulfilled", "malformed"],
+  );
   await scheduler.close();
 });
 
 test("effects are released after their batch is stored, and never before", async () => {
   const stored = [];
-  const host = slowHost({ provider: { startTurn: (request) => stored.push([request.run_id, host.lines.lines.length]) } });
+  const host = slowHost({
+    provider: { startTurn: (request) => stored.push([request.run_id, host.lines.lines.length]) },
+  });
   const scheduler = await AsyncScheduler.drive({ agent_id: "a" }, host);
   await scheduler.propose(message("m1"));
   const [report] = await scheduler.runUntilRest();
@@ -79,7 +114,9 @@ test("a provider may say facts while it starts a turn, and wait for what comes o
   const host = slowHost({
     provider: {
       startTurn: async ({ run_id }) => {
-        said.push((await scheduler.propose({ fact: "turn_terminal", run_id, kind: "completed" })).answer);
+        said.push(
+          (await scheduler.propose({ fact: "turn_terminal", run_id, kind: "completed" })).answer,
+        );
       },
     },
   });
@@ -103,7 +140,10 @@ test("a promise of the provider that is rejected later aborts its turn, and the 
   await scheduler.propose(message("m1"));
   const [report] = await scheduler.runUntilRest();
   assert.equal(report.decision.decision, "StartModelTurn");
-  assert.ok(!host.lines.lines.some((line) => line.includes("no model answers")), "the call does not wait for it");
+  assert.ok(
+    !host.lines.lines.some((line) => line.includes("no model answers")),
+    "the call does not wait for it",
+  );
   await told;
   const aborted = host.lines.lines.find((line) => line.includes('"kind":"aborted"'));
   assert.match(aborted ?? "", /"run_id":"a:run-8"/);
@@ -137,7 +177,9 @@ test("what the provider did not do is said first with the next call, where the l
   assert.equal(appends, 5, "the fifth append is the failure's");
   assert.equal(await scheduler.nextWake(), host.clock.now(), "at once");
   await scheduler.propose(message("m2"));
-  const kinds = host.lines.lines.map((line) => (line.includes("no model") ? "failure" : line.includes('"m2"') ? "m2" : "")).filter(Boolean);
+  const kinds = host.lines.lines
+    .map((line) => (line.includes("no model") ? "failure" : line.includes('"m2"') ? "m2" : ""))
+    .filter(Boolean);
   assert.deepEqual(kinds.slice(0, 2), ["failure", "m2"]);
   await scheduler.close();
 });
@@ -150,7 +192,10 @@ test("a second writer's entries are read by catchUp, and then the same is said a
   await assert.rejects(late.propose(message("m2")), { name: "WakefulError", code: "conflict" });
   assert.equal(await late.catchUp(), 3);
   assert.equal((await late.propose(message("m2"))).answer, "accepted");
-  assert.deepEqual(await late.head(), { seq: host.lines.lines.length, chain: host.lines.lines.at(-1).slice(-66, -2) });
+  assert.deepEqual(await late.head(), {
+    seq: host.lines.lines.length,
+    chain: host.lines.lines.at(-1).slice(-66, -2),
+  });
   await Promise.all([late.close(), first.close()]);
 });
 
@@ -163,11 +208,19 @@ test("the tasks that the provider proves alive stay, and a provider that cannot 
   }
   await first.close();
   const lines = host.lines.lines.length;
-  const unsure = { ...host, provider: { ...host.provider, alive: () => Promise.reject(new Error("not reachable")) } };
-  await assert.rejects(AsyncScheduler.drive({ agent_id: "a" }, unsure), { code: "provider_failed" });
+  const unsure = {
+    ...host,
+    provider: { ...host.provider, alive: () => Promise.reject(new Error("not reachable")) },
+  };
+  await assert.rejects(AsyncScheduler.drive({ agent_id: "a" }, unsure), {
+    code: "provider_failed",
+  });
   assert.equal(host.lines.lines.length, lines);
   const asked = [];
-  const sure = { ...host, provider: { ...host.provider, alive: async (active) => (asked.push(...active), ["kept"]) } };
+  const sure = {
+    ...host,
+    provider: { ...host.provider, alive: async (active) => (asked.push(...active), ["kept"]) },
+  };
   const second = await AsyncScheduler.drive({ agent_id: "a" }, sure);
   assert.deepEqual(asked, ["gone", "kept"]);
   assert.deepEqual(Object.keys((await second.state()).tasks.active), ["kept"]);

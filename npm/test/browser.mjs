@@ -1,4 +1,5 @@
-// A real browser with the unpacked package and the pages of the tests. CHROME names the browser's program.
+// A real browser with the unpacked package and the pages of the tests. CHROME names the browser's
+// program.
 import { createServer } from "node:http";
 import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
@@ -7,7 +8,12 @@ import { chromium } from "playwright-core";
 
 import { root } from "./package.mjs";
 
-const TYPES = { ".html": "text/html", ".js": "text/javascript", ".mjs": "text/javascript", ".wasm": "application/wasm" };
+const TYPES = {
+  ".html": "text/html",
+  ".js": "text/javascript",
+  ".mjs": "text/javascript",
+  ".wasm": "application/wasm",
+};
 
 /** Serves folders by the first part of the path: `{ package: url }` answers `/package/...`. */
 async function serve(folders) {
@@ -16,16 +22,24 @@ async function serve(folders) {
     const path = rest.join("/") || "index.html";
     try {
       const body = await readFile(new URL(path, folders[name]));
-      response.writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream" }).end(body);
+      response
+        .writeHead(200, { "content-type": TYPES[extname(path)] ?? "application/octet-stream" })
+        .end(body);
     } catch {
       response.writeHead(404).end();
     }
   });
   await new Promise((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return { address: `http://127.0.0.1:${server.address().port}`, close: () => new Promise((resolve) => server.close(resolve)) };
+  return {
+    address: `http://127.0.0.1:${server.address().port}`,
+    close: () => new Promise((resolve) => server.close(resolve)),
+  };
 }
 
-/** Starts the server and the browser; pages of one call share their storage. `troubles` is all that went wrong in them. */
+/**
+ * Starts the server and the browser; pages of one call share their storage. `troubles` is all that
+ * went wrong in them.
+ */
 export async function openBrowser(folders = {}) {
   if (!process.env.CHROME) {
     throw new Error("set CHROME to the program of Chromium or Chrome, as `cargo xtask test` does");
@@ -35,7 +49,11 @@ export async function openBrowser(folders = {}) {
   const browser = await chromium.launch({
     executablePath: process.env.CHROME,
     // Chromium refuses its sandbox to root, as which containers run.
-    args: ["--disable-gpu", "--disable-dev-shm-usage", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
+    args: [
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+    ],
   });
   const context = await browser.newContext();
   const troubles = [];
@@ -44,9 +62,19 @@ export async function openBrowser(folders = {}) {
     /** A tab that has loaded this path. */
     async tab(path) {
       const page = await context.newPage();
-      page.on("console", (message) => ["error", "warning"].includes(message.type()) && troubles.push(`console: ${message.text()}`));
+      page.on(
+        "console",
+        (message) =>
+          ["error", "warning"].includes(message.type()) &&
+          troubles.push(`console: ${message.text()}`),
+      );
       page.on("pageerror", (error) => troubles.push(`page: ${error.message}`));
-      page.on("response", (response) => response.status() >= 400 && troubles.push(`response: ${response.url()} ${response.status()}`));
+      page.on(
+        "response",
+        (response) =>
+          response.status() >= 400 &&
+          troubles.push(`response: ${response.url()} ${response.status()}`),
+      );
       await page.goto(`${server.address}/${path}`);
       return page;
     },
@@ -57,7 +85,10 @@ export async function openBrowser(folders = {}) {
   };
 }
 
-/** Calls `window.call` of a page: what it gives, or what it threw as `{ error: { name, code, message } }`. */
+/**
+ * Calls `window.call` of a page: what it gives, or what it threw as `{ error: { name, code, message
+ * } }`.
+ */
 export function call(page, ...args) {
   return page.evaluate((args) => window.call(...args), args);
 }

@@ -48,7 +48,16 @@ await starts[process.argv[2]]();
 ${STORY}
 console.log(said);`,
   });
-  const ways = ["module at once", "bytes at once", "module", "bytes", "url", "text", "response", "promise of a response"];
+  const ways = [
+    "module at once",
+    "bytes at once",
+    "module",
+    "bytes",
+    "url",
+    "text",
+    "response",
+    "promise of a response",
+  ];
   for (const way of ways) {
     assert.equal((await node(folder, "main.mjs", way)).slice(0, SAID.length), SAID, way);
   }
@@ -73,7 +82,10 @@ test("esbuild bundles the slim entry with the guest as a file, and the bundle ru
     "package.json": JSON.stringify({
       private: true,
       type: "module",
-      scripts: { build: "esbuild main.js --bundle --format=esm --platform=neutral --loader:.wasm=file --outdir=dist" },
+      scripts: {
+        build:
+          "esbuild main.js --bundle --format=esm --platform=neutral --loader:.wasm=file --outdir=dist",
+      },
     }),
     "main.js": `
 import { init, MemoryLedger, Scheduler } from "@wakeful/scheduler/slim";
@@ -92,10 +104,15 @@ await import("./dist/main.js");`,
 });
 
 test("Vite builds a page over the package as it is, and over the slim entry; both run in a browser", async () => {
-  const page = (entry) => `<!doctype html><link rel="icon" href="data:,"><p></p><script type="module" src="${entry}"></script>`;
+  const page = (entry) =>
+    `<!doctype html><link rel="icon" href="data:,"><p></p><script type="module" src="${entry}"></script>`;
   const show = `document.querySelector("p").textContent = said;`;
   const folder = await project("vite", {
-    "package.json": JSON.stringify({ private: true, type: "module", scripts: { build: "vite build" } }),
+    "package.json": JSON.stringify({
+      private: true,
+      type: "module",
+      scripts: { build: "vite build" },
+    }),
     "vite.config.js": `export default { base: "./", build: { target: "es2023", rolldownOptions: { input: ["index.html", "slim.html"] } } };`,
     "index.html": page("main.js"),
     "slim.html": page("slim.js"),
@@ -118,7 +135,11 @@ ${STORY}${show}`,
     await browser.close();
   }
   const assets = await readdir(new URL("dist/assets/", folder));
-  assert.equal(assets.filter((name) => name.endsWith(".wasm")).length, 1, "the guest is one file, and in no script");
+  assert.equal(
+    assets.filter((name) => name.endsWith(".wasm")).length,
+    1,
+    "the guest is one file, and in no script",
+  );
 });
 
 test("TypeScript sees the types in every way of resolving, and no `any`", async () => {
@@ -144,8 +165,19 @@ type IsAny<T> = 0 extends 1 & T ? true : false;
 const none: [IsAny<typeof receipt>, IsAny<ReturnType<Host["ledger"]["read"]>>, IsAny<typeof WakefulError>] = [false, false, false];
 export { later, none, wrong };
 `;
-  const options = { strict: true, noEmit: true, target: "ES2020", lib: ["ES2020", "DOM"], types: [], skipLibCheck: false };
-  const config = (module, moduleResolution) => JSON.stringify({ compilerOptions: { ...options, module, moduleResolution }, files: ["main.ts"] });
+  const options = {
+    strict: true,
+    noEmit: true,
+    target: "ES2020",
+    lib: ["ES2020", "DOM"],
+    types: [],
+    skipLibCheck: false,
+  };
+  const config = (module, moduleResolution) =>
+    JSON.stringify({
+      compilerOptions: { ...options, module, moduleResolution },
+      files: ["main.ts"],
+    });
   const folder = await project("typescript", {
     "package.json": JSON.stringify({
       private: true,
@@ -160,10 +192,15 @@ export { later, none, wrong };
     assert.equal(await script(folder, resolution), "", resolution);
   }
   const types = new URL("node_modules/@wakeful/scheduler/dist/", folder);
-  const files = (await readdir(types, { recursive: true })).filter((name) => /\.d\.m?ts$/.test(name));
+  const files = (await readdir(types, { recursive: true })).filter((name) =>
+    /\.d\.m?ts$/.test(name),
+  );
   assert.ok(files.length > 10);
   for (const name of files) {
-    const code = (await readFile(new URL(name, types), "utf8")).replaceAll(/\/\*[^]*?\*\/|\/\/.*|"[^"]*"/g, "");
+    const code = (await readFile(new URL(name, types), "utf8")).replaceAll(
+      /\/\*[^]*?\*\/|\/\/.*|"[^"]*"/g,
+      "",
+    );
     assert.doesNotMatch(code, /\bany\b/, name);
   }
 });
@@ -181,7 +218,14 @@ test("publint and arethetypeswrong find nothing in the tarball", async () => {
   });
   assert.match(await script(folder, "publint"), /All good!/);
   const found = await script(folder, "attw");
-  for (const entry of ["scheduler", "scheduler/slim", "scheduler/log", "scheduler/opfs", "scheduler/indexeddb", "scheduler/suite"]) {
+  for (const entry of [
+    "scheduler",
+    "scheduler/slim",
+    "scheduler/log",
+    "scheduler/opfs",
+    "scheduler/indexeddb",
+    "scheduler/suite",
+  ]) {
     assert.ok(found.includes(`"@wakeful/${entry}"`), `${entry} was looked at: ${found}`);
   }
   assert.match(found, /OK \(ESM\)/);

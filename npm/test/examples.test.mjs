@@ -12,7 +12,10 @@ import { node, project, root, script } from "./package.mjs";
 test("examples/node lives in its file and goes on with the second run", async () => {
   const folder = await project("example-node", "examples/node");
   const first = await node(folder, "agent.mjs");
-  assert.match(first, /^opened at entry 2\nturn node-example:run-8 on "visit number 1"\nStartModelTurn \(OperatorPrompt\)\n/);
+  assert.match(
+    first,
+    /^opened at entry 2\nturn node-example:run-8 on "visit number 1"\nStartModelTurn \(OperatorPrompt\)\n/,
+  );
   assert.match(first, /\nSleep \(no_pending_scheduler_facts\)\nat rest at entry \d+\n$/);
   const second = await node(folder, "agent.mjs");
   const [end] = first.match(/\d+(?=\n$)/);
@@ -53,12 +56,18 @@ async function serve(folder, port) {
   const text = await readFile(config, "utf8");
   await writeFile(config, text.replace(/127\.0\.0\.1:\d+/, `127.0.0.1:${port}`));
   const program = fileURLToPath(new URL("npm/node_modules/.bin/workerd", root));
-  const workerd = spawn(program, ["serve", "workerd.capnp", "--experimental"], { cwd: folder, stdio: ["ignore", "pipe", "pipe"] });
+  const workerd = spawn(program, ["serve", "workerd.capnp", "--experimental"], {
+    cwd: folder,
+    stdio: ["ignore", "pipe", "pipe"],
+  });
   const ended = new Promise((resolve) => workerd.once("close", resolve));
   let printed = "";
   workerd.stderr.on("data", (bytes) => (printed += bytes));
   for (let tries = 0; ; tries += 1) {
-    const isThere = await fetch(`http://127.0.0.1:${port}/`, { method: "HEAD" }).then(() => true, () => false);
+    const isThere = await fetch(`http://127.0.0.1:${port}/`, { method: "HEAD" }).then(
+      () => true,
+      () => false,
+    );
     if (isThere) {
       break;
     }
@@ -80,7 +89,10 @@ test("examples/workerd decides in a Durable Object of the real workerd, and goes
   await mkdir(new URL("objects/", folder));
   const port = await freePort();
   const say = async (text) => {
-    const response = await fetch(`http://127.0.0.1:${port}/agent-1`, { method: "POST", body: text });
+    const response = await fetch(`http://127.0.0.1:${port}/agent-1`, {
+      method: "POST",
+      body: text,
+    });
     assert.equal(response.status, 200, await response.clone().text());
     return response.json();
   };

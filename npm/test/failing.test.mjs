@@ -1,11 +1,15 @@
-// The n-th call that a loop makes of its host fails, for n = 1, 2, 3, ... until none fails, in both loops: a ledger or a clock that throws is an
-// error of that call and changes nothing, the next one works, and the provider is asked the same; a provider that throws fails its turn and no call.
+// The n-th call that a loop makes of its host fails, for n = 1, 2, 3, ... until none fails, in both
+// loops: a ledger or a clock that throws is an error of that call and changes nothing, the next one
+// works, and the provider is asked the same; a provider that throws fails its turn and no call.
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { LOOPS, play, stories, wakeful } from "./stories.mjs";
 
-/** Plays the heartbeat; the n-th call of this part of the host goes wrong, in the way that `wrong` does it. */
+/**
+ * Plays the heartbeat; the n-th call of this part of the host goes wrong, in the way that `wrong`
+ * does it.
+ */
 async function hurt(loop, n, part, wrong) {
   let left = n;
   let failed;
@@ -34,11 +38,19 @@ for (const [name, loop] of Object.entries(LOOPS)) {
       const failed = new Set();
       for (let n = 1; ; n += 1) {
         const came = await hurt(loop, n, "ledger", wrong);
-        assert.deepEqual([came.head, came.asked], [unhurt.head, unhurt.asked], `call ${n}, ${came.failed}`);
+        assert.deepEqual(
+          [came.head, came.asked],
+          [unhurt.head, unhurt.asked],
+          `call ${n}, ${came.failed}`,
+        );
         if (came.failed === undefined) {
           break;
         }
-        assert.deepEqual(came.thrown.map((thrown) => thrown.code), [code], `call ${n}, ${came.failed}`);
+        assert.deepEqual(
+          came.thrown.map((thrown) => thrown.code),
+          [code],
+          `call ${n}, ${came.failed}`,
+        );
         failed.add(came.failed);
       }
       assert.deepEqual([...failed].sort(), ["ledger.append", "ledger.read"]);
@@ -53,8 +65,16 @@ for (const [name, loop] of Object.entries(LOOPS)) {
     for (let n = 1; ; n += 1) {
       const came = await hurt(loop, n, "ledger", stored);
       const starts = came.asked.filter((asked) => asked.startsWith("startTurn"));
-      assert.equal(new Set(starts).size, starts.length, `call ${n}: no run is started twice: ${starts}`);
-      assert.equal(starts.length, unhurt.asked.filter((asked) => asked.startsWith("startTurn")).length, `call ${n}, ${came.failed}`);
+      assert.equal(
+        new Set(starts).size,
+        starts.length,
+        `call ${n}: no run is started twice: ${starts}`,
+      );
+      assert.equal(
+        starts.length,
+        unhurt.asked.filter((asked) => asked.startsWith("startTurn")).length,
+        `call ${n}, ${came.failed}`,
+      );
       if (came.failed === undefined) {
         assert.ok(n > 20, `the ledger was asked ${n - 1} times`);
         break;
@@ -71,7 +91,11 @@ for (const [name, loop] of Object.entries(LOOPS)) {
         assert.ok(n > 20, `the clock was asked ${n - 1} times`);
         break;
       }
-      assert.deepEqual(came.thrown.map(({ code, message }) => [code, message]), [["host_failed", "the clock failed: no clock"]], `call ${n}`);
+      assert.deepEqual(
+        came.thrown.map(({ code, message }) => [code, message]),
+        [["host_failed", "the clock failed: no clock"]],
+        `call ${n}`,
+      );
     }
   });
 
@@ -85,7 +109,11 @@ for (const [name, loop] of Object.entries(LOOPS)) {
         break;
       }
       failed.add(came.failed);
-      assert.equal(new Set(came.asked).size, came.asked.length, `no run is started twice: ${came.asked}`);
+      assert.equal(
+        new Set(came.asked).size,
+        came.asked.length,
+        `no run is started twice: ${came.asked}`,
+      );
     }
     assert.deepEqual([...failed].sort(), ["provider.startTurn", "provider.yieldTurn"]);
   });
@@ -100,7 +128,9 @@ test("whichever call fails, both loops write the same ledger", async () => {
   ];
   for (const [part, wrong] of ways) {
     for (let n = 1; ; n += 1) {
-      const [one, other] = await Promise.all(Object.values(LOOPS).map((loop) => hurt(loop, n, part, wrong)));
+      const [one, other] = await Promise.all(
+        Object.values(LOOPS).map((loop) => hurt(loop, n, part, wrong)),
+      );
       assert.deepEqual(one.lines, other.lines, `${part}, call ${n}`);
       assert.deepEqual(
         one.thrown.map(({ code, message }) => [code, message]),

@@ -1,11 +1,18 @@
-// Hosts that do what no host should, in Node and in the browser: each gets a `WakefulError` with a code and a sentence, the ledger stays
-// whole, and the scheduler goes on. A case changes a part of a sound host, calls, and puts the part back.
+// Hosts that do what no host should, in Node and in the browser: each gets a `WakefulError` with a
+// code and a sentence, the ledger stays whole, and the scheduler goes on. A case changes a part of
+// a sound host, calls, and puts the part back.
 
 const START = 1_779_872_400_000_000_000n;
 
 const message = (id) => ({
   fact: "message_queued",
-  message: { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", body: { type: "text", text: "look" } },
+  message: {
+    id,
+    kind: "operator_prompt",
+    origin: { kind: "operator" },
+    trust: "trusted_operator",
+    body: { type: "text", text: "look" },
+  },
 });
 
 function check(holds, what) {
@@ -44,7 +51,9 @@ const odd = {
   "a frozen object": Object.freeze({ code: "conflict", found: "seven" }),
   "a frozen error": Object.freeze(new Error("the disk is full")),
   "an error whose message is a number": Object.assign(new Error(), { message: 7 }),
-  "an error with a message that throws": Object.defineProperty(new Error(), "message", { get: throws(new Error("again")) }),
+  "an error with a message that throws": Object.defineProperty(new Error(), "message", {
+    get: throws(new Error("again")),
+  }),
   "a trap": trap({}),
   "a revoked proxy": revoked(),
   "an object without prototype": Object.create(null),
@@ -73,7 +82,9 @@ const pages = (whole) => ({
   "more lines than were asked for": Array.from({ length: 5000 }, () => whole[0]),
   "a huge line": ["x".repeat(5_000_000)],
   "a trap": trap([]),
-  "an array whose lines throw": Object.defineProperty([1], 0, { get: throws(new Error("do not look")) }),
+  "an array whose lines throw": Object.defineProperty([1], 0, {
+    get: throws(new Error("do not look")),
+  }),
   "a revoked proxy": revoked(),
   "an endless circle": Object.assign([], { toJSON: throws(undefined) }),
 });
@@ -111,7 +122,10 @@ function soundHost({ MemoryLedger }) {
   const lines = new MemoryLedger();
   return {
     lines,
-    ledger: { append: (expected, batch) => lines.append(expected, batch), read: (after, limit) => lines.read(after, limit) },
+    ledger: {
+      append: (expected, batch) => lines.append(expected, batch),
+      read: (after, limit) => lines.read(after, limit),
+    },
     clock: { now: () => START },
     provider: { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} },
   };
@@ -128,26 +142,44 @@ export function cases(wakeful, name) {
     try {
       await attempt();
     } catch (error) {
-      check(error instanceof WakefulError, `no WakefulError but ${Object.prototype.toString.call(error)}`);
+      check(
+        error instanceof WakefulError,
+        `no WakefulError but ${Object.prototype.toString.call(error)}`,
+      );
       thrown = error;
     }
     check(thrown !== undefined, "nothing was thrown");
     check(codes.includes(thrown.code), `the code is ${thrown.code}: ${thrown.message}`);
-    check(says.test(thrown.message) && thrown.message.length > 10, `the message is ${thrown.message}`);
+    check(
+      says.test(thrown.message) && thrown.message.length > 10,
+      `the message is ${thrown.message}`,
+    );
     return thrown;
   }
 
-  /** The ledger is what an untouched scheduler would have written, and both the scheduler and a new one go on with it. */
+  /**
+   * The ledger is what an untouched scheduler would have written, and both the scheduler and a new
+   * one go on with it.
+   */
   async function sound(scheduler, host, id) {
     await scheduler.catchUp();
     check((await scheduler.propose(message(id))).answer === "accepted", "the next call works");
     const head = await scheduler.headText();
-    const again = Scheduler.observe({ agent_id: "a" }, { ...soundHost(wakeful), ledger: host.lines });
-    check(again.headText() === head && again.stateText() === (await scheduler.stateText()), "the ledger is whole");
+    const again = Scheduler.observe(
+      { agent_id: "a" },
+      { ...soundHost(wakeful), ledger: host.lines },
+    );
+    check(
+      again.headText() === head && again.stateText() === (await scheduler.stateText()),
+      "the ledger is whole",
+    );
     again.free();
   }
 
-  /** A case over an open scheduler: what `change` makes of the host is undone before the scheduler is asked to go on. */
+  /**
+   * A case over an open scheduler: what `change` makes of the host is undone before the scheduler
+   * is asked to go on.
+   */
   function over(what, attempt) {
     all.push([
       `${name}: ${what}`,
@@ -155,8 +187,13 @@ export function cases(wakeful, name) {
         const host = soundHost(wakeful);
         const scheduler = await loop.drive({ agent_id: "a" }, host);
         await scheduler.propose(message("m1"));
-        const parts = { ledger: { ...host.ledger }, clock: { ...host.clock }, provider: { ...host.provider } };
-        const restore = () => Object.keys(parts).forEach((part) => Object.assign(host[part], parts[part]));
+        const parts = {
+          ledger: { ...host.ledger },
+          clock: { ...host.clock },
+          provider: { ...host.provider },
+        };
+        const restore = () =>
+          Object.keys(parts).forEach((part) => Object.assign(host[part], parts[part]));
         await attempt(scheduler, host, restore);
         restore();
         await sound(scheduler, host, "last");
@@ -195,7 +232,10 @@ export function cases(wakeful, name) {
     over(`the provider throws ${what}`, async (scheduler, host) => {
       host.provider.startTurn = throws(thrown);
       await scheduler.runUntilRest();
-      check(host.lines.lines.some((line) => line.includes('"kind":"aborted"')), "its turn is aborted");
+      check(
+        host.lines.lines.some((line) => line.includes('"kind":"aborted"')),
+        "its turn is aborted",
+      );
     });
     opens(`read throws ${what}`, ["ledger_failed"], (host) => {
       host.ledger.read = throws(thrown);
@@ -230,7 +270,10 @@ export function cases(wakeful, name) {
       await scheduler.propose(message(`at ${now}`));
     }
     const times = host.lines.lines.map((line) => JSON.parse(line).at);
-    check(times.every((at) => at === times[0]), "time stands still");
+    check(
+      times.every((at) => at === times[0]),
+      "time stands still",
+    );
   });
 
   for (const [what, given] of Object.entries(options)) {
@@ -241,7 +284,9 @@ export function cases(wakeful, name) {
       lent: Object.defineProperty({ ...host }, what, { get: throws(undefined) }),
     }));
   }
-  opens("a host without ledger", ["ledger_failed", "host_failed"], ({ ledger: _, ...lent }) => ({ lent }));
+  opens("a host without ledger", ["ledger_failed", "host_failed"], ({ ledger: _, ...lent }) => ({
+    lent,
+  }));
   opens("a host without clock", ["host_failed"], ({ clock: _, ...lent }) => ({ lent }));
   opens("no host", ["host_failed"], () => ({ lent: null }));
 
@@ -275,10 +320,17 @@ export function cases(wakeful, name) {
   });
 
   if (name === "Scheduler") {
-    for (const [what, promise] of Object.entries({ promise: () => Promise.resolve(), thenable: () => ({ then() {} }) })) {
+    for (const [what, promise] of Object.entries({
+      promise: () => Promise.resolve(),
+      thenable: () => ({ then() {} }),
+    })) {
       over(`append gives a ${what}`, async (scheduler, host) => {
         host.ledger.append = promise;
-        await refused(["ledger_failed"], () => scheduler.propose(message("m2")), /use `AsyncScheduler`/);
+        await refused(
+          ["ledger_failed"],
+          () => scheduler.propose(message("m2")),
+          /use `AsyncScheduler`/,
+        );
       });
       opens(`read gives a ${what}`, ["ledger_failed"], (host) => {
         host.ledger.read = promise;
@@ -286,13 +338,20 @@ export function cases(wakeful, name) {
       over(`the provider gives a ${what}`, async (scheduler, host) => {
         host.provider.startTurn = promise;
         await scheduler.runUntilRest();
-        check(host.lines.lines.some((line) => line.includes("returned a promise")), "its turn fails with the reason");
+        check(
+          host.lines.lines.some((line) => line.includes("returned a promise")),
+          "its turn fails with the reason",
+        );
       });
     }
     over("the provider calls the scheduler while it is called", async (scheduler, host) => {
       const codes = [];
       host.provider.startTurn = () => {
-        for (const again of [() => scheduler.propose(message("m2")), () => scheduler.head(), () => scheduler.nextWake()]) {
+        for (const again of [
+          () => scheduler.propose(message("m2")),
+          () => scheduler.head(),
+          () => scheduler.nextWake(),
+        ]) {
           try {
             again();
           } catch (error) {
@@ -303,12 +362,15 @@ export function cases(wakeful, name) {
       await scheduler.runUntilRest();
       check(codes.join() === "wrong_state,wrong_state,wrong_state", `the codes are ${codes}`);
     });
-    over("the ledger and the clock call the scheduler while they are called", async (scheduler, host) => {
-      host.ledger.append = () => scheduler.propose(message("m3"));
-      await refused(["ledger_failed"], () => scheduler.propose(message("m2")), /inside a call/);
-      host.clock.now = () => scheduler.nextWake();
-      await refused(["host_failed"], () => scheduler.nextWake(), /inside a call/);
-    });
+    over(
+      "the ledger and the clock call the scheduler while they are called",
+      async (scheduler, host) => {
+        host.ledger.append = () => scheduler.propose(message("m3"));
+        await refused(["ledger_failed"], () => scheduler.propose(message("m2")), /inside a call/);
+        host.clock.now = () => scheduler.nextWake();
+        await refused(["host_failed"], () => scheduler.nextWake(), /inside a call/);
+      },
+    );
   } else {
     for (const [what, thrown] of Object.entries(odd)) {
       over(`append is rejected with ${what}`, async (scheduler, host) => {
@@ -320,23 +382,36 @@ export function cases(wakeful, name) {
         await scheduler.runUntilRest();
         await new Promise((resolve) => setTimeout(resolve, 0));
         await scheduler.head();
-        check(host.lines.lines.some((line) => line.includes('"kind":"aborted"')), "its turn is aborted");
+        check(
+          host.lines.lines.some((line) => line.includes('"kind":"aborted"')),
+          "its turn is aborted",
+        );
       });
     }
-    over("the provider calls the scheduler while it is called, and the calls queue up", async (scheduler, host) => {
-      const answers = [];
-      host.provider.startTurn = () => {
-        answers.push(scheduler.propose(message("m2")), scheduler.propose(message("m3")));
-      };
-      await scheduler.runUntilRest();
-      check((await Promise.all(answers)).every(({ answer }) => answer === "accepted"), "both are taken");
-    });
+    over(
+      "the provider calls the scheduler while it is called, and the calls queue up",
+      async (scheduler, host) => {
+        const answers = [];
+        host.provider.startTurn = () => {
+          answers.push(scheduler.propose(message("m2")), scheduler.propose(message("m3")));
+        };
+        await scheduler.runUntilRest();
+        check(
+          (await Promise.all(answers)).every(({ answer }) => answer === "accepted"),
+          "both are taken",
+        );
+      },
+    );
     over("a provider whose thenable throws", async (scheduler, host) => {
-      host.provider.startTurn = () => Object.defineProperty({}, "then", { get: throws("do not look") });
+      host.provider.startTurn = () =>
+        Object.defineProperty({}, "then", { get: throws("do not look") });
       await scheduler.runUntilRest();
       await scheduler.head();
       await scheduler.head();
-      check(host.lines.lines.some((line) => line.includes('"kind":"aborted"')), "its turn is aborted");
+      check(
+        host.lines.lines.some((line) => line.includes('"kind":"aborted"')),
+        "its turn is aborted",
+      );
     });
   }
   return all;

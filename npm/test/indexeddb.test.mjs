@@ -1,4 +1,5 @@
-// The IndexedDB ledger in a real browser: it survives a reload, and two tabs that write at once lose nothing.
+// The IndexedDB ledger in a real browser: it survives a reload, and two tabs that write at once
+// lose nothing.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 
@@ -56,14 +57,21 @@ test("two tabs that write at once lose nothing and write nothing twice", async (
   }
   const ids = tabs.map((_, tab) => Array.from({ length: 15 }, (_, index) => `m-${tab}-${index}`));
   const answers = await Promise.all(
-    tabs.map((page, index) => page.evaluate((ids) => Promise.all(ids.map((id) => window.call("insist", id))), ids[index])),
+    tabs.map((page, index) =>
+      page.evaluate((ids) => Promise.all(ids.map((id) => window.call("insist", id))), ids[index]),
+    ),
   );
   assert.deepEqual(answers.flat(), Array(30).fill("accepted"));
   await call(tabs[0], "catchUp");
   const [head, lines] = [await call(tabs[0], "head"), await call(tabs[0], "lines")];
   assert.equal(lines.length, head.seq, "every line was verified");
   for (const id of ids.flat()) {
-    assert.equal(lines.filter((line) => line.includes('"class":"messages"') && line.includes(`"id":"${id}"`)).length, 1, id);
+    assert.equal(
+      lines.filter((line) => line.includes('"class":"messages"') && line.includes(`"id":"${id}"`))
+        .length,
+      1,
+      id,
+    );
   }
   await Promise.all(tabs.map((page) => page.close()));
 });

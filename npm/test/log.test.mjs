@@ -1,6 +1,19 @@
-// The ledger in one file, over real files of Node: it is the same after being opened again, and a batch that was cut short is not there.
+// The ledger in one file, over real files of Node: it is the same after being opened again, and a
+// batch that was cut short is not there.
 import assert from "node:assert/strict";
-import { closeSync, fstatSync, fsyncSync, ftruncateSync, mkdtempSync, openSync, readFileSync, readSync, rmSync, writeFileSync, writeSync } from "node:fs";
+import {
+  closeSync,
+  fstatSync,
+  fsyncSync,
+  ftruncateSync,
+  mkdtempSync,
+  openSync,
+  readFileSync,
+  readSync,
+  rmSync,
+  writeFileSync,
+  writeSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import test from "node:test";
@@ -9,7 +22,9 @@ import { root } from "./package.mjs";
 
 const { LogLedger } = await import(new URL("target/npm/package/dist/ledger/log.js", root).href);
 const { checkLedger } = await import(new URL("target/npm/package/dist/ledger/suite.js", root).href);
-const { LedgerConflict, WakefulError } = await import(new URL("target/npm/package/dist/node.js", root).href);
+const { LedgerConflict, WakefulError } = await import(
+  new URL("target/npm/package/dist/node.js", root).href
+);
 
 const folder = mkdtempSync(join(tmpdir(), "wakeful-log-"));
 process.on("exit", () => rmSync(folder, { recursive: true, force: true }));
@@ -27,21 +42,33 @@ function open(name, trouble = {}) {
     getSize: () => fstatSync(handle).size,
     close: () => closeSync(handle),
   };
-  return Object.fromEntries(Object.entries(calls).map(([call, work]) => [call, (...args) => (trouble[call] ?? work)(...args, work)]));
+  return Object.fromEntries(
+    Object.entries(calls).map(([call, work]) => [
+      call,
+      (...args) => (trouble[call] ?? work)(...args, work),
+    ]),
+  );
 }
 
 const START = { seq: 0, chain: "0".repeat(64) };
-const line = (seq, text = "é") => `{"seq":${seq},"text":"${text}","chain":"${String(seq).padStart(64, "0")}"}`;
+const line = (seq, text = "é") =>
+  `{"seq":${seq},"text":"${text}","chain":"${String(seq).padStart(64, "0")}"}`;
 const head = (seq) => (seq === 0 ? START : { seq, chain: String(seq).padStart(64, "0") });
 
-/** Writes these batches (numbers of lines) into a fresh file, and gives its bytes and where each batch ends. */
+/**
+ * Writes these batches (numbers of lines) into a fresh file, and gives its bytes and where each
+ * batch ends.
+ */
 function written(name, batches) {
   writeFileSync(join(folder, name), "");
   const ledger = new LogLedger(open(name));
   const ends = [0];
   let seq = 0;
   for (const count of batches) {
-    ledger.append(head(seq), Array.from({ length: count }, (_, index) => line(seq + index + 1)));
+    ledger.append(
+      head(seq),
+      Array.from({ length: count }, (_, index) => line(seq + index + 1)),
+    );
     seq += count;
     ends.push(readFileSync(join(folder, name)).length);
   }
@@ -57,7 +84,10 @@ test("what was appended is there after the file was opened again, by page", () =
   written("again", [1, 3, 2]);
   const ledger = new LogLedger(open("again"));
   assert.equal(ledger.cut, 0);
-  assert.deepEqual(ledger.read(0, 100), [1, 2, 3, 4, 5, 6].map((seq) => line(seq)));
+  assert.deepEqual(
+    ledger.read(0, 100),
+    [1, 2, 3, 4, 5, 6].map((seq) => line(seq)),
+  );
   assert.deepEqual(ledger.read(2, 2), [line(3), line(4)]);
   assert.deepEqual([ledger.read(6, 5), ledger.read(99, 5), ledger.read(0, 0)], [[], [], []]);
   ledger.append(head(6), []);
@@ -70,7 +100,10 @@ test("a batch at another head is a conflict that says where the ledger ends, and
   const { bytes } = written("conflict", [2]);
   const ledger = new LogLedger(open("conflict"));
   for (const expected of [head(1), head(3), { ...head(2), chain: "f".repeat(64) }, START]) {
-    assert.throws(() => ledger.append(expected, [line(3)]), (error) => error instanceof LedgerConflict && error.found === 2);
+    assert.throws(
+      () => ledger.append(expected, [line(3)]),
+      (error) => error instanceof LedgerConflict && error.found === 2,
+    );
   }
   ledger.close();
   assert.deepEqual(readFileSync(join(folder, "conflict")), bytes);
@@ -87,13 +120,22 @@ test("wherever a crash cuts the file, whole batches stay and the last one is not
     assert.equal(ledger.cut, size - ends[whole]);
     ledger.append(head(lines), [line(lines + 1)]);
     ledger.close();
-    assert.equal(new LogLedger(open("torn")).read(0, 100).at(-1), line(lines + 1), "and it goes on from there");
+    assert.equal(
+      new LogLedger(open("torn")).read(0, 100).at(-1),
+      line(lines + 1),
+      "and it goes on from there",
+    );
   }
 });
 
 test("a tail of zeros or of other bytes, as a file system leaves it after a power cut, is cut off", () => {
   const { bytes, ends } = written("garbage", [1, 3]);
-  for (const tail of [Buffer.alloc(4096), Buffer.from("batch 1 99999 00000000\n{}\n"), Buffer.from("batch 1 3 00000000\n{}\n"), bytes.subarray(1, ends[1])]) {
+  for (const tail of [
+    Buffer.alloc(4096),
+    Buffer.from("batch 1 99999 00000000\n{}\n"),
+    Buffer.from("batch 1 3 00000000\n{}\n"),
+    bytes.subarray(1, ends[1]),
+  ]) {
     writeFileSync(join(folder, "garbage"), Buffer.concat([bytes, tail]));
     const ledger = new LogLedger(open("garbage"));
     assert.deepEqual([ledger.read(0, 100).length, ledger.cut], [4, tail.length]);
@@ -107,7 +149,10 @@ test("damage with a whole batch behind it refuses to open and cuts nothing, whic
     const damaged = Buffer.from(bytes);
     damaged[at] ^= 1;
     writeFileSync(join(folder, "damage"), damaged);
-    const refused = (error) => error instanceof WakefulError && error.code === "cannot_open" && /damaged at byte 0/.test(error.message);
+    const refused = (error) =>
+      error instanceof WakefulError &&
+      error.code === "cannot_open" &&
+      /damaged at byte 0/.test(error.message);
     assert.throws(() => new LogLedger(open("damage")), refused, `byte ${at}`);
     assert.deepEqual(readFileSync(join(folder, "damage")), damaged);
   }
@@ -115,7 +160,10 @@ test("damage with a whole batch behind it refuses to open and cuts nothing, whic
 
 test("a file of something else is not overwritten", () => {
   writeFileSync(join(folder, "letter"), "Dear Sir or Madam,\n");
-  assert.throws(() => new LogLedger(open("letter")), { code: "cannot_open", message: /another name/ });
+  assert.throws(() => new LogLedger(open("letter")), {
+    code: "cannot_open",
+    message: /another name/,
+  });
   assert.equal(readFileSync(join(folder, "letter"), "utf8"), "Dear Sir or Madam,\n");
 });
 
@@ -155,7 +203,10 @@ test("a file that gives and takes few bytes at a time is read and written whole"
   const few = (buffer, options, work) => work(buffer.subarray(0, 7), options);
   const ledger = new LogLedger(open("slow", { read: few, write: few }));
   ledger.append(head(3), [line(4)]);
-  assert.deepEqual(ledger.read(0, 10), [1, 2, 3, 4].map((seq) => line(seq)));
+  assert.deepEqual(
+    ledger.read(0, 10),
+    [1, 2, 3, 4].map((seq) => line(seq)),
+  );
   ledger.close();
   assert.equal(new LogLedger(open("slow")).read(0, 10).length, 4);
 });

@@ -1,4 +1,5 @@
-// The OPFS ledger in a real browser: it survives a reload and a torn tail, and one tab at a time has it.
+// The OPFS ledger in a real browser: it survives a reload and a torn tail, and one tab at a time
+// has it.
 import assert from "node:assert/strict";
 import test, { after, before } from "node:test";
 
@@ -63,7 +64,10 @@ test("a torn tail is cut off: the batch is not there, and the ledger goes on", a
   const again = await call(page, "lines");
   assert.equal(again.length, head.seq);
   const kept = lines.findIndex((line, index) => line !== again[index]);
-  assert.ok(kept >= 4 && kept < lines.length, `the last batch of ${lines.length} lines is gone, ${kept} are the same`);
+  assert.ok(
+    kept >= 4 && kept < lines.length,
+    `the last batch of ${lines.length} lines is gone, ${kept} are the same`,
+  );
   assert.equal(await call(page, "say", "m2"), "accepted");
   await page.close();
 });

@@ -1,4 +1,5 @@
-// The packed tarball as a project has it: a folder below target/npm/consumers in which npm has installed it, and programs run there.
+// The packed tarball as a project has it: a folder below target/npm/consumers in which npm has
+// installed it, and programs run there.
 import { execFile } from "node:child_process";
 import { cp, mkdir, readdir, readFile, rm, writeFile } from "node:fs/promises";
 import { delimiter } from "node:path";
@@ -15,28 +16,44 @@ export async function tarball() {
   const made = new URL("target/npm/", root);
   const names = (await readdir(made).catch(() => [])).filter((name) => name.endsWith(".tgz"));
   if (names.length !== 1) {
-    throw new Error(`target/npm has ${names.length} tarballs: build the package with \`cargo xtask npm\``);
+    throw new Error(
+      `target/npm has ${names.length} tarballs: build the package with \`cargo xtask npm\``,
+    );
   }
   return fileURLToPath(new URL(names[0], made));
 }
 
-/** A fresh project: the files of a folder of the tree, or these texts by name, and the package from its tarball beside them. */
+/**
+ * A fresh project: the files of a folder of the tree, or these texts by name, and the package from
+ * its tarball beside them.
+ */
 export async function project(name, files) {
   const folder = new URL(`target/npm/consumers/${name}/`, root);
   await rm(folder, { recursive: true, force: true });
   await mkdir(folder, { recursive: true });
   if (typeof files === "string") {
-    await cp(new URL(`${files}/`, root), folder, { recursive: true, filter: (path) => !/node_modules|dist|objects/.test(path.slice(fileURLToPath(root).length)) });
+    await cp(new URL(`${files}/`, root), folder, {
+      recursive: true,
+      filter: (path) => !/node_modules|dist|objects/.test(path.slice(fileURLToPath(root).length)),
+    });
   } else {
-    for (const [path, text] of Object.entries({ "package.json": '{"private":true,"type":"module"}\n', ...files })) {
+    for (const [path, text] of Object.entries({
+      "package.json": '{"private":true,"type":"module"}\n',
+      ...files,
+    })) {
       await writeFile(new URL(path, folder), text);
     }
   }
-  // The package needs no other, and what builds an example stands in npm/node_modules: npm has no registry to ask, whatever its cache holds.
+  // The package needs no other, and what builds an example stands in npm/node_modules: npm has no
+  // registry to ask, whatever its cache holds.
   const manifest = new URL("package.json", folder);
   const { devDependencies, ...rest } = JSON.parse(await readFile(manifest, "utf8"));
   await writeFile(manifest, JSON.stringify(rest));
-  await run("npm", ["install", "--no-save", "--offline", "--no-audit", "--no-fund", await tarball()], { cwd: folder });
+  await run(
+    "npm",
+    ["install", "--no-save", "--offline", "--no-audit", "--no-fund", await tarball()],
+    { cwd: folder },
+  );
   return folder;
 }
 
@@ -46,10 +63,16 @@ export async function node(folder, ...args) {
   return stdout;
 }
 
-/** Runs a script of a project's package.json with the programs of npm/node_modules, and gives what it prints. */
+/**
+ * Runs a script of a project's package.json with the programs of npm/node_modules, and gives what
+ * it prints.
+ */
 export async function script(folder, name) {
   const programs = fileURLToPath(new URL("npm/node_modules/.bin", root));
   const PATH = [programs, process.env.PATH].join(delimiter);
-  const { stdout, stderr } = await run("npm", ["run", "--silent", name], { cwd: folder, env: { ...process.env, PATH } });
+  const { stdout, stderr } = await run("npm", ["run", "--silent", name], {
+    cwd: folder,
+    env: { ...process.env, PATH },
+  });
   return stdout + stderr;
 }

@@ -9,7 +9,9 @@ import { node, project, root, script } from "./package.mjs";
 const page = await readFile(new URL("npm/README.md", root), "utf8");
 
 /** The fenced blocks by what stands behind their fence. */
-const blocks = Object.fromEntries([...page.matchAll(/^```(.+)\n([^]*?)^```$/gm)].map(([, kind, text]) => [kind, text]));
+const blocks = Object.fromEntries(
+  [...page.matchAll(/^```(.+)\n([^]*?)^```$/gm)].map(([, kind, text]) => [kind, text]),
+);
 
 test("every snippet has its test", () => {
   assert.deepEqual(Object.keys(blocks), ["js", "text", "js worker", "js page", "js slim"]);
@@ -21,10 +23,15 @@ test("the first snippet prints what is said below it", async () => {
 });
 
 test("the snippets for a worker, for a page and for the slim entry run, built by Vite", async () => {
-  const html = (text) => `<!doctype html><link rel="icon" href="data:,"><body><script type="module">${text}</script>`;
+  const html = (text) =>
+    `<!doctype html><link rel="icon" href="data:,"><body><script type="module">${text}</script>`;
   const shown = "document.body.textContent";
   const folder = await project("readme-browser", {
-    "package.json": JSON.stringify({ private: true, type: "module", scripts: { build: "vite build" } }),
+    "package.json": JSON.stringify({
+      private: true,
+      type: "module",
+      scripts: { build: "vite build" },
+    }),
     "vite.config.js": `export default {
       base: "./", worker: { format: "es" }, build: { target: "es2023", rolldownOptions: { input: ["worker.html", "page.html", "slim.html"] } },
     };`,
@@ -34,13 +41,17 @@ test("the snippets for a worker, for a page and for the slim entry run, built by
     ),
     "page.js": blocks["js page"],
     "page.html": html(`import "./page.js";`),
-    "slim.js": `${blocks["js slim"].replace("core.wasm\";", "core.wasm?url\";")}${shown} = new MemoryLedger().lines.length + typeof Scheduler.drive;`,
+    "slim.js": `${blocks["js slim"].replace('core.wasm";', 'core.wasm?url";')}${shown} = new MemoryLedger().lines.length + typeof Scheduler.drive;`,
     "slim.html": html(`import "./slim.js";`),
   });
   await script(folder, "build");
   const browser = await openBrowser({ built: new URL("dist/", folder) });
   try {
-    for (const [name, says] of [["worker", "2"], ["page", "WaitForTimer"], ["slim", "0function"]]) {
+    for (const [name, says] of [
+      ["worker", "2"],
+      ["page", "WaitForTimer"],
+      ["slim", "0function"],
+    ]) {
       const tab = await browser.tab(`built/${name}.html`);
       await tab.waitForFunction(() => document.body.textContent.trim() !== "");
       assert.equal(await tab.textContent("body"), says, name);

@@ -1,4 +1,5 @@
-// Stories over the built package: one loop plays them with `Scheduler` and with `AsyncScheduler`, so that the two can be compared.
+// Stories over the built package: one loop plays them with `Scheduler` and with `AsyncScheduler`,
+// so that the two can be compared.
 import assert from "node:assert/strict";
 import { readdir, readFile } from "node:fs/promises";
 
@@ -9,7 +10,10 @@ const dist = new URL("target/npm/package/dist/", root);
 /** The package as Node loads it. */
 export const wakeful = await import(new URL("node.js", dist).href);
 
-/** The player of stories, which is not in the package: it only says what a host does, so it can be another module's. */
+/**
+ * The player of stories, which is not in the package: it only says what a host does, so it can be
+ * another module's.
+ */
 const player = new URL("target/guest/web/", root);
 const { Player, initSync } = await import(new URL("wakeful_web.js", player).href);
 initSync({ module: await readFile(new URL("wakeful_web_bg.wasm", player)) });
@@ -19,7 +23,12 @@ const names = (await readdir(folder)).filter((name) => name.endsWith(".json"));
 
 /** Every story, as text by name. */
 export const stories = Object.fromEntries(
-  await Promise.all(names.map(async (name) => [name.replace(".json", ""), await readFile(new URL(name, folder), "utf8")])),
+  await Promise.all(
+    names.map(async (name) => [
+      name.replace(".json", ""),
+      await readFile(new URL(name, folder), "utf8"),
+    ]),
+  ),
 );
 
 /** The two loops: the class, and what a ledger's answer becomes for it. */
@@ -35,9 +44,10 @@ export const LOOPS = {
 };
 
 /**
- * Plays a story to its end. `call` may stand in for any call that the loop makes of its host, to let it fail: it gets the part, the name and
- * what the host would do. A call that throws is made again, after others'
- * entries were read where it was a conflict; what is no fact is the outcome of its call.
+ * Plays a story to its end. `call` may stand in for any call that the loop makes of its host, to
+ * let it fail: it gets the part, the name and what the host would do. A call that throws is made
+ * again, after others' entries were read where it was a conflict; what is no fact is the outcome of
+ * its call.
  */
 export async function play({ loop, answer }, story, call = (_part, _name, work) => work()) {
   const player = new Player(story);
@@ -49,7 +59,8 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
   };
   const host = {
     ledger: {
-      append: (expected, batch) => answer(() => call("ledger", "append", () => ledger.append(expected, batch))),
+      append: (expected, batch) =>
+        answer(() => call("ledger", "append", () => ledger.append(expected, batch))),
       read: (after, limit) => answer(() => call("ledger", "read", () => ledger.read(after, limit))),
     },
     clock: { now: () => call("clock", "now", () => player.now()) },
@@ -84,7 +95,11 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
         return await attempt();
       } catch (thrown) {
         if (ledger.lines.length === lines) {
-          assert.equal(await peek(() => scheduler.stateText()), state, "a failed call changes nothing");
+          assert.equal(
+            await peek(() => scheduler.stateText()),
+            state,
+            "a failed call changes nothing",
+          );
         }
         throw thrown;
       }
@@ -111,7 +126,11 @@ export async function play({ loop, answer }, story, call = (_part, _name, work) 
       if (command.do === "propose") {
         // A story may say what is no fact; then the error is the outcome.
         const outcome = checked(() => scheduler.propose(command.fact));
-        came.outcomes.push(await outcome.catch((error) => (error.code === "malformed" ? error.reportText : Promise.reject(error))));
+        came.outcomes.push(
+          await outcome.catch((error) =>
+            error.code === "malformed" ? error.reportText : Promise.reject(error),
+          ),
+        );
       } else if (command.do === "run") {
         came.outcomes.push(await checked(() => scheduler.runUntilRest()));
       }

@@ -1,13 +1,21 @@
-// The suite for ledgers of one's own: one that does as it must passes, and each that does otherwise in one way is told which.
+// The suite for ledgers of one's own: one that does as it must passes, and each that does otherwise
+// in one way is told which.
 import assert from "node:assert/strict";
 import test from "node:test";
 
 import { root } from "./package.mjs";
 
-const { checkLedger, LedgerFault } = await import(new URL("target/npm/package/dist/ledger/suite.js", root).href);
-const { LedgerConflict, MemoryLedger } = await import(new URL("target/npm/package/dist/node.js", root).href);
+const { checkLedger, LedgerFault } = await import(
+  new URL("target/npm/package/dist/ledger/suite.js", root).href
+);
+const { LedgerConflict, MemoryLedger } = await import(
+  new URL("target/npm/package/dist/node.js", root).href
+);
 
-/** Opens ledgers in memory, which do otherwise as `odd` says: methods that are given what the ledger would do. */
+/**
+ * Opens ledgers in memory, which do otherwise as `odd` says: methods that are given what the ledger
+ * would do.
+ */
 function store(odd = {}, name = (agentId) => agentId) {
   const kept = new Map();
   return (agentId) => {
@@ -15,8 +23,10 @@ function store(odd = {}, name = (agentId) => agentId) {
     const ledger = kept.get(key) ?? new MemoryLedger();
     kept.set(key, ledger);
     return {
-      append: (expected, batch) => (odd.append ?? ((...args) => ledger.append(...args)))(expected, batch, ledger),
-      read: (after, limit) => (odd.read ?? ((...args) => ledger.read(...args)))(after, limit, ledger),
+      append: (expected, batch) =>
+        (odd.append ?? ((...args) => ledger.append(...args)))(expected, batch, ledger),
+      read: (after, limit) =>
+        (odd.read ?? ((...args) => ledger.read(...args)))(after, limit, ledger),
     };
   };
 }
@@ -30,7 +40,10 @@ test("a ledger in memory passes, at once and where each answer takes a while", a
   const open = store();
   await checkLedger((agentId) => {
     const ledger = open(agentId);
-    return later(() => ({ append: (...args) => later(() => ledger.append(...args)), read: (...args) => later(() => ledger.read(...args)) }));
+    return later(() => ({
+      append: (...args) => later(() => ledger.append(...args)),
+      read: (...args) => later(() => ledger.read(...args)),
+    }));
   });
 });
 
@@ -53,13 +66,39 @@ test("each ledger is closed, and an exclusive one before it is opened again", as
 const pushed = (batch, ledger) => void (ledger.lines = [...ledger.lines, ...batch]);
 
 const otherwise = {
-  "has a line from the start": [store({ read: (after, limit, { lines }) => (lines.length === 0 ? ["{}"] : lines.slice(after, after + limit)) }), "gives 1 line `{}` instead of no line"],
-  "loses what is no ASCII": [store({ read: (...args) => args[2].read(...args).map((line) => line.replaceAll(/[^ -~]/gu, "?")) }), "to the character and in order: this ledger gives 7 lines"],
-  "cuts long batches": [store({ append: (expected, batch, ledger) => ledger.append(expected, batch.slice(0, 1000)) }), "thousands of lines, and a line a megabyte: this ledger throws"],
-  "forgets when it is closed": [store({}, (agentId, opened) => `${agentId} ${opened}`), "who opens a ledger again finds what was appended: this ledger gives no line instead of 2 lines"],
-  "gives whole pages": [store({ read: (after, _, ledger) => ledger.read(after, 1e9) }), "asked for 0 after 0"],
-  "gives the last line again": [store({ read: (after, limit, ledger) => ledger.read(after === 5 ? 4 : after, limit) }), "asked for 1 after 5"],
-  "asks nothing": [store({ append: (_, batch, ledger) => pushed(batch, ledger) }), "stores it instead of throwing a conflict at entry 3, given a batch after the beginning"],
+  "has a line from the start": [
+    store({
+      read: (after, limit, { lines }) =>
+        lines.length === 0 ? ["{}"] : lines.slice(after, after + limit),
+    }),
+    "gives 1 line `{}` instead of no line",
+  ],
+  "loses what is no ASCII": [
+    store({
+      read: (...args) => args[2].read(...args).map((line) => line.replaceAll(/[^ -~]/gu, "?")),
+    }),
+    "to the character and in order: this ledger gives 7 lines",
+  ],
+  "cuts long batches": [
+    store({ append: (expected, batch, ledger) => ledger.append(expected, batch.slice(0, 1000)) }),
+    "thousands of lines, and a line a megabyte: this ledger throws",
+  ],
+  "forgets when it is closed": [
+    store({}, (agentId, opened) => `${agentId} ${opened}`),
+    "who opens a ledger again finds what was appended: this ledger gives no line instead of 2 lines",
+  ],
+  "gives whole pages": [
+    store({ read: (after, _, ledger) => ledger.read(after, 1e9) }),
+    "asked for 0 after 0",
+  ],
+  "gives the last line again": [
+    store({ read: (after, limit, ledger) => ledger.read(after === 5 ? 4 : after, limit) }),
+    "asked for 1 after 5",
+  ],
+  "asks nothing": [
+    store({ append: (_, batch, ledger) => pushed(batch, ledger) }),
+    "stores it instead of throwing a conflict at entry 3, given a batch after the beginning",
+  ],
   "asks for the position alone": [
     store({
       append: (expected, batch, ledger) => {
@@ -94,8 +133,14 @@ const otherwise = {
     }),
     "throws `no` instead of a conflict at entry 3",
   ],
-  "mixes agents": [store({}, (agentId) => agentId.replace(/.$/, "")), "a ledger has the lines of its own agent alone: this ledger throws"],
-  "does not open": [() => Promise.reject(new Error("no disk")), "nothing is in a ledger before something is appended: this ledger throws `no disk`"],
+  "mixes agents": [
+    store({}, (agentId) => agentId.replace(/.$/, "")),
+    "a ledger has the lines of its own agent alone: this ledger throws",
+  ],
+  "does not open": [
+    () => Promise.reject(new Error("no disk")),
+    "nothing is in a ledger before something is appended: this ledger throws `no disk`",
+  ],
 };
 
 for (const [name, [open, says]] of Object.entries(otherwise)) {
@@ -121,6 +166,9 @@ test("one that sees only what was there when it was opened is told so", async ()
       read: (after, limit) => seen.slice(after, after + limit),
     };
   };
-  await assert.rejects(checkLedger(stale(store())), /of two who have a ledger open, .*: this ledger gives no line instead of 1 line/);
+  await assert.rejects(
+    checkLedger(stale(store())),
+    /of two who have a ledger open, .*: this ledger gives no line instead of 1 line/,
+  );
   await checkLedger(stale(store()), { exclusive: true });
 });

@@ -19,12 +19,28 @@ pub(crate) fn deny(paths: &Paths) -> Result<ExitCode, Failure> {
     }
     for workspace in WORKSPACES {
         let manifest = paths.at(workspace).join("Cargo.toml");
-        let call = Call::cargo(paths, "deny", "deny").arg("--manifest-path").arg(&manifest).arg("--config").arg(paths.at("deny.toml"));
+        let call = Call::cargo(paths, "deny", "deny")
+            .arg("--manifest-path")
+            .arg(&manifest)
+            .arg("--config")
+            .arg(paths.at("deny.toml"));
         let status = call
-            .args(["--locked", "--all-features", "check", "--allow", "unused-wrapper", "licenses", "bans", "sources"])
+            .args([
+                "--locked",
+                "--all-features",
+                "check",
+                "--allow",
+                "unused-wrapper",
+                "licenses",
+                "bans",
+                "sources",
+            ])
             .pass_through()?;
         if !status.success() {
-            return Err(Failure::new(format!("the packages of {} are not as deny.toml has them ({status})", manifest.display())));
+            return Err(Failure::new(format!(
+                "the packages of {} are not as deny.toml has them ({status})",
+                manifest.display()
+            )));
         }
     }
     let packages = packages(paths)?;
@@ -42,7 +58,8 @@ fn packages(paths: &Paths) -> Result<usize, Failure> {
     let mut names = BTreeSet::new();
     for workspace in WORKSPACES {
         let lock = paths.at(workspace).join("Cargo.lock");
-        let text = fs::read_to_string(&lock).map_err(|why| Failure::new(format!("cannot read {}: {why}", lock.display())))?;
+        let text = fs::read_to_string(&lock)
+            .map_err(|why| Failure::new(format!("cannot read {}: {why}", lock.display())))?;
         names.extend(locked(&text));
     }
     Ok(names.len())
@@ -50,7 +67,9 @@ fn packages(paths: &Paths) -> Result<usize, Failure> {
 
 /// Name and version of each package of a lock.
 fn locked(text: &str) -> impl Iterator<Item = (String, String)> {
-    let value = |line: Option<&str>, key: &str| Some(line?.strip_prefix(key)?.trim_matches([' ', '=', '"']).to_owned());
+    let value = |line: Option<&str>, key: &str| {
+        Some(line?.strip_prefix(key)?.trim_matches([' ', '=', '"']).to_owned())
+    };
     text.split("[[package]]\n").skip(1).filter_map(move |package| {
         let mut lines = package.lines();
         Some((value(lines.next(), "name")?, value(lines.next(), "version")?))
@@ -63,8 +82,14 @@ mod tests {
 
     #[test]
     fn packages_of_a_lock_are_told_apart_by_name_and_version() {
-        let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \"1.0.0\"\n\n[[package]]\nname = \"a\"\nversion = \"2.0.0\"\ndependencies = []\n";
+        let lock = "version = 4\n\n[[package]]\nname = \"a\"\nversion = \
+                    \"1.0.0\"\n\n[[package]]\nname = \"a\"\nversion = \"2.0.0\"\ndependencies = \
+                    []\n";
         let found: Vec<_> = locked(lock).collect();
-        assert_eq!(found, [("a", "1.0.0"), ("a", "2.0.0")].map(|(name, version)| (name.to_owned(), version.to_owned())));
+        assert_eq!(
+            found,
+            [("a", "1.0.0"), ("a", "2.0.0")]
+                .map(|(name, version)| (name.to_owned(), version.to_owned()))
+        );
     }
 }

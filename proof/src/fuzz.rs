@@ -1,7 +1,9 @@
-//! `cargo xtask fuzz`: libFuzzer looks for bytes over which the decoder, the readers or the guest break down.
+//! `cargo xtask fuzz`: libFuzzer looks for bytes over which the decoder, the readers or the guest
+//! break down.
 //!
-//! What a target does stands in `tests/src/fuzz.rs`. Inputs that reach something new are kept in target/fuzz while it runs; `--keep` takes
-//! those into fuzz/corpus that reach what no other there does, and every test run replays them.
+//! What a target does stands in `tests/src/fuzz.rs`. Inputs that reach something new are kept in
+//! target/fuzz while it runs; `--keep` takes those into fuzz/corpus that reach what no other there
+//! does, and every test run replays them.
 
 use std::{fs, num::NonZeroUsize, process::ExitCode, thread};
 
@@ -32,7 +34,8 @@ pub(crate) const TARGETS: [&str; 4] = ["facts", "foreign", "ledger", "exports"];
 /// How long each is tried where nothing is said.
 pub(crate) const SECONDS: u64 = 600;
 
-/// Inputs are no longer than this, in bytes; what is larger is slow, and finds nothing that parts of it do not.
+/// Inputs are no longer than this, in bytes; what is larger is slow, and finds nothing that parts
+/// of it do not.
 const LONGEST: &str = "-max_len=8192";
 
 /// An input that takes longer than this, in seconds, is a finding.
@@ -55,13 +58,29 @@ pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
     let beside = thread::available_parallelism().map_or(1, NonZeroUsize::get);
     for targets in request.targets.chunks(beside) {
         let tried: Vec<_> = thread::scope(|scope| {
-            let trying: Vec<_> = targets.iter().map(|target| scope.spawn(|| try_one(paths, target, request.seconds))).collect();
-            trying.into_iter().map(|trying| trying.join().unwrap_or_else(|_| Err(Failure::new("a thread broke down")))).collect()
+            let trying: Vec<_> = targets
+                .iter()
+                .map(|target| scope.spawn(|| try_one(paths, target, request.seconds)))
+                .collect();
+            trying
+                .into_iter()
+                .map(|trying| {
+                    trying.join().unwrap_or_else(|_| Err(Failure::new("a thread broke down")))
+                })
+                .collect()
         });
         for (target, executed) in targets.iter().zip(tried) {
             let executed = executed?;
-            let kept = if request.keeps { format!(", {} kept", keep(paths, target)?) } else { String::new() };
-            anstream::println!("{target}: {executed} inputs in {} s, {}{kept}", request.seconds, green("no finding"));
+            let kept = if request.keeps {
+                format!(", {} kept", keep(paths, target)?)
+            } else {
+                String::new()
+            };
+            anstream::println!(
+                "{target}: {executed} inputs in {} s, {}{kept}",
+                request.seconds,
+                green("no finding")
+            );
         }
     }
     Ok(ExitCode::SUCCESS)
@@ -69,16 +88,31 @@ pub(crate) fn fuzz(paths: &Paths, request: &Request) -> Result<ExitCode, Failure
 
 fn cargo_fuzz(paths: &Paths, log: &str) -> Call {
     // Through rustup: a cargo that runs for this tree has a fixed compiler, which is no nightly.
-    Call::new(paths, log, "rustup").args(["run", "nightly", "cargo", "fuzz"]).folder(paths.at("fuzz"))
+    Call::new(paths, log, "rustup")
+        .args(["run", "nightly", "cargo", "fuzz"])
+        .folder(paths.at("fuzz"))
 }
 
 /// libFuzzer over a target; it writes into the first of the folders and reads all of them.
-fn run(paths: &Paths, log: &str, target: &str, folders: [&str; 2], options: &[&str]) -> Result<String, Failure> {
+fn run(
+    paths: &Paths,
+    log: &str,
+    target: &str,
+    folders: [&str; 2],
+    options: &[&str],
+) -> Result<String, Failure> {
     let folders = folders.map(|folder| paths.at(folder).join(target));
     for folder in &folders {
-        fs::create_dir_all(folder).map_err(|why| Failure::new(format!("cannot make the folder {}: {why}", folder.display())))?;
+        fs::create_dir_all(folder).map_err(|why| {
+            Failure::new(format!("cannot make the folder {}: {why}", folder.display()))
+        })?;
     }
-    cargo_fuzz(paths, log).args(["run", "-s", "none", target]).args(folders).arg("--").args(options).recorded()
+    cargo_fuzz(paths, log)
+        .args(["run", "-s", "none", target])
+        .args(folders)
+        .arg("--")
+        .args(options)
+        .recorded()
 }
 
 /// How many inputs it was given.
@@ -87,22 +121,37 @@ fn try_one(paths: &Paths, target: &str, seconds: u64) -> Result<u64, Failure> {
     let log = format!("fuzz-{target}");
     let options = [time.as_str(), "-print_final_stats=1", LONGEST, SLOWEST];
     let printed = stage(&log, &format!("{seconds} s of inputs"), || {
-        run(paths, &log, target, ["target/fuzz", "fuzz/corpus"], &options).map_err(|failure| Failure {
-            what: format!("{}; the input is in fuzz/artifacts/{target}, `cargo fuzz fmt` and the log tell more", failure.what),
-            ..failure
+        run(paths, &log, target, ["target/fuzz", "fuzz/corpus"], &options).map_err(|failure| {
+            Failure {
+                what: format!(
+                    "{}; the input is in fuzz/artifacts/{target}, `cargo fuzz fmt` and the log \
+                     tell more",
+                    failure.what
+                ),
+                ..failure
+            }
         })
     })?;
-    executed(&printed).ok_or_else(|| Failure::new(format!("libFuzzer did not say how many inputs `{target}` was given")))
+    executed(&printed).ok_or_else(|| {
+        Failure::new(format!("libFuzzer did not say how many inputs `{target}` was given"))
+    })
 }
 
 fn executed(printed: &str) -> Option<u64> {
-    let line = printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))?;
+    let line =
+        printed.lines().find_map(|line| line.strip_prefix("stat::number_of_executed_units:"))?;
     line.trim().parse().ok()
 }
 
 /// Takes into the corpus what reaches more than what is there; how many inputs it then has.
 fn keep(paths: &Paths, target: &str) -> Result<usize, Failure> {
-    run(paths, &format!("fuzz-keep-{target}"), target, ["fuzz/corpus", "target/fuzz"], &["-merge=1", LONGEST])?;
+    run(
+        paths,
+        &format!("fuzz-keep-{target}"),
+        target,
+        ["fuzz/corpus", "target/fuzz"],
+        &["-merge=1", LONGEST],
+    )?;
     let folder = paths.at("fuzz/corpus").join(target);
     let count = fs::read_dir(&folder).map(Iterator::count);
     count.map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))

@@ -1,4 +1,5 @@
-//! `cargo xtask night`: every method by itself, for a share of the time that there is; what each printed is kept for docs/proof.md.
+//! `cargo xtask night`: every method by itself, for a share of the time that there is; what each
+//! printed is kept for docs/proof.md.
 
 use std::{
     env, fs,
@@ -22,7 +23,8 @@ use xtask::{
 /// How much time there is, and for what.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(crate) struct Request {
-    /// For the methods that go on for as long as they are given, all together. What takes the time that it takes comes on top.
+    /// For the methods that go on for as long as they are given, all together. What takes the time
+    /// that it takes comes on top.
     pub(crate) minutes: u64,
     /// The methods; all where none is named.
     pub(crate) methods: Vec<&'static str>,
@@ -38,9 +40,13 @@ pub(crate) fn names() -> impl Iterator<Item = &'static str> {
 
 /// Runs each method, one after the other. What fails does not stop the others.
 pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failure> {
-    let is_asked = |method: &&Method| request.methods.is_empty() || request.methods.contains(&method.name);
-    let asked: Vec<(&Method, &Command)> =
-        METHODS.iter().filter(is_asked).filter_map(|method| Some((method, method.command.as_ref()?))).collect();
+    let is_asked =
+        |method: &&Method| request.methods.is_empty() || request.methods.contains(&method.name);
+    let asked: Vec<(&Method, &Command)> = METHODS
+        .iter()
+        .filter(is_asked)
+        .filter_map(|method| Some((method, method.command.as_ref()?)))
+        .collect();
     let programs = Programs::copy(paths)?;
     let mut failed = Vec::new();
     for ((method, command), minutes) in asked.iter().zip(shares(&asked, request.minutes)) {
@@ -55,12 +61,21 @@ pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failur
         numbers.iter().for_each(|line| anstream::println!("{}: {line}", method.name));
         if is_well {
             anstream::eprintln!("{}: {} in {}", bold(method.name), green("held"), seconds(took));
-            runs::keep(paths, method.name, &Ran { line, commit, seconds: took.as_secs(), numbers })?;
+            runs::keep(
+                paths,
+                method.name,
+                &Ran { line, commit, seconds: took.as_secs(), numbers },
+            )?;
             // At once: tidy, which may come next, finds a page that is behind.
             page::write(paths)?;
         } else {
             let log = paths.log(&format!("night-{}", method.name));
-            anstream::println!("{}: {} ({status}); {} has what it printed", bold(method.name), red("failed"), log.display());
+            anstream::println!(
+                "{}: {} ({status}); {} has what it printed",
+                bold(method.name),
+                red("failed"),
+                log.display()
+            );
             failed.push(method.name);
         }
     }
@@ -69,7 +84,14 @@ pub(crate) fn night(paths: &Paths, request: &Request) -> Result<ExitCode, Failur
         anstream::println!("{}: {} methods, {}", bold("night"), asked.len(), green("all held"));
         return Ok(ExitCode::SUCCESS);
     }
-    anstream::println!("{}: {} of {} methods {}: {}", bold("night"), failed.len(), asked.len(), red("failed"), failed.join(", "));
+    anstream::println!(
+        "{}: {} of {} methods {}: {}",
+        bold("night"),
+        failed.len(),
+        asked.len(),
+        red("failed"),
+        failed.join(", ")
+    );
     Ok(ExitCode::FAILURE)
 }
 
@@ -79,7 +101,8 @@ fn shares(asked: &[(&Method, &Command)], minutes: u64) -> Vec<u64> {
     asked.iter().map(|(_, command)| (minutes * command.share / all.max(1)).max(1)).collect()
 }
 
-/// Copies of this program and of `xtask`, which are there for hours: cargo puts newer ones in the place of those that it built.
+/// Copies of this program and of `xtask`, which are there for hours: cargo puts newer ones in the
+/// place of those that it built.
 pub(crate) struct Programs {
     own: PathBuf,
     xtask: PathBuf,
@@ -119,7 +142,10 @@ impl Programs {
 
 fn numbers(printed: &str, tells: &str) -> Vec<String> {
     let lines = printed.lines().map(|line| anstream::adapter::strip_str(line).to_string());
-    lines.filter(|line| line.contains(tells)).map(|line| line.split_whitespace().collect::<Vec<_>>().join(" ")).collect()
+    lines
+        .filter(|line| line.contains(tells))
+        .map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "))
+        .collect()
 }
 
 /// The commit that is run.
@@ -137,8 +163,12 @@ mod tests {
 
     #[test]
     fn a_night_is_shared_out_and_everybody_gets_a_minute() {
-        let of =
-            |name: &str| METHODS.iter().find(|method| method.name == name).map(|method| (method, method.command.as_ref().expect("one")));
+        let of = |name: &str| {
+            METHODS
+                .iter()
+                .find(|method| method.name == name)
+                .map(|method| (method, method.command.as_ref().expect("one")))
+        };
         let asked: Vec<_> = ["model", "sim", "tidy"].into_iter().filter_map(of).collect();
         assert_eq!(shares(&asked, 50), [30, 20, 1]);
         assert_eq!(shares(&asked, 0), [1, 1, 1]);
@@ -147,7 +177,8 @@ mod tests {
 
     #[test]
     fn the_lines_with_numbers_are_kept_without_colours_and_gaps() {
-        let printed = "building\nscenarios   20 stories  \u{1b}[31m3 deaths\u{1b}[0m  as without\ndone\n";
+        let printed =
+            "building\nscenarios   20 stories  \u{1b}[31m3 deaths\u{1b}[0m  as without\ndone\n";
         assert_eq!(numbers(printed, " deaths"), ["scenarios 20 stories 3 deaths as without"]);
         assert!(numbers(printed, "shapes").is_empty());
     }

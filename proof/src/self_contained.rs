@@ -1,7 +1,8 @@
-//! The tests of `wakeful-tests` that need the source tree and nothing else. They judge the core alone, and alike in every clone.
+//! The tests of `wakeful-tests` that need the source tree and nothing else. They judge the core
+//! alone, and alike in every clone.
 //!
-//! A test needs more where its body, or a function that it calls, asks for it. A need that is not seen here fails by itself: without the
-//! guest a test says that it is not built.
+//! A test needs more where its body, or a function that it calls, asks for it. A need that is not
+//! seen here fails by itself: without the guest a test says that it is not built.
 
 use std::{collections::BTreeSet, fs, io, path::Path};
 
@@ -19,7 +20,8 @@ pub(crate) const GUEST: &str = "paths::guest(";
 /// What asks for a program of the package, which the mutants' build leaves out.
 pub(crate) const PROGRAM: &str = "env!(\"CARGO_BIN_EXE_";
 
-/// What asks for recordings that lie beside the tree in some places; where they are absent, such a test does less.
+/// What asks for recordings that lie beside the tree in some places; where they are absent, such a
+/// test does less.
 pub(crate) const BESIDE: &str = "root().join(\"../";
 
 /// A function that stands free in a file, or a test.
@@ -32,7 +34,8 @@ struct Function {
     is_test: bool,
 }
 
-/// The names of the tests that need some of these, as the test binary prints them: `sources::the_component_imports`.
+/// The names of the tests that need some of these, as the test binary prints them:
+/// `sources::the_component_imports`.
 ///
 /// # Errors
 /// Where the sources cannot be read.
@@ -40,10 +43,18 @@ pub(crate) fn others(paths: &Paths, needs: &[&str]) -> Result<Vec<String>, Failu
     let mut functions = Vec::new();
     for source in SOURCES {
         let folder = paths.at(source);
-        let unread = |why: io::Error| Failure::new(format!("cannot read {}: {why}", folder.display()));
-        for file in files_below(&folder).map_err(unread)?.iter().filter(|file| file.extension().is_some_and(|end| end == "rs")) {
+        let unread =
+            |why: io::Error| Failure::new(format!("cannot read {}: {why}", folder.display()));
+        for file in files_below(&folder)
+            .map_err(unread)?
+            .iter()
+            .filter(|file| file.extension().is_some_and(|end| end == "rs"))
+        {
             let text = fs::read_to_string(file).map_err(unread)?;
-            functions.extend(functions_of(&module_of(file.strip_prefix(&folder).unwrap_or(file)), &text));
+            functions.extend(functions_of(
+                &module_of(file.strip_prefix(&folder).unwrap_or(file)),
+                &text,
+            ));
         }
     }
     Ok(needing(&functions, needs))
@@ -70,12 +81,23 @@ fn functions_of(module: &str, text: &str) -> Vec<Function> {
     let mut is_test = false;
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
-        let signature = ["pub ", "pub(crate) ", "const "].iter().fold(line, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
+        let signature = ["pub ", "pub(crate) ", "const "]
+            .iter()
+            .fold(line, |rest, word| rest.strip_prefix(word).unwrap_or(rest));
         let name = signature.strip_prefix("fn ").and_then(|rest| rest.split(['(', '<']).next());
         if let Some(name) = name {
             let is_one_line = line.ends_with('}');
-            let body: Vec<&str> = if is_one_line { vec![line] } else { lines.by_ref().take_while(|line| *line != "}").collect() };
-            functions.push(Function { module: module.to_owned(), name: name.to_owned(), body: body.join("\n"), is_test });
+            let body: Vec<&str> = if is_one_line {
+                vec![line]
+            } else {
+                lines.by_ref().take_while(|line| *line != "}").collect()
+            };
+            functions.push(Function {
+                module: module.to_owned(),
+                name: name.to_owned(),
+                body: body.join("\n"),
+                is_test,
+            });
         }
         is_test = line == "#[test]" || (is_test && line.starts_with("#["));
     }
@@ -83,8 +105,9 @@ fn functions_of(module: &str, text: &str) -> Vec<Function> {
 }
 
 fn needing(functions: &[Function], asks: &[&str]) -> Vec<String> {
-    let mut needing: BTreeSet<usize> =
-        (0..functions.len()).filter(|index| asks.iter().any(|ask| functions[*index].body.contains(ask))).collect();
+    let mut needing: BTreeSet<usize> = (0..functions.len())
+        .filter(|index| asks.iter().any(|ask| functions[*index].body.contains(ask)))
+        .collect();
     // Who calls one that needs more needs it too; until nothing is added.
     loop {
         let before = needing.len();
@@ -97,10 +120,16 @@ fn needing(functions: &[Function], asks: &[&str]) -> Vec<String> {
             break;
         }
     }
-    needing.into_iter().map(|index| &functions[index]).filter(|function| function.is_test).map(Function::path).collect()
+    needing
+        .into_iter()
+        .map(|index| &functions[index])
+        .filter(|function| function.is_test)
+        .map(Function::path)
+        .collect()
 }
 
-/// Whether a body calls another function: by its name in the same file, by module and name elsewhere.
+/// Whether a body calls another function: by its name in the same file, by module and name
+/// elsewhere.
 fn calls(function: &Function, other: &Function) -> bool {
     let call = if function.module == other.module {
         format!("{}(", other.name)
@@ -116,7 +145,11 @@ fn calls(function: &Function, other: &Function) -> bool {
 
 impl Function {
     fn path(&self) -> String {
-        if self.module.is_empty() { self.name.clone() } else { format!("{}::{}", self.module, self.name) }
+        if self.module.is_empty() {
+            self.name.clone()
+        } else {
+            format!("{}::{}", self.module, self.name)
+        }
     }
 }
 
@@ -171,13 +204,19 @@ fn its_own_everywhere_is_another() {
         assert_eq!(functions.iter().filter(|function| function.is_test).count(), 5);
         assert_eq!(
             needing(&functions, &[GUEST, BESIDE]),
-            ["stories::a_story_plays_everywhere", "stories::a_component_is_one", "stories::all_recordings_are_read"]
+            [
+                "stories::a_story_plays_everywhere",
+                "stories::a_component_is_one",
+                "stories::all_recordings_are_read"
+            ]
         );
     }
 
     #[test]
     fn a_module_is_named_as_tests_name_it() {
-        for (file, module) in [("main.rs", ""), ("a.rs", "a"), ("a/mod.rs", "a"), ("a/b.rs", "a::b")] {
+        for (file, module) in
+            [("main.rs", ""), ("a.rs", "a"), ("a/mod.rs", "a"), ("a/b.rs", "a::b")]
+        {
             assert_eq!(module_of(Path::new(file)), module, "{file}");
         }
     }
@@ -187,8 +226,16 @@ fn its_own_everywhere_is_another() {
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).parent().expect("the root");
         let text = fs::read_to_string(root.join("tests/all/sources.rs")).expect("a test file");
         let found = needing(&functions_of("sources", &text), &[GUEST]);
-        assert!(found.contains(&"sources::the_component_imports_exactly_ledger_clock_and_provider".to_owned()), "{found:?}");
-        assert!(!found.contains(&"sources::the_published_schema_is_what_the_types_say".to_owned()), "{found:?}");
+        assert!(
+            found.contains(
+                &"sources::the_component_imports_exactly_ledger_clock_and_provider".to_owned()
+            ),
+            "{found:?}"
+        );
+        assert!(
+            !found.contains(&"sources::the_published_schema_is_what_the_types_say".to_owned()),
+            "{found:?}"
+        );
     }
 
     #[test]

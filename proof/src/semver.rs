@@ -1,4 +1,5 @@
-//! `cargo xtask semver`: whether the crates' public interfaces allow what their versions say, compared with the last release.
+//! `cargo xtask semver`: whether the crates' public interfaces allow what their versions say,
+//! compared with the last release.
 
 use std::process::ExitCode;
 
@@ -22,22 +23,32 @@ pub(crate) fn semver(paths: &Paths, against: Option<&str>) -> Result<ExitCode, F
     }
     let Some(revision) = against.map(str::to_owned).or_else(|| last_release(paths)) else {
         anstream::println!(
-            "{}: no release has a tag yet, so every interface is free; `--against REV` compares with a commit",
+            "{}: no release has a tag yet, so every interface is free; `--against REV` compares \
+             with a commit",
             bold("semver")
         );
         return Ok(ExitCode::SUCCESS);
     };
     let named = crates().flat_map(|name| ["--package", name]);
-    let call = Call::cargo(paths, "semver", "semver-checks").args(named).args(["--baseline-rev", &revision]);
+    let call = Call::cargo(paths, "semver", "semver-checks")
+        .args(named)
+        .args(["--baseline-rev", &revision]);
     let status = call.pass_through()?;
     if status.success() {
-        anstream::println!("{}: {} crates allow what their versions say, compared with {revision}", bold("semver"), crates().count());
+        anstream::println!(
+            "{}: {} crates allow what their versions say, compared with {revision}",
+            bold("semver"),
+            crates().count()
+        );
     }
     Ok(exit_code(status))
 }
 
 /// The newest tag `v*` that leads here.
 fn last_release(paths: &Paths) -> Option<String> {
-    let tag = Call::new(paths, "semver-tag", "git").args(["describe", "--tags", "--abbrev=0", "--match", "v*"]).answer().ok()?;
+    let tag = Call::new(paths, "semver-tag", "git")
+        .args(["describe", "--tags", "--abbrev=0", "--match", "v*"])
+        .answer()
+        .ok()?;
     Some(tag.trim().to_owned())
 }

@@ -1,4 +1,5 @@
-//! Bad facts: each gives a typed error with its place, and changes nothing (contract 2.3). Noise never panics.
+//! Bad facts: each gives a typed error with its place, and changes nothing (contract 2.3). Noise
+//! never panics.
 
 use serde_json::{Map, Value, json};
 use wakeful_core::{
@@ -25,12 +26,21 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (of_message("message_aborted"), &["message_id"]),
         (of_message("message_dropped"), &["message_id"]),
         (of_message("message_interjected"), &["message_id"]),
-        (json!({"fact": "turn_started", "run_id": "r", "message_id": "m"}), &["run_id", "message_id"]),
+        (
+            json!({"fact": "turn_started", "run_id": "r", "message_id": "m"}),
+            &["run_id", "message_id"],
+        ),
         (run("provider_round_completed"), &["run_id", "round"]),
-        (json!({"fact": "assistant_round_recorded", "run_id": "r", "data": {}}), &["run_id", "data"]),
+        (
+            json!({"fact": "assistant_round_recorded", "run_id": "r", "data": {}}),
+            &["run_id", "data"],
+        ),
         (run("tool_round_completed"), &["run_id", "round"]),
         (json!({"fact": "turn_terminal", "run_id": "r", "kind": "completed"}), &["run_id", "kind"]),
-        (json!({"fact": "turn_aborted", "run_id": "r", "reason": "operator_aborted"}), &["run_id", "reason"]),
+        (
+            json!({"fact": "turn_aborted", "run_id": "r", "reason": "operator_aborted"}),
+            &["run_id", "reason"],
+        ),
         (json!({"fact": "turn_baseline_over_budget", "run_id": "r"}), &["run_id"]),
         (task("task_created"), &["task_id"]),
         (task("task_running"), &["task_id"]),
@@ -41,24 +51,46 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (task("task_interrupted"), &["task_id"]),
         (task("task_result_queued"), &["task_id"]),
         (task("task_result_delivered"), &["task_id"]),
-        (json!({"fact": "work_item_created", "work_item_id": "w", "objective": "o"}), &["work_item_id", "objective"]),
+        (
+            json!({"fact": "work_item_created", "work_item_id": "w", "objective": "o"}),
+            &["work_item_id", "objective"],
+        ),
         (item("work_item_picked"), &["work_item_id"]),
         (item("work_item_updated"), &["work_item_id"]),
-        (json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "b"}), &["work_item_id", "blocked_by"]),
+        (
+            json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "b"}),
+            &["work_item_id", "blocked_by"],
+        ),
         (item("work_item_unblocked"), &["work_item_id"]),
         (item("work_item_completed"), &["work_item_id"]),
         (
             json!({"fact": "work_item_delegated", "delegation_id": "d", "work_item_id": "w", "child_agent_id": "child"}),
             &["delegation_id", "work_item_id", "child_agent_id"],
         ),
-        (json!({"fact": "work_item_delegation_completed", "delegation_id": "d"}), &["delegation_id"]),
+        (
+            json!({"fact": "work_item_delegation_completed", "delegation_id": "d"}),
+            &["delegation_id"],
+        ),
         (
             json!({"fact": "waiting_intent_created", "waiting_intent_id": "i", "scope": "agent", "description": "d", "source": "s",
                    "delivery_mode": "wake_hint", "external_trigger_id": "e"}),
-            &["waiting_intent_id", "scope", "description", "source", "delivery_mode", "external_trigger_id"],
+            &[
+                "waiting_intent_id",
+                "scope",
+                "description",
+                "source",
+                "delivery_mode",
+                "external_trigger_id",
+            ],
         ),
-        (json!({"fact": "waiting_intent_triggered", "waiting_intent_id": "i"}), &["waiting_intent_id"]),
-        (json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"}), &["waiting_intent_id"]),
+        (
+            json!({"fact": "waiting_intent_triggered", "waiting_intent_id": "i"}),
+            &["waiting_intent_id"],
+        ),
+        (
+            json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"}),
+            &["waiting_intent_id"],
+        ),
         (
             json!({"fact": "wait_condition_registered", "wait_condition_id": "c", "kind": "operator", "waiting_for": "an answer"}),
             &["wait_condition_id", "kind", "waiting_for"],
@@ -66,7 +98,10 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
         (wait("wait_condition_resolved"), &["wait_condition_id"]),
         (wait("wait_condition_cancelled"), &["wait_condition_id"]),
         (wait("wait_condition_expired"), &["wait_condition_id"]),
-        (json!({"fact": "timer_created", "timer_id": "t", "duration_ms": 1}), &["timer_id", "duration_ms"]),
+        (
+            json!({"fact": "timer_created", "timer_id": "t", "duration_ms": 1}),
+            &["timer_id", "duration_ms"],
+        ),
         (json!({"fact": "timer_fired", "timer_id": "t"}), &["timer_id"]),
         (json!({"fact": "timer_completed", "timer_id": "t"}), &["timer_id"]),
         (json!({"fact": "timer_cancelled", "timer_id": "t"}), &["timer_id"]),
@@ -84,10 +119,19 @@ fn examples() -> Vec<(Value, &'static [&'static str])> {
                    "input": {}, "output": {}, "summary": "s"}),
             &["run_id", "tool_execution_id", "tool_name", "status", "input", "output", "summary"],
         ),
-        (json!({"fact": "brief_recorded", "brief_id": "b", "kind": "result", "text": "t"}), &["brief_id", "kind", "text"]),
+        (
+            json!({"fact": "brief_recorded", "brief_id": "b", "kind": "result", "text": "t"}),
+            &["brief_id", "kind", "text"],
+        ),
         (json!({"fact": "runtime_error", "error": "e"}), &["error"]),
-        (json!({"fact": "context_compacted", "compacted_message_count": 3}), &["compacted_message_count"]),
-        (json!({"fact": "checkpoint_recorded", "anchor_generation": 1, "data": {}}), &["anchor_generation", "data"]),
+        (
+            json!({"fact": "context_compacted", "compacted_message_count": 3}),
+            &["compacted_message_count"],
+        ),
+        (
+            json!({"fact": "checkpoint_recorded", "anchor_generation": 1, "data": {}}),
+            &["anchor_generation", "data"],
+        ),
     ]
 }
 
@@ -119,7 +163,10 @@ fn refused(machine: &mut Machine, text: &str) -> JsonError {
 
 #[test]
 fn there_is_an_example_of_every_fact_and_it_is_one() {
-    let names: Vec<_> = examples().iter().map(|(fact, _)| fact["fact"].as_str().expect("a name").to_owned()).collect();
+    let names: Vec<_> = examples()
+        .iter()
+        .map(|(fact, _)| fact["fact"].as_str().expect("a name").to_owned())
+        .collect();
     assert_eq!(names, Fact::NAMES);
     for (fact, _) in examples() {
         let decoded = Fact::decode(&fact.to_string()).unwrap_or_else(|why| panic!("{fact}: {why}"));
@@ -148,13 +195,16 @@ fn every_field_of_a_wrong_type_is_named_by_its_path() {
     let mut machine = begun();
     let mut cases = 0;
     for (fact, required) in examples() {
-        for field in required.iter().filter(|field| !matches!(**field, "data" | "input" | "output")) {
+        for field in required.iter().filter(|field| !matches!(**field, "data" | "input" | "output"))
+        {
             for wrong in [json!([1, 2]), json!({"x": {}}), json!(true), Value::Null] {
                 let mut changed = fact.clone();
                 changed[*field] = wrong;
                 let why = refused(&mut machine, &changed.to_string());
                 assert!(
-                    why.path == *field || why.path.starts_with(&format!("{field}.")) || why.path.starts_with(&format!("{field}[")),
+                    why.path == *field
+                        || why.path.starts_with(&format!("{field}."))
+                        || why.path.starts_with(&format!("{field}[")),
                     "{changed}: {why:?}"
                 );
                 cases += 1;
@@ -172,14 +222,34 @@ fn what_is_wrong_inside_a_message_has_its_path() {
         ("/trust", json!("trusted"), "message.trust", "unknown variant `trusted`"),
         ("/priority", json!("asap"), "message.priority", "unknown variant `asap`"),
         ("/origin", json!({"kind": "pigeon"}), "message.origin.kind", "unknown variant `pigeon`"),
-        ("/origin", json!({"kind": "timer"}), "message.origin", "missing field `timer_id` of `timer`"),
-        ("/origin", json!({"kind": "callback"}), "message.origin", "missing field `descriptor_id` of `callback`"),
-        ("/origin", json!({"kind": "timer", "timer_id": 5}), "message.origin.timer_id", "expected a string"),
+        (
+            "/origin",
+            json!({"kind": "timer"}),
+            "message.origin",
+            "missing field `timer_id` of `timer`",
+        ),
+        (
+            "/origin",
+            json!({"kind": "callback"}),
+            "message.origin",
+            "missing field `descriptor_id` of `callback`",
+        ),
+        (
+            "/origin",
+            json!({"kind": "timer", "timer_id": 5}),
+            "message.origin.timer_id",
+            "expected a string",
+        ),
         ("/body", json!({"type": "text"}), "message.body", "missing field `text` of `text`"),
         ("/body", json!({"type": "song"}), "message.body.type", "unknown variant `song`"),
         ("/body", json!({"type": "text", "text": 7}), "message.body.text", "expected a string"),
         ("/id", json!("x".repeat(257)), "message.id", "id is 257 bytes long, the limit is 256"),
-        ("/delivery_surface", json!("window"), "message.delivery_surface", "unknown variant `window`"),
+        (
+            "/delivery_surface",
+            json!("window"),
+            "message.delivery_surface",
+            "unknown variant `window`",
+        ),
     ];
     for (pointer, wrong, path, message) in table {
         let mut fact = json!({"fact": "message_queued", "message": message_with(pointer)});
@@ -192,7 +262,10 @@ fn what_is_wrong_inside_a_message_has_its_path() {
 
 fn message_with(pointer: &str) -> Value {
     let mut with = message();
-    with.as_object_mut().expect("an object").entry(pointer.trim_start_matches('/')).or_insert(Value::Null);
+    with.as_object_mut()
+        .expect("an object")
+        .entry(pointer.trim_start_matches('/'))
+        .or_insert(Value::Null);
     with
 }
 
@@ -259,7 +332,11 @@ impl Noise {
             3 => json!(WORDS[self.below(WORDS.len())]),
             4 => json!(Fact::NAMES[self.below(Fact::NAMES.len())]),
             5 => (0..self.below(5)).map(|_| self.json(depth - 1)).collect(),
-            _ => Value::Object((0..self.below(6)).map(|_| (WORDS[self.below(WORDS.len())].to_owned(), self.json(depth - 1))).collect()),
+            _ => Value::Object(
+                (0..self.below(6))
+                    .map(|_| (WORDS[self.below(WORDS.len())].to_owned(), self.json(depth - 1)))
+                    .collect(),
+            ),
         }
     }
 }

@@ -1,5 +1,5 @@
-//! The reference runtime judges our own functions: nothing differs but what contract 13 names, and not more than it may. A decision is compared with
-//! its keys and its evidence (contract 7.4).
+//! The reference runtime judges our own functions: nothing differs but what contract 13 names, and
+//! not more than it may. A decision is compared with its keys and its evidence (contract 7.4).
 
 use std::path::{Path, PathBuf};
 
@@ -7,8 +7,8 @@ use serde_json::Value;
 use wakeful::conformance::{self, Judgement, Oracle, Vector};
 use wakeful_tests::paths;
 
-/// The kept sets, and the share of vectors that must be equal outright, in per mille: what the Ds touch is counted off. A ledger's answer
-/// has sixteen parts, and one that a D touches is enough.
+/// The kept sets, and the share of vectors that must be equal outright, in per mille: what the Ds
+/// touch is counted off. A ledger's answer has sixteen parts, and one that a D touches is enough.
 const EQUAL_PER_MILLE: [(&str, usize); 7] = [
     ("closure", 970),
     ("continuation", 950),
@@ -20,7 +20,8 @@ const EQUAL_PER_MILLE: [(&str, usize); 7] = [
 ];
 
 fn kept(operation: &str) -> Vec<Vector> {
-    conformance::read_all(&paths::data("conformance").join(format!("{operation}.jsonl.gz"))).expect("the kept vectors read")
+    conformance::read_all(&paths::data("conformance").join(format!("{operation}.jsonl.gz")))
+        .expect("the kept vectors read")
 }
 
 fn answer(vector: &Vector) -> String {
@@ -54,11 +55,15 @@ fn the_kept_vectors_differ_only_where_the_contract_says_so() {
         assert_eq!(vectors.len(), 300, "{operation}");
         let equal = equal_per_mille(&vectors);
         // Three hundred vectors scatter: two per cent less than the whole set must reach.
-        assert!(equal + 20 >= demanded, "{operation}: {equal} per mille are equal, {demanded} are demanded");
+        assert!(
+            equal + 20 >= demanded,
+            "{operation}: {equal} per mille are equal, {demanded} are demanded"
+        );
     }
 }
 
-/// Where the whole sets lie beside the source tree, all of them are judged; a clone without them says so.
+/// Where the whole sets lie beside the source tree, all of them are judged; a clone without them
+/// says so.
 #[test]
 fn the_whole_sets_differ_only_where_the_contract_says_so() {
     let folder: PathBuf = paths::root().join("../shared/conformance");
@@ -67,7 +72,8 @@ fn the_whole_sets_differ_only_where_the_contract_says_so() {
         return;
     }
     for (set, demanded) in EQUAL_PER_MILLE.into_iter().chain([("continuation_all", 970)]) {
-        let vectors = conformance::read_all(&folder.join(format!("{set}.jsonl.gz"))).expect("the set reads");
+        let vectors =
+            conformance::read_all(&folder.join(format!("{set}.jsonl.gz"))).expect("the set reads");
         let equal = equal_per_mille(&vectors);
         assert!(equal >= demanded, "{set}: {equal} per mille are equal, {demanded} are demanded");
     }
@@ -88,14 +94,20 @@ fn a_wrong_answer_is_never_taken_for_a_deliberate_difference() {
             let mut answer: Value = serde_json::from_str(&answer(&vector)).expect("JSON");
             answer[key] = Value::from(wrong);
             let judgement = conformance::judge(&vector, &answer.to_string());
-            assert!(matches!(judgement, Judgement::Failed(..)), "{operation}: {judgement:?}\n{}", vector.input);
+            assert!(
+                matches!(judgement, Judgement::Failed(..)),
+                "{operation}: {judgement:?}\n{}",
+                vector.input
+            );
         }
     }
 }
 
 /// The value with one leaf changed, for each of its leaves.
 fn with_each_leaf_changed(value: &Value) -> Vec<Value> {
-    let within = |at: &dyn Fn(Value) -> Value, inner: &Value| with_each_leaf_changed(inner).into_iter().map(at).collect::<Vec<_>>();
+    let within = |at: &dyn Fn(Value) -> Value, inner: &Value| {
+        with_each_leaf_changed(inner).into_iter().map(at).collect::<Vec<_>>()
+    };
     match value {
         Value::Object(fields) => {
             let changed = |key: &String, inner| {
@@ -103,7 +115,10 @@ fn with_each_leaf_changed(value: &Value) -> Vec<Value> {
                 fields.insert(key.clone(), inner);
                 Value::Object(fields)
             };
-            fields.iter().flat_map(|(key, inner)| within(&|inner| changed(key, inner), inner)).collect()
+            fields
+                .iter()
+                .flat_map(|(key, inner)| within(&|inner| changed(key, inner), inner))
+                .collect()
         }
         Value::Array(values) if !values.is_empty() => {
             let changed = |at: usize, inner| {
@@ -111,7 +126,11 @@ fn with_each_leaf_changed(value: &Value) -> Vec<Value> {
                 values[at] = inner;
                 Value::Array(values)
             };
-            values.iter().enumerate().flat_map(|(at, inner)| within(&|inner| changed(at, inner), inner)).collect()
+            values
+                .iter()
+                .enumerate()
+                .flat_map(|(at, inner)| within(&|inner| changed(at, inner), inner))
+                .collect()
         }
         Value::Bool(value) => Vec::from([Value::Bool(!value)]),
         _ => Vec::from([Value::from("pondering")]),
@@ -126,7 +145,11 @@ fn no_value_of_a_ledgers_answer_may_be_another() {
             let answer: Value = serde_json::from_str(&answer(vector)).expect("JSON");
             for wrong in with_each_leaf_changed(&answer) {
                 let judgement = conformance::judge(vector, &wrong.to_string());
-                assert!(matches!(judgement, Judgement::Failed(..)), "{set}: {judgement:?} for {wrong}\n{}", vector.input);
+                assert!(
+                    matches!(judgement, Judgement::Failed(..)),
+                    "{set}: {judgement:?} for {wrong}\n{}",
+                    vector.input
+                );
             }
         }
     }
@@ -150,7 +173,8 @@ fn every_named_difference_occurs_among_the_kept_vectors() {
 fn a_file_that_is_no_vector_is_named_with_its_line() {
     let folder = tempfile::tempdir().expect("a folder");
     let file = folder.path().join("vectors.jsonl");
-    std::fs::write(&file, "{\"input\":{\"op\":\"closure\"},\"output\":1}\n{\"output\":1}\n").expect("a file");
+    std::fs::write(&file, "{\"input\":{\"op\":\"closure\"},\"output\":1}\n{\"output\":1}\n")
+        .expect("a file");
     let why = conformance::read_all(&file).expect_err("line 2 is no vector");
     assert!(why.to_string().contains("vectors.jsonl:2: missing field `input`"), "{why}");
     let why = conformance::read_all(Path::new("no-such.jsonl")).expect_err("no file");
@@ -159,37 +183,54 @@ fn a_file_that_is_no_vector_is_named_with_its_line() {
 
 #[test]
 fn the_oracle_in_the_sandbox_answers_to_the_byte_as_the_native_core() {
-    let mut sandboxed = Oracle::sandboxed(Some(&paths::guest("oracle.component.wasm"))).expect("the oracle component");
+    let mut sandboxed = Oracle::sandboxed(Some(&paths::guest("oracle.component.wasm")))
+        .expect("the oracle component");
     for (operation, _) in EQUAL_PER_MILLE {
         for vector in kept(operation) {
-            assert_eq!(sandboxed.answer(vector.input.get()).expect("an answer"), answer(&vector), "{}", vector.input);
+            assert_eq!(
+                sandboxed.answer(vector.input.get()).expect("an answer"),
+                answer(&vector),
+                "{}",
+                vector.input
+            );
         }
     }
 }
 
-/// Rules that no vector of the reference runtime can hold: it has no closing, interjects outside its scheduler, and never looks whether a
-/// tick still has its subject or how often a message was interrupted. Scenarios hold them.
-const BEYOND_THE_REFERENCE: [&str; 4] = ["1.closing", "2.interjection", "3.stale_tick", "3.replay_budget"];
+/// Rules that no vector of the reference runtime can hold: it has no closing, interjects outside
+/// its scheduler, and never looks whether a tick still has its subject or how often a message was
+/// interrupted. Scenarios hold them.
+const BEYOND_THE_REFERENCE: [&str; 4] =
+    ["1.closing", "2.interjection", "3.stale_tick", "3.replay_budget"];
 
 #[test]
 fn without_any_one_rule_the_vectors_fail() {
     for set in ["decide", "ledger_clean"] {
-        let rules = wakeful_core::record::edition::Edition::default().rules().iter().map(|rule| rule.id);
+        let rules =
+            wakeful_core::record::edition::Edition::default().rules().iter().map(|rule| rule.id);
         each_is_missed(set, rules.filter(|rule| !BEYOND_THE_REFERENCE.contains(rule)));
     }
 }
 
 #[test]
 fn without_any_one_row_of_the_closure_table_the_vectors_fail() {
-    // The reference runtime has no conditions of the agent itself; a test beside the table holds that row.
-    let rows = wakeful_core::derive::closure::ROWS.iter().map(|row| row.id).filter(|row| *row != "agent_task");
+    // The reference runtime has no conditions of the agent itself; a test beside the table holds
+    // that row.
+    let rows = wakeful_core::derive::closure::ROWS
+        .iter()
+        .map(|row| row.id)
+        .filter(|row| *row != "agent_task");
     each_is_missed("closure", rows);
 }
 
 #[test]
 fn without_any_one_row_of_the_continuation_table_the_vectors_fail() {
-    // No trigger of a vector names a wait, and the reference runtime lets nothing override (D11); tables/continuation.rs holds these rows.
-    let rows = wakeful_core::derive::continuation::ROWS.iter().map(|row| row.id).filter(|row| !["named", "overriding"].contains(row));
+    // No trigger of a vector names a wait, and the reference runtime lets nothing override (D11);
+    // tables/continuation.rs holds these rows.
+    let rows = wakeful_core::derive::continuation::ROWS
+        .iter()
+        .map(|row| row.id)
+        .filter(|row| !["named", "overriding"].contains(row));
     each_is_missed("continuation", rows);
 }
 
@@ -199,7 +240,11 @@ fn each_is_missed<'a>(set: &str, ids: impl Iterator<Item = &'a str>) {
     for id in ids {
         let fails = vectors.iter().any(|vector| {
             let answer = wakeful_core::oracle::answer_without_rule(vector.input.get(), Some(id));
-            answer.is_err() || matches!(conformance::judge(vector, &answer.unwrap_or_default()), Judgement::Failed(..))
+            answer.is_err()
+                || matches!(
+                    conformance::judge(vector, &answer.unwrap_or_default()),
+                    Judgement::Failed(..)
+                )
         });
         assert!(fails, "the vectors of {set} do not miss `{id}`");
     }

@@ -1,4 +1,5 @@
-//! The inputs that the fuzzer has kept, each given to its target once more; `cargo xtask fuzz` looks for others.
+//! The inputs that the fuzzer has kept, each given to its target once more; `cargo xtask fuzz`
+//! looks for others.
 
 use std::fs;
 
@@ -48,6 +49,9 @@ fn every_target_of_the_fuzzer_is_replayed() {
     let source = include_str!("corpora.rs");
     for (name, _) in TARGETS {
         assert!(source.contains(&format!("replay(\"{name}\")")), "{name}");
-        assert!(paths::tree("fuzz/targets").join(format!("{name}.rs")).is_file(), "{name} has a target");
+        assert!(
+            paths::tree("fuzz/targets").join(format!("{name}.rs")).is_file(),
+            "{name} has a target"
+        );
     }
 }

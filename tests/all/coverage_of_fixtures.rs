@@ -1,6 +1,7 @@
-//! What the fixtures must show between them (contract, replay): every rule in both editions, every decision, posture, scheduling state,
-//! closure and waiting reason, and every way in which a trigger can meet the closure before it. What no fixture can show stands in a
-//! table, with the reason; a row that has become needless is a failure too.
+//! What the fixtures must show between them (contract, replay): every rule in both editions, every
+//! decision, posture, scheduling state, closure and waiting reason, and every way in which a
+//! trigger can meet the closure before it. What no fixture can show stands in a table, with the
+//! reason; a row that has become needless is a failure too.
 
 use std::{collections::BTreeSet, fmt::Debug, fs};
 
@@ -48,7 +49,9 @@ impl Shown {
         let mut machine = Machine::new(Options::new(foreign::agent_of(folder).expect("an agent")));
         machine.begin(NOW).expect("a fresh ledger");
         machine.committed();
-        machine.import(Import::of_folder(folder, NOW).expect("the folder reads"), NOW).expect("an import");
+        machine
+            .import(Import::of_folder(folder, NOW).expect("the folder reads"), NOW)
+            .expect("an import");
         machine.committed();
         Self { name, says, machine }
     }
@@ -84,14 +87,24 @@ fn fixtures() -> Vec<Shown> {
 
 /// The scenarios: each text.
 fn scenarios() -> Vec<String> {
-    paths::scenarios().into_iter().map(|path| fs::read_to_string(path).expect("a scenario")).collect()
+    paths::scenarios()
+        .into_iter()
+        .map(|path| fs::read_to_string(path).expect("a scenario"))
+        .collect()
 }
 
 /// Fails for what should occur and does not.
-fn assert_all_occur<T: Debug + Ord>(what: &str, wanted: impl IntoIterator<Item = T>, found: impl IntoIterator<Item = T>) {
+fn assert_all_occur<T: Debug + Ord>(
+    what: &str,
+    wanted: impl IntoIterator<Item = T>,
+    found: impl IntoIterator<Item = T>,
+) {
     let found: BTreeSet<T> = found.into_iter().collect();
     let missing: Vec<T> = wanted.into_iter().filter(|wanted| !found.contains(wanted)).collect();
-    assert!(missing.is_empty(), "no fixture shows {what} {missing:?}: add a folder to tests/fixtures/scheduler");
+    assert!(
+        missing.is_empty(),
+        "no fixture shows {what} {missing:?}: add a folder to tests/fixtures/scheduler"
+    );
 }
 
 #[test]
@@ -99,14 +112,25 @@ fn there_are_sixty_fixtures_and_each_says_what_it_shows() {
     let fixtures = fixtures();
     assert!(fixtures.len() >= 60, "found {}", fixtures.len());
     for shown in fixtures {
-        assert!(shown.says.ends_with('.'), "{}: README.md must say in a sentence what it shows", shown.name);
-        assert!(shown.name.split('_').count() >= 3, "{}: a name says what the case shows", shown.name);
+        assert!(
+            shown.says.ends_with('.'),
+            "{}: README.md must say in a sentence what it shows",
+            shown.name
+        );
+        assert!(
+            shown.name.split('_').count() >= 3,
+            "{}: a name says what the case shows",
+            shown.name
+        );
     }
 }
 
 /// Rules that no fixture reaches, and why. A scenario fires them instead.
 const ONLY_IN_SCENARIOS: [(&str, &str); 4] = [
-    ("1.closing", "a shutdown is a control entry, and a folder keeps of control only what `agent.json` says"),
+    (
+        "1.closing",
+        "a shutdown is a control entry, and a folder keeps of control only what `agent.json` says",
+    ),
     ("2.interjection", "it asks for a safe point, and a fixture is replayed at `run_loop_idle`"),
     ("3.stale_tick", "it is about messages of the core itself, which only a driver makes"),
     ("3.replay_budget", "a folder does not say how often a message was interrupted"),
@@ -120,27 +144,42 @@ fn every_rule_fires_in_both_editions() {
     let scenarios = scenarios();
     let mut fixtures = fixtures();
     for &edition in Edition::ALL {
-        let by_fixtures: BTreeSet<String> = fixtures.iter_mut().map(|shown| shown.rule_in(edition)).collect();
+        let by_fixtures: BTreeSet<String> =
+            fixtures.iter_mut().map(|shown| shown.rule_in(edition)).collect();
         for rule in edition.rules() {
             let shown = by_fixtures.contains(rule.id);
             if let Some((_, why)) = ONLY_IN_SCENARIOS.iter().find(|(id, _)| *id == rule.id) {
                 assert!(!shown, "a fixture fires {}, although {why}: take its row away", rule.id);
                 let fired = format!(" rule={} ", rule.id);
                 let fires = |line: &str| format!("{line} ").contains(&fired);
-                assert!(scenarios.iter().any(|text| text.lines().any(fires)), "no scenario fires {}, and {why}", rule.id);
+                assert!(
+                    scenarios.iter().any(|text| text.lines().any(fires)),
+                    "no scenario fires {}, and {why}",
+                    rule.id
+                );
             } else {
-                assert_eq!(shown, rule.id != OUT_OF_REACH, "edition {edition:?}: does a fixture fire {}?", rule.id);
+                assert_eq!(
+                    shown,
+                    rule.id != OUT_OF_REACH,
+                    "edition {edition:?}: does a fixture fire {}?",
+                    rule.id
+                );
             }
         }
     }
 }
 
-/// A queue that is not empty has a head, so one of the rules above answers. The rule stands there for a view that some other program made.
+/// A queue that is not empty has a head, so one of the rules above answers. The rule stands there
+/// for a view that some other program made.
 #[test]
 fn the_rule_for_a_queue_without_head_is_out_of_reach() {
     for shown in fixtures() {
         let view = View::new(shown.state(), HERE, shown.state().at());
-        assert!(view.queue_len == 0 || view.head.is_some() || view.run.is_some(), "{}: messages wait, but none is the head", shown.name);
+        assert!(
+            view.queue_len == 0 || view.head.is_some() || view.run.is_some(),
+            "{}: messages wait, but none is the head",
+            shown.name
+        );
     }
     let view = View { queue_len: 1, ..View::new(&State::default(), HERE, Timestamp::MAX) };
     for &edition in Edition::ALL {
@@ -150,19 +189,28 @@ fn the_rule_for_a_queue_without_head_is_out_of_reach() {
 
 #[test]
 fn every_decision_is_made() {
-    assert_all_occur("the decision", DecisionKind::ALL.iter().copied(), fixtures().iter().map(|shown| shown.explained().decision.kind));
+    assert_all_occur(
+        "the decision",
+        DecisionKind::ALL.iter().copied(),
+        fixtures().iter().map(|shown| shown.explained().decision.kind),
+    );
 }
 
 #[test]
 fn every_posture_is_taken() {
     let every = every!(Posture:
         Archived, ActiveTurn, HasQueuedInput, HasRunnableWork, WaitingForTask, WaitingForExternal, WaitingForOperator, Blocked, Idle);
-    assert_all_occur("the posture", every, fixtures().iter().map(|shown| shown.explained().posture.posture));
+    assert_all_occur(
+        "the posture",
+        every,
+        fixtures().iter().map(|shown| shown.explained().posture.posture),
+    );
 }
 
 #[test]
 fn every_status_is_imported() {
-    let every = every!(AgentStatus: Booting, AwakeIdle, AwakeRunning, AwaitingTask, Asleep, Stopped);
+    let every =
+        every!(AgentStatus: Booting, AwakeIdle, AwakeRunning, AwaitingTask, Asleep, Stopped);
     assert_all_occur("the status", every, fixtures().iter().map(|shown| shown.explained().status));
 }
 
@@ -171,7 +219,13 @@ fn work_items_stand_everywhere() {
     let every = every!(SchedulingState:
         Runnable, WaitingOperator, WaitingTask, WaitingExternal, WaitingTimer, WaitingSystem, Blocked, Completed);
     let fixtures = fixtures();
-    let states = |shown: &Shown| WorkQueue::new(shown.state()).candidates.iter().map(|candidate| candidate.state).collect::<Vec<_>>();
+    let states = |shown: &Shown| {
+        WorkQueue::new(shown.state())
+            .candidates
+            .iter()
+            .map(|candidate| candidate.state)
+            .collect::<Vec<_>>()
+    };
     assert_all_occur("an item that is", every, fixtures.iter().flat_map(states));
 }
 
@@ -181,13 +235,21 @@ fn every_closure_and_every_reason_to_wait_occurs() {
     let outcomes = every!(ClosureOutcome: Completed, Continuable, Failed, Waiting);
     assert_all_occur("the closure", outcomes, closures.iter().map(|closure| closure.outcome));
     let reasons = every!(WaitingReason: AwaitingOperatorInput, AwaitingExternalChange, AwaitingTaskResult, AwaitingTimer);
-    assert_all_occur("the reason to wait", reasons, closures.iter().filter_map(|closure| closure.waiting_reason));
+    assert_all_occur(
+        "the reason to wait",
+        reasons,
+        closures.iter().filter_map(|closure| closure.waiting_reason),
+    );
 }
 
 #[test]
 fn turns_end_in_every_way() {
     let every = every!(TurnTerminalKind: Completed, Aborted, BaselineOverBudget, DeferredToFallback, ProviderFailedNeedsRecovery);
-    assert_all_occur("a turn that ended as", every, fixtures().iter().filter_map(|shown| shown.explained().projection.turn_terminal_kind));
+    assert_all_occur(
+        "a turn that ended as",
+        every,
+        fixtures().iter().filter_map(|shown| shown.explained().projection.turn_terminal_kind),
+    );
 }
 
 /// A message that a fixture decides about.
@@ -203,7 +265,8 @@ fn heads() -> Vec<Head> {
     let fixtures = fixtures().into_iter().filter(decided_by_head);
     let heads = fixtures.map(|shown| {
         let held = head::next(shown.state()).expect("rule 3 is about the head");
-        let met = continuation::resolve(shown.state(), held).map(|met| (met.resolution.trigger_kind, met.resolution.class));
+        let met = continuation::resolve(shown.state(), held)
+            .map(|met| (met.resolution.trigger_kind, met.resolution.class));
         Head { of_fixture: shown.name.clone(), kind: held.record.kind, met }
     });
     heads.collect()
@@ -217,14 +280,22 @@ fn every_kind_of_message_stands_at_the_head() {
     assert_all_occur("at the head of the queue", every, heads().into_iter().map(|head| head.kind));
 }
 
-/// Why a trigger of this kind never meets the closure so in a folder, if it never does (contract 5.15, 6.3).
+/// Why a trigger of this kind never meets the closure so in a folder, if it never does (contract
+/// 5.15, 6.3).
 fn impossible(kind: TriggerKind, class: Class) -> Option<&'static str> {
     match (kind, class) {
-        (TriggerKind::OperatorInput, Class::LivenessOnly) => Some("operator input goes to the model whatever is waited for"),
-        (TriggerKind::InternalFollowup, Class::ResumeExpectedWait) => Some("no wait is for a follow-up"),
-        (TriggerKind::ExternalEvent | TriggerKind::TimerFire | TriggerKind::SystemTick, Class::ResumeOverride) => {
-            Some("by default only a follow-up overrides a wait, and a folder has no policy of its own")
+        (TriggerKind::OperatorInput, Class::LivenessOnly) => {
+            Some("operator input goes to the model whatever is waited for")
         }
+        (TriggerKind::InternalFollowup, Class::ResumeExpectedWait) => {
+            Some("no wait is for a follow-up")
+        }
+        (
+            TriggerKind::ExternalEvent | TriggerKind::TimerFire | TriggerKind::SystemTick,
+            Class::ResumeOverride,
+        ) => Some(
+            "by default only a follow-up overrides a wait, and a folder has no policy of its own",
+        ),
         _ => None,
     }
 }
@@ -232,8 +303,10 @@ fn impossible(kind: TriggerKind, class: Class) -> Option<&'static str> {
 #[test]
 fn every_trigger_meets_the_closure_in_every_way_that_it_can() {
     let kinds = every!(TriggerKind: OperatorInput, TaskResult, ExternalEvent, TimerFire, InternalFollowup, SystemTick);
-    let classes = every!(Class: ResumeExpectedWait, ResumeOverride, LocalContinuation, LivenessOnly);
-    let met: Vec<_> = heads().into_iter().filter_map(|head| Some((head.of_fixture, head.met?))).collect();
+    let classes =
+        every!(Class: ResumeExpectedWait, ResumeOverride, LocalContinuation, LivenessOnly);
+    let met: Vec<_> =
+        heads().into_iter().filter_map(|head| Some((head.of_fixture, head.met?))).collect();
     for (name, (kind, class)) in &met {
         assert_eq!(impossible(*kind, *class), None, "{name}: {kind} is {class}");
     }
@@ -250,14 +323,23 @@ fn under_another_policy_other_triggers_override_a_wait() {
         ("tick_of_an_ended_timer_resumes_nothing", TriggerKind::TimerFire),
         ("system_tick_does_not_answer_for_the_operator", TriggerKind::SystemTick),
     ] {
-        let mut shown = fixtures().into_iter().find(|shown| shown.name == fixture).expect("the fixture");
+        let mut shown =
+            fixtures().into_iter().find(|shown| shown.name == fixture).expect("the fixture");
         let before = shown.explained();
         assert_eq!(before.decision.kind, DecisionKind::ReduceMessageOnly, "{fixture}");
         shown.say(&format!(r#"{{"fact":"policy_set","policy":{{"overrides_waits":["{kind}"]}}}}"#));
         let after = shown.explained();
-        assert_eq!((after.decision.kind, after.closure), (DecisionKind::StartModelTurn, before.closure), "{fixture}");
+        assert_eq!(
+            (after.decision.kind, after.closure),
+            (DecisionKind::StartModelTurn, before.closure),
+            "{fixture}"
+        );
         let held = head::next(shown.state()).expect("a head");
         let met = continuation::resolve(shown.state(), held).expect("a trigger");
-        assert_eq!((met.resolution.class, met.resolution.trigger_kind), (Class::ResumeOverride, kind), "{fixture}");
+        assert_eq!(
+            (met.resolution.class, met.resolution.trigger_kind),
+            (Class::ResumeOverride, kind),
+            "{fixture}"
+        );
     }
 }

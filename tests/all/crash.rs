@@ -1,4 +1,5 @@
-//! A process dies after each append, and what it was at comes to the same end. `cargo xtask crash` does this at length.
+//! A process dies after each append, and what it was at comes to the same end. `cargo xtask crash`
+//! does this at length.
 
 use std::{cell::Cell, fs};
 
@@ -13,7 +14,12 @@ use wakeful_tests::{
 
 /// Cuts so many random stories after each append.
 fn tried(pace: Pace, cases: u32) -> Tried {
-    let config = Config { cases, rng_seed: RngSeed::Fixed(20_260_527), failure_persistence: None, ..Config::default() };
+    let config = Config {
+        cases,
+        rng_seed: RngSeed::Fixed(20_260_527),
+        failure_persistence: None,
+        ..Config::default()
+    };
     let tried = Cell::new(Tried::default());
     let outcome = TestRunner::new(config).run(&stories(pace, 4), |drawn| {
         let mut all = tried.get();
@@ -42,7 +48,10 @@ fn every_scenario_comes_to_the_same_end() {
     let mut all = Tried::default();
     for path in paths::scenarios() {
         let text = fs::read_to_string(&path).expect("a scenario");
-        all.add(crash::scenario::everywhere(&text).unwrap_or_else(|why| panic!("{}: {why}", path.display())));
+        all.add(
+            crash::scenario::everywhere(&text)
+                .unwrap_or_else(|why| panic!("{}: {why}", path.display())),
+        );
     }
     assert!(all.interrupted > 20, "there is something to lose: {all:?}");
 }
@@ -50,13 +59,18 @@ fn every_scenario_comes_to_the_same_end() {
 #[test]
 fn the_story_of_the_docs_comes_to_the_same_end() {
     let text = fs::read_to_string(paths::root().join("docs/stories.md")).expect("docs/stories.md");
-    let story = text.split("```toml\n").nth(1).and_then(|rest| rest.split("\n```").next()).expect("a story in TOML");
+    let story = text
+        .split("```toml\n")
+        .nth(1)
+        .and_then(|rest| rest.split("\n```").next())
+        .expect("a story in TOML");
     let (story, _) = read_toml(story).expect("a story");
     let tried = crash::everywhere(&story, Pace::Apart).unwrap_or_else(|why| panic!("{why}"));
     assert!(tried.interrupted > 0 && tried.deaths > 30, "there is something to lose: {tried:?}");
 }
 
-/// Turns that once came to another end where the process died in them: what they are about, and what they do.
+/// Turns that once came to another end where the process died in them: what they are about, and
+/// what they do.
 const FOUND: [(&str, Option<&str>, &str); 5] = [
     (
         "the retry of a replay is about the item that the first run was about",
@@ -74,7 +88,11 @@ const FOUND: [(&str, Option<&str>, &str); 5] = [
         None,
         r#"{"create":"item-1"},{"pick":"item-1"},{"end":"provider_failed_needs_recovery"}"#,
     ),
-    ("a blocked item is what the turn is about", Some("given"), r#"{"block":"given","by":"it"},{"end":"deferred_to_fallback"}"#),
+    (
+        "a blocked item is what the turn is about",
+        Some("given"),
+        r#"{"block":"given","by":"it"},{"end":"deferred_to_fallback"}"#,
+    ),
 ];
 
 #[test]

@@ -1,5 +1,6 @@
-//! The n-th call that the scheduler makes of its host fails, for n = 1, 2, 3, ... until none fails; and a ledger of which most appends fail:
-//! typed errors, a state as before, a next call that works, and no more turns than without failures (contract 3.2, I21).
+//! The n-th call that the scheduler makes of its host fails, for n = 1, 2, 3, ... until none fails;
+//! and a ledger of which most appends fail: typed errors, a state as before, a next call that
+//! works, and no more turns than without failures (contract 3.2, I21).
 
 use std::{
     cell::{Cell, RefCell},
@@ -12,7 +13,10 @@ use wakeful_core::{
     id::Seq,
     ladder::owed,
     machine::Options,
-    record::{Record, chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes, queue::envelope::QueueStatus, turn::RunStatus},
+    record::{
+        Record, chain::Head, decision::Boundary, effect::Effect, entry::EntryBytes,
+        queue::envelope::QueueStatus, turn::RunStatus,
+    },
     time::Timestamp,
 };
 use wakeful_host::clock::VirtualClock;
@@ -62,7 +66,11 @@ struct Chaos {
 
 impl Fault for Chaos {
     fn fails(&self, call: &'static str) -> bool {
-        let dice = self.dice.get().wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        let dice = self
+            .dice
+            .get()
+            .wrapping_mul(6_364_136_223_846_793_005)
+            .wrapping_add(1_442_695_040_888_963_407);
         self.dice.set(dice);
         let fails = call == "append" && (dice >> 33) % 100 < self.percent;
         self.failed.set(self.failed.get() + usize::from(fails));
@@ -83,7 +91,12 @@ struct Host<F> {
 
 impl<F> Clone for Host<F> {
     fn clone(&self) -> Self {
-        Self { kept: self.kept.clone(), fault: Rc::clone(&self.fault), error: self.error.clone(), asked: Rc::clone(&self.asked) }
+        Self {
+            kept: self.kept.clone(),
+            fault: Rc::clone(&self.fault),
+            error: self.error.clone(),
+            asked: Rc::clone(&self.asked),
+        }
     }
 }
 
@@ -94,7 +107,11 @@ impl<F: Fault> Host<F> {
 
     fn asks(&self, call: &'static str, what: &str) -> Result<(), ProviderError> {
         self.asked.borrow_mut().push(format!("{call} {what}"));
-        if self.fault.fails(call) { Err(ProviderError { message: format!("no {call}") }) } else { Ok(()) }
+        if self.fault.fails(call) {
+            Err(ProviderError { message: format!("no {call}") })
+        } else {
+            Ok(())
+        }
     }
 }
 
@@ -122,9 +139,13 @@ impl<F: Fault> Provider for Host<F> {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
         match effect {
             Effect::StartTurn(request) => self.asks("start_turn", request.run_id.as_str()),
-            Effect::Interject { run_id, message_id } => self.asks("interject", &format!("{run_id} {message_id}")),
+            Effect::Interject { run_id, message_id } => {
+                self.asks("interject", &format!("{run_id} {message_id}"))
+            }
             Effect::YieldTurn { run_id } => self.asks("yield_turn", run_id.as_str()),
-            Effect::AbortTurn { run_id, reason } => self.asks("abort_turn", &format!("{run_id} {reason}")),
+            Effect::AbortTurn { run_id, reason } => {
+                self.asks("abort_turn", &format!("{run_id} {reason}"))
+            }
             Effect::Release => self.asks("release", ""),
         }
     }
@@ -142,7 +163,8 @@ struct Came {
     ledger: WatchedLedger,
 }
 
-/// An agent that is driven through a script. A call that fails has changed nothing, and is made again until it works.
+/// An agent that is driven through a script. A call that fails has changed nothing, and is made
+/// again until it works.
 struct Script<F: Fault> {
     host: Host<F>,
     clock: VirtualClock,
@@ -168,7 +190,12 @@ impl<F: Fault> Script<F> {
     }
 
     fn told(fault: F, error: LedgerError) -> Came {
-        let host = Host { kept: WatchedLedger::default(), fault: Rc::new(fault), error, asked: Rc::default() };
+        let host = Host {
+            kept: WatchedLedger::default(),
+            fault: Rc::new(fault),
+            error,
+            asked: Rc::default(),
+        };
         let (clock, mut errors) = (VirtualClock::at(NOW), Vec::new());
         let agent = Self::open(&host, &clock, &mut errors);
         let mut script = Self { host, clock, now: NOW, agent, errors };
@@ -179,7 +206,8 @@ impl<F: Fault> Script<F> {
         Came { head: agent.state().head(), asked: host.asked.take(), errors, ledger: host.kept }
     }
 
-    /// Each kind of call of a provider is made: a turn is started, told to end, gets a message, is broken off.
+    /// Each kind of call of a provider is made: a turn is started, told to end, gets a message, is
+    /// broken off.
     fn live(&mut self) {
         self.say(&prompt("m1", "normal"));
         self.run();
@@ -228,7 +256,11 @@ impl<F: Fault> Script<F> {
             let before = self.agent.state().clone();
             let Err(why) = attempt(&mut self.agent) else { return };
             self.errors.push(said(&why, &self.host.error));
-            assert_eq!(self.agent.state(), &self.host.kept.state(), "what is not stored has changed nothing");
+            assert_eq!(
+                self.agent.state(),
+                &self.host.kept.state(),
+                "what is not stored has changed nothing"
+            );
             if self.host.kept.appends().len() == stored {
                 assert_eq!(self.agent.state(), &before);
             }
@@ -255,7 +287,10 @@ fn prompt(id: &str, priority: &str) -> String {
 }
 
 fn errors() -> [LedgerError; 2] {
-    [LedgerError::Failed { message: "the disk is full".into() }, LedgerError::Conflict { found: Seq(7) }]
+    [
+        LedgerError::Failed { message: "the disk is full".into() },
+        LedgerError::Conflict { found: Seq(7) },
+    ]
 }
 
 fn unhurt() -> Came {
@@ -272,15 +307,28 @@ fn whichever_call_of_the_ledger_fails_the_provider_is_asked_the_same() {
         for n in 1.. {
             let fault = Rc::new(Nth::new(n, LEDGER));
             let came = Script::told(Shared(Rc::clone(&fault)), error.clone());
-            assert_eq!((came.head, &came.asked), (unhurt.head, &unhurt.asked), "call {n}: {:?}", fault.failed.get());
+            assert_eq!(
+                (came.head, &came.asked),
+                (unhurt.head, &unhurt.asked),
+                "call {n}: {:?}",
+                fault.failed.get()
+            );
             let Some(call) = fault.failed.get() else { break };
             *failed.entry(call).or_insert(0) += 1;
             assert!(came.errors.len() <= 1, "call {n}: {:?}", came.errors);
             // A snapshot that is not there costs no call.
-            assert_eq!(came.errors.is_empty(), call.ends_with("snapshot"), "call {n}, {call}: {:?}", came.errors);
+            assert_eq!(
+                came.errors.is_empty(),
+                call.ends_with("snapshot"),
+                "call {n}, {call}: {:?}",
+                came.errors
+            );
         }
         println!("{error}: each of these calls failed once: {failed:?}");
-        assert!(["append", "read", "load_snapshot"].iter().all(|call| failed.contains_key(call)), "{failed:?}");
+        assert!(
+            ["append", "read", "load_snapshot"].iter().all(|call| failed.contains_key(call)),
+            "{failed:?}"
+        );
     }
 }
 
@@ -300,13 +348,20 @@ fn whichever_call_of_the_provider_fails_is_told_and_nothing_is_lost() {
         comes_to_an_end(&came, &format!("call {n}, {call}"));
         let said = format!("no {call}");
         let tells = |record: &Record| matches!(record, Record::Event(event) if event.data.as_ref().is_some_and(|data| data.as_str().contains(&said)));
-        assert!(came.ledger.opened().iter().any(|entry| tells(&entry.record)), "call {n}, {call} stands in the ledger");
+        assert!(
+            came.ledger.opened().iter().any(|entry| tells(&entry.record)),
+            "call {n}, {call} stands in the ledger"
+        );
     }
     println!("each of these calls failed once: {failed:?}");
-    assert_eq!(failed.keys().copied().collect::<Vec<_>>(), ["abort_turn", "interject", "release", "start_turn", "yield_turn"]);
+    assert_eq!(
+        failed.keys().copied().collect::<Vec<_>>(),
+        ["abort_turn", "interject", "release", "start_turn", "yield_turn"]
+    );
 }
 
-/// A provider that fails while the ledger takes nothing: that it did is told as soon as the ledger takes it.
+/// A provider that fails while the ledger takes nothing: that it did is told as soon as the ledger
+/// takes it.
 #[test]
 fn a_failure_of_the_provider_that_the_ledger_does_not_take_is_told_with_the_next_call() {
     struct Both {
@@ -316,7 +371,8 @@ fn a_failure_of_the_provider_that_the_ledger_does_not_take_is_told_with_the_next
     }
     impl Fault for Both {
         fn fails(&self, call: &'static str) -> bool {
-            let broken = self.provider.failed.get().is_some() && call == "append" && self.appends.get() > 0;
+            let broken =
+                self.provider.failed.get().is_some() && call == "append" && self.appends.get() > 0;
             self.appends.set(self.appends.get() - u32::from(broken));
             broken || self.provider.fails(call)
         }
@@ -328,7 +384,12 @@ fn a_failure_of_the_provider_that_the_ledger_does_not_take_is_told_with_the_next
             let came = Script::told(Shared(Rc::clone(&fault)), errors()[0].clone());
             let Some(call) = fault.provider.failed.get() else { break };
             assert_eq!(fault.appends.get(), 0);
-            assert_eq!(came.errors.len(), appends as usize - 1, "the first of them fails no call: {:?}", came.errors);
+            assert_eq!(
+                came.errors.len(),
+                appends as usize - 1,
+                "the first of them fails no call: {:?}",
+                came.errors
+            );
             comes_to_an_end(&came, &format!("call {n}, {call}, {appends} appends"));
         }
     }
@@ -344,13 +405,24 @@ fn appends_that_fail_start_no_further_turns() {
             for seed in 0..10 {
                 let fault = Rc::new(Chaos { percent, dice: Cell::new(seed), failed: Cell::new(0) });
                 let came = Script::told(Shared(Rc::clone(&fault)), error.clone());
-                assert_eq!((came.head, &came.asked), (unhurt.head, &unhurt.asked), "{percent} %, seed {seed}");
-                assert_eq!(came.errors.len(), fault.failed.get(), "{percent} %, seed {seed}: each is told");
+                assert_eq!(
+                    (came.head, &came.asked),
+                    (unhurt.head, &unhurt.asked),
+                    "{percent} %, seed {seed}"
+                );
+                assert_eq!(
+                    came.errors.len(),
+                    fault.failed.get(),
+                    "{percent} %, seed {seed}: each is told"
+                );
                 (runs, failed) = (runs + 1, failed + fault.failed.get());
             }
         }
     }
-    println!("{runs} runs, {failed} appends failed, {} calls of the provider in each", unhurt.asked.len());
+    println!(
+        "{runs} runs, {failed} appends failed, {} calls of the provider in each",
+        unhurt.asked.len()
+    );
 }
 
 /// A fault that the test looks at afterwards.
@@ -362,12 +434,14 @@ impl<F: Fault> Fault for Shared<F> {
     }
 }
 
-/// Every message has its terminal status, every run that was started has one end, no run is started twice, and nothing is owed.
+/// Every message has its terminal status, every run that was started has one end, no run is started
+/// twice, and nothing is owed.
 fn comes_to_an_end(came: &Came, what: &str) {
     let state = came.ledger.state();
     assert_eq!(owed::all(&state), [], "{what}");
     assert!(state.turns().run.is_none(), "{what}");
-    let mut started = came.asked.iter().filter(|asked| asked.starts_with("start_turn")).collect::<Vec<_>>();
+    let mut started =
+        came.asked.iter().filter(|asked| asked.starts_with("start_turn")).collect::<Vec<_>>();
     started.sort();
     assert!(started.windows(2).all(|pair| pair[0] != pair[1]), "{what}: {started:?}");
     let (mut settled, mut completed, mut queued) = (0, 0, 0);

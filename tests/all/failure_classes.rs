@@ -1,7 +1,8 @@
-//! The failures that other runtimes met in practice, and where it is shown that each of them cannot happen here.
+//! The failures that other runtimes met in practice, and where it is shown that each of them cannot
+//! happen here.
 //!
-//! Each class has a scenario of its name. A description of a fixture or a comment of another scenario that shows a part of it names the
-//! class, as in `(F2)`.
+//! Each class has a scenario of its name. A description of a fixture or a comment of another
+//! scenario that shows a part of it names the class, as in `(F2)`.
 
 use std::{collections::BTreeSet, fs};
 
@@ -31,7 +32,11 @@ const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
     (9, "an error stops the loop and nobody notices", Place::Told),
     (10, "a change that does not matter invalidates a plan", Place::Told),
     (11, "what has ended comes back", Place::Told),
-    (12, "trouble of the storage runs the model again", Place::Test("tests/all/outbox.rs", "effects_come_out_of_committed_only_and_once")),
+    (
+        12,
+        "trouble of the storage runs the model again",
+        Place::Test("tests/all/outbox.rs", "effects_come_out_of_committed_only_and_once"),
+    ),
     (13, "what was offered is offered for ever, or never again", Place::Told),
     (14, "a follow-up for recovery is dropped or captured", Place::Told),
     (15, "work is attributed to the wrong item", Place::Told),
@@ -49,7 +54,11 @@ const FAILURE_CLASSES: [(u8, &str, Place); 25] = [
 
 /// The scenario of a class, below `tests/scenarios`.
 fn scenario(number: u8, what: &str) -> String {
-    let name: String = what.chars().filter(|c| !matches!(c, ',' | '\'')).map(|c| if matches!(c, ' ' | '-') { '_' } else { c }).collect();
+    let name: String = what
+        .chars()
+        .filter(|c| !matches!(c, ',' | '\''))
+        .map(|c| if matches!(c, ' ' | '-') { '_' } else { c })
+        .collect();
     format!("failure_classes/{number:02}_{name}.txt")
 }
 
@@ -61,14 +70,25 @@ fn comments(text: &str) -> Vec<String> {
 #[test]
 fn every_failure_class_has_a_scenario_of_its_name() {
     let folder = paths::data("scenarios/failure_classes");
-    let files = fs::read_dir(&folder).expect("a folder of scenarios").map(|file| file.expect("a file").file_name());
-    let found: BTreeSet<_> = files.map(|name| format!("failure_classes/{}", name.to_string_lossy())).collect();
-    let wanted: BTreeSet<_> = FAILURE_CLASSES.iter().map(|(number, what, _)| scenario(*number, what)).collect();
+    let files = fs::read_dir(&folder)
+        .expect("a folder of scenarios")
+        .map(|file| file.expect("a file").file_name());
+    let found: BTreeSet<_> =
+        files.map(|name| format!("failure_classes/{}", name.to_string_lossy())).collect();
+    let wanted: BTreeSet<_> =
+        FAILURE_CLASSES.iter().map(|(number, what, _)| scenario(*number, what)).collect();
     assert_eq!((found.len(), &found), (25, &wanted));
     for (number, what, _) in &FAILURE_CLASSES {
-        let text = fs::read_to_string(paths::data("scenarios").join(scenario(*number, what))).expect("a scenario");
-        assert!(text.starts_with(&format!("# F{number}. Elsewhere ")), "F{number} first says what went wrong elsewhere");
-        assert!(comments(&text).iter().any(|line| line.starts_with("# Here ")), "F{number} then says what must be seen here");
+        let text = fs::read_to_string(paths::data("scenarios").join(scenario(*number, what)))
+            .expect("a scenario");
+        assert!(
+            text.starts_with(&format!("# F{number}. Elsewhere ")),
+            "F{number} first says what went wrong elsewhere"
+        );
+        assert!(
+            comments(&text).iter().any(|line| line.starts_with("# Here ")),
+            "F{number} then says what must be seen here"
+        );
         assert!(text.contains("\n----\n"), "F{number} shows something");
     }
 }
@@ -77,19 +97,31 @@ fn every_failure_class_has_a_scenario_of_its_name() {
 fn every_failure_class_is_shown_elsewhere_too() {
     let fixtures = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
     let descriptions = fixtures.iter().map(|case| case.shows().to_owned());
-    let others = paths::scenarios().into_iter().filter(|path| !path.starts_with(paths::data("scenarios/failure_classes")));
-    let told: Vec<String> = descriptions.chain(others.flat_map(|path| comments(&fs::read_to_string(path).expect("a scenario")))).collect();
+    let others = paths::scenarios()
+        .into_iter()
+        .filter(|path| !path.starts_with(paths::data("scenarios/failure_classes")));
+    let told: Vec<String> = descriptions
+        .chain(others.flat_map(|path| comments(&fs::read_to_string(path).expect("a scenario"))))
+        .collect();
     for (at, (number, what, place)) in FAILURE_CLASSES.iter().enumerate() {
         assert_eq!(usize::from(*number), at + 1, "the classes are numbered without gaps");
         let name = format!("F{number}");
-        let is_told = told.iter().any(|text| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name));
+        let is_told = told
+            .iter()
+            .any(|text| text.split(|c: char| !c.is_ascii_alphanumeric()).any(|word| word == name));
         match place {
             Place::Told => assert!(is_told, "no fixture or scenario names {name}: {what}"),
             Place::Test(file, test) => {
-                let text = fs::read_to_string(paths::root().join(file)).expect("the file of the test");
-                assert!(text.contains(&format!("#[test]\nfn {test}()")), "{file} has no test `{test}`, which shows {name}: {what}");
+                let text =
+                    fs::read_to_string(paths::root().join(file)).expect("the file of the test");
+                assert!(
+                    text.contains(&format!("#[test]\nfn {test}()")),
+                    "{file} has no test `{test}`, which shows {name}: {what}"
+                );
             }
-            Place::Driver => assert!(!is_told, "{name} is told elsewhere by now: say so in its row ({what})"),
+            Place::Driver => {
+                assert!(!is_told, "{name} is told elsewhere by now: say so in its row ({what})")
+            }
         }
     }
 }

@@ -21,7 +21,8 @@ fn expected_and_found(trace: &Trace) -> (String, String) {
         found: Box<serde_json::value::RawValue>,
     }
     let outcome = trace.steps.first().expect("a replay has one step").outcome.get();
-    let replayed: Replayed = serde_json::from_str(outcome).unwrap_or_else(|why| panic!("{}: {why}: {outcome}", trace.case));
+    let replayed: Replayed = serde_json::from_str(outcome)
+        .unwrap_or_else(|why| panic!("{}: {why}: {outcome}", trace.case));
     (replayed.expected.get().to_owned(), replayed.found.get().to_owned())
 }
 
@@ -43,14 +44,20 @@ fn every_fixture_replays_as_expected_in_the_native_core() {
 
 #[test]
 fn every_fixture_replays_as_expected_in_the_sandbox() {
-    replay_all(Tracer::sandboxed(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits"));
+    replay_all(
+        Tracer::sandboxed(
+            &Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads"),
+        )
+        .expect("it fits"),
+    );
 }
 
 #[test]
 fn every_fixture_asserts_closure_posture_decision_reason_rule_and_evidence() {
     for case in fixtures() {
         let CaseKind::Fixture(folder) = &case.kind else { panic!("{} is no fixture", case.name) };
-        let expected = wakeful_core::foreign::expected::Expected::of_fixture(folder).expect("expected.json reads");
+        let expected = wakeful_core::foreign::expected::Expected::of_fixture(folder)
+            .expect("expected.json reads");
         assert!(expected.closure.is_some() && expected.posture.is_some(), "{}", case.name);
         assert!(expected.decision.is_some() && expected.decision_reason.is_some(), "{}", case.name);
         assert!(expected.rule.is_some() && expected.evidence.is_some(), "{}", case.name);
@@ -76,7 +83,8 @@ fn the_six_ledger_replay_tests_of_the_rfc_are_there() {
 #[test]
 fn the_heartbeat_has_one_head_in_both_native_engines() {
     let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
-    let cases = case::load_all(&[paths::data("fixtures/stories/heartbeat.json")]).expect("the story loads");
+    let cases =
+        case::load_all(&[paths::data("fixtures/stories/heartbeat.json")]).expect("the story loads");
     let native = Tracer::Native.trace(&cases[0]).expect("a trace");
     let wasm = Tracer::sandboxed(&guest).expect("it fits").trace(&cases[0]).expect("a trace");
     assert_eq!(compare::first_difference(&native, &wasm), None);
@@ -88,10 +96,20 @@ fn the_heartbeat_has_one_head_in_both_native_engines() {
 #[test]
 fn a_class_may_be_an_array_in_a_json_file() {
     let lines = r#"{"id":"nightly"}"#;
-    let files = |name: &str, text: &str| Folder::from([("agent.json".to_owned(), "{}".to_owned()), (name.to_owned(), text.to_owned())]);
+    let files = |name: &str, text: &str| {
+        Folder::from([
+            ("agent.json".to_owned(), "{}".to_owned()),
+            (name.to_owned(), text.to_owned()),
+        ])
+    };
     let at = wakeful_core::time::Timestamp::from_nanos(0);
-    let import = |folder: &Folder| wakeful_core::machine::import::Import::of_folder(folder, at).expect("reads");
+    let import = |folder: &Folder| {
+        wakeful_core::machine::import::Import::of_folder(folder, at).expect("reads")
+    };
     let by_line = import(&files("ledger/timers.jsonl", lines));
-    let by_array = import(&files("ledger/timers.json", &json::write(&[json::read::<json::RawJson>(lines).expect("json")])));
+    let by_array = import(&files(
+        "ledger/timers.json",
+        &json::write(&[json::read::<json::RawJson>(lines).expect("json")]),
+    ));
     assert_eq!(by_line, by_array);
 }

@@ -1,6 +1,8 @@
-//! Ledgers that earlier versions wrote, below tests/ledgers: never written again, and read by every later version (contract 3.4).
+//! Ledgers that earlier versions wrote, below tests/ledgers: never written again, and read by every
+//! later version (contract 3.4).
 //!
-//! `UPDATE=1` adds the ledgers of this version's folder that are missing, and touches none that is there.
+//! `UPDATE=1` adds the ledgers of this version's folder that are missing, and touches none that is
+//! there.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -41,8 +43,11 @@ fn folder(version: &str) -> PathBuf {
 
 /// What each scenario leaves, in this version's words.
 fn written_now() -> Vec<Golden> {
-    let entries = fs::read_dir(paths::data("scenarios")).expect("scenarios").map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
+    let entries = fs::read_dir(paths::data("scenarios"))
+        .expect("scenarios")
+        .map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "txt")).collect();
     files.sort();
     files.iter().flat_map(|path| ledgers_of(path)).collect()
 }
@@ -50,15 +55,20 @@ fn written_now() -> Vec<Golden> {
 /// The ledgers of one scenario; it may begin a fresh one.
 fn ledgers_of(path: &Path) -> Vec<Golden> {
     let name = path.file_stem().expect("a name").to_string_lossy().into_owned();
-    let commands = scenario::commands(&fs::read_to_string(path).expect("a scenario")).expect("commands");
+    let commands =
+        scenario::commands(&fs::read_to_string(path).expect("a scenario")).expect("commands");
     // What needs a second process, or a ledger that fails, is no case for one engine alone.
     let Ok(played) = scenario::record(&name, &commands) else { return Vec::new() };
     let trace = Tracer::Native.perform(&played).expect("it plays");
     let mut ledgers: Vec<Golden> = Vec::new();
-    for line in trace.steps.iter().flat_map(|step| &step.entries).map(|line| line.get().to_owned()) {
+    for line in trace.steps.iter().flat_map(|step| &step.entries).map(|line| line.get().to_owned())
+    {
         if serde_json::from_str::<Value>(&line).expect("JSON")["seq"] == 1 {
             let number = ledgers.len() + 1;
-            ledgers.push(Golden { name: if number == 1 { name.clone() } else { format!("{name}-{number}") }, lines: Vec::new() });
+            ledgers.push(Golden {
+                name: if number == 1 { name.clone() } else { format!("{name}-{number}") },
+                lines: Vec::new(),
+            });
         }
         ledgers.last_mut().expect("a ledger begins with its first entry").lines.push(line);
     }
@@ -67,8 +77,11 @@ fn ledgers_of(path: &Path) -> Vec<Golden> {
 
 /// The ledgers that a version wrote.
 fn kept(version: &str) -> Vec<Golden> {
-    let entries = fs::read_dir(folder(version)).expect("the folder of a version").map(|entry| entry.expect("an entry").path());
-    let mut files: Vec<PathBuf> = entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
+    let entries = fs::read_dir(folder(version))
+        .expect("the folder of a version")
+        .map(|entry| entry.expect("an entry").path());
+    let mut files: Vec<PathBuf> =
+        entries.filter(|path| path.extension().is_some_and(|end| end == "jsonl")).collect();
     files.sort();
     let read = |path: &PathBuf| Golden {
         name: path.file_stem().expect("a name").to_string_lossy().into_owned(),
@@ -86,15 +99,18 @@ fn observed(golden: &Golden) -> Scheduler<MemoryLedger, VirtualClock, Elsewhere>
         machine.load(&entry).unwrap_or_else(|why| panic!("{}:{at}: {why}", golden.name));
         ledger.append(&before, &[entry]).expect("the next entry");
     }
-    Scheduler::observe(machine.options().clone(), ledger, VirtualClock::at(START), Elsewhere).expect("the ledger opens")
+    Scheduler::observe(machine.options().clone(), ledger, VirtualClock::at(START), Elsewhere)
+        .expect("the ledger opens")
 }
 
-/// What a version reads in a ledger: its head, and under each edition the decisions from its first entry to its last.
+/// What a version reads in a ledger: its head, and under each edition the decisions from its first
+/// entry to its last.
 fn reading(golden: &Golden) -> Value {
     let mut agent = observed(golden);
     let head = agent.state().head();
     let mut decisions = |edition: &Edition| {
-        let found = agent.decisions_in(Seq(1)..=head.seq, Some(*edition)).expect("the ledger is whole");
+        let found =
+            agent.decisions_in(Seq(1)..=head.seq, Some(*edition)).expect("the ledger is whole");
         let line = |from: &DecisionFrom| format!("{} {:?} {}", from.seq, from.decision, from.rule);
         (edition.to_string(), Value::from(found.iter().map(line).collect::<Vec<_>>()))
     };
@@ -104,7 +120,8 @@ fn reading(golden: &Golden) -> Value {
 
 /// What a version read when it wrote its ledgers.
 fn read_then(version: &str) -> BTreeMap<String, Value> {
-    let text = fs::read_to_string(folder(version).join(READINGS)).unwrap_or_else(|_| "{}".to_owned());
+    let text =
+        fs::read_to_string(folder(version).join(READINGS)).unwrap_or_else(|_| "{}".to_owned());
     serde_json::from_str(&text).expect("an object")
 }
 
@@ -116,24 +133,39 @@ fn ledgers_of_every_version_are_read_as_when_they_were_written() {
     for version in VERSIONS {
         let then = read_then(version);
         let ledgers = kept(version);
-        assert!(ledgers.len() >= 40 && ledgers.len() == then.len(), "{version}: {} ledgers, {} readings", ledgers.len(), then.len());
+        assert!(
+            ledgers.len() >= 40 && ledgers.len() == then.len(),
+            "{version}: {} ledgers, {} readings",
+            ledgers.len(),
+            then.len()
+        );
         for golden in &ledgers {
             assert_eq!(reading(golden), then[&golden.name], "{version}/{}", golden.name);
         }
     }
 }
 
-/// The kinds of records that no kept ledger has would be read by nobody: each that scenarios write now stands in some ledger.
+/// The kinds of records that no kept ledger has would be read by nobody: each that scenarios write
+/// now stands in some ledger.
 #[test]
 fn the_ledgers_of_this_version_have_every_class_of_entries_that_scenarios_write() {
     let classes = |ledgers: &[Golden]| -> BTreeSet<String> {
-        let class = |line: &String| serde_json::from_str::<Value>(line).expect("JSON")["class"].as_str().expect("a class").to_owned();
+        let class = |line: &String| {
+            serde_json::from_str::<Value>(line).expect("JSON")["class"]
+                .as_str()
+                .expect("a class")
+                .to_owned()
+        };
         ledgers.iter().flat_map(|golden| &golden.lines).map(class).collect()
     };
     let newest = VERSIONS[VERSIONS.len() - 1];
     let (now, there) = (classes(&written_now()), classes(&kept(newest)));
     assert!(now.len() >= 10, "{now:?}");
-    assert!(now.is_subset(&there), "tests/ledgers/{newest} lacks {:?}", now.difference(&there).collect::<Vec<_>>());
+    assert!(
+        now.is_subset(&there),
+        "tests/ledgers/{newest} lacks {:?}",
+        now.difference(&there).collect::<Vec<_>>()
+    );
 }
 
 /// A ledger of another version lives on: it is driven, told something, and verified as a whole.
@@ -142,11 +174,20 @@ fn a_ledger_of_an_earlier_version_goes_on() {
     for version in VERSIONS {
         for golden in &kept(version) {
             let ledger = std::mem::take(observed(golden).ledger());
-            let mut agent =
-                Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(START), Elsewhere).expect("it is driven");
+            let mut agent = Scheduler::drive(
+                Options::new("default".into()),
+                ledger,
+                VirtualClock::at(START),
+                Elsewhere,
+            )
+            .expect("it is driven");
             let before = agent.state().head().seq;
-            agent.propose(r#"{"fact":"policy_set","edition":"2026-05-08"}"#).expect("it is recorded");
-            agent.propose(r#"{"fact":"policy_set","edition":"2026-05-27"}"#).expect("it is recorded");
+            agent
+                .propose(r#"{"fact":"policy_set","edition":"2026-05-08"}"#)
+                .expect("it is recorded");
+            agent
+                .propose(r#"{"fact":"policy_set","edition":"2026-05-27"}"#)
+                .expect("it is recorded");
             let lines = agent.ledger().lines_from(0);
             assert!(lines.len() as u64 > before.0 + 1, "{version}/{}", golden.name);
             observed(&Golden { name: golden.name.clone(), lines });
@@ -167,6 +208,7 @@ fn add_missing() {
         fs::write(&path, golden.lines.join("\n") + "\n").expect("written");
         then.insert(golden.name.clone(), reading(&golden));
     }
-    let lines: Vec<String> = then.iter().map(|(name, reading)| format!("\"{name}\": {reading}")).collect();
+    let lines: Vec<String> =
+        then.iter().map(|(name, reading)| format!("\"{name}\": {reading}")).collect();
     fs::write(newest.join(READINGS), format!("{{\n{}\n}}\n", lines.join(",\n"))).expect("written");
 }

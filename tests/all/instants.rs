@@ -10,12 +10,15 @@ use wakeful_core::time::{Timestamp, TimestampError};
 /// What the library says of a text, where it is in the grammar that is read here.
 fn oracle(text: &str) -> Result<Timestamp, TimestampError> {
     let instant: Oracle = text.parse().map_err(|_| TimestampError::NotRfc3339)?;
-    i64::try_from(instant.as_nanosecond()).map(Timestamp::from_nanos).map_err(|_| TimestampError::OutOfRange)
+    i64::try_from(instant.as_nanosecond())
+        .map(Timestamp::from_nanos)
+        .map_err(|_| TimestampError::OutOfRange)
 }
 
 /// How the library writes an instant with 0, 3, 6 or 9 digits of a second, as few as say it.
 fn written(nanos: i64) -> String {
-    let digits = [0, 3, 6].into_iter().find(|digits| nanos % 10_i64.pow(9 - digits) == 0).unwrap_or(9);
+    let digits =
+        [0, 3, 6].into_iter().find(|digits| nanos % 10_i64.pow(9 - digits) == 0).unwrap_or(9);
     let instant = Oracle::from_nanosecond(i128::from(nanos)).expect("an instant");
     let mut text = String::new();
     let printer = DateTimePrinter::new().precision(Some(u8::try_from(digits).expect("a digit")));
@@ -23,13 +26,23 @@ fn written(nanos: i64) -> String {
     text
 }
 
-/// Texts of the grammar, or nearly: a field may be out of its bounds, but for the hours of the offset, of which the library takes more.
+/// Texts of the grammar, or nearly: a field may be out of its bounds, but for the hours of the
+/// offset, of which the library takes more.
 fn texts() -> impl Strategy<Value = String> {
-    let date = (0..=9999_u32, 0..=13_u32, 0..=32_u32).prop_map(|(year, month, day)| format!("{year:04}-{month:02}-{day:02}"));
-    let time = (0..=25_u32, 0..=61_u32, 0..=61_u32).prop_map(|(hour, minute, second)| format!("{hour:02}:{minute:02}:{second:02}"));
-    let offset = prop_oneof![Just("Z".to_owned()), Just("z".to_owned()), "[+-]([01][0-9]|2[0-3]):[0-6][0-9]"];
-    (date, "[Tt ]", time, prop_oneof![Just(String::new()), r"\.[0-9]{0,10}"], offset)
-        .prop_map(|(date, between, time, fraction, offset)| format!("{date}{between}{time}{fraction}{offset}"))
+    let date = (0..=9999_u32, 0..=13_u32, 0..=32_u32)
+        .prop_map(|(year, month, day)| format!("{year:04}-{month:02}-{day:02}"));
+    let time = (0..=25_u32, 0..=61_u32, 0..=61_u32)
+        .prop_map(|(hour, minute, second)| format!("{hour:02}:{minute:02}:{second:02}"));
+    let offset = prop_oneof![
+        Just("Z".to_owned()),
+        Just("z".to_owned()),
+        "[+-]([01][0-9]|2[0-3]):[0-6][0-9]"
+    ];
+    (date, "[Tt ]", time, prop_oneof![Just(String::new()), r"\.[0-9]{0,10}"], offset).prop_map(
+        |(date, between, time, fraction, offset)| {
+            format!("{date}{between}{time}{fraction}{offset}")
+        },
+    )
 }
 
 proptest! {

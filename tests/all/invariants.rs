@@ -94,7 +94,10 @@ fn event(kind: EventKind, data: Value) -> Record {
 }
 
 fn control(record: Value) -> Record {
-    Record::Control(wakeful_core::record::control::ControlRecord::decode(&record.to_string()).expect("a control record"))
+    Record::Control(
+        wakeful_core::record::control::ControlRecord::decode(&record.to_string())
+            .expect("a control record"),
+    )
 }
 
 /// A tick that offers the item `w`, and its queue entry.
@@ -111,13 +114,17 @@ fn wait_condition(kind: &str) -> Value {
 }
 
 fn ended_condition(kind: &str, by: &str) -> Record {
-    Record::WaitCondition(read(json!({"id": "c", "agent_id": "default", "status": "resolved", "kind": kind, "waiting_for": "it",
-        "created_at": WHEN, "updated_at": WHEN, "ended_by": by})))
+    Record::WaitCondition(read(
+        json!({"id": "c", "agent_id": "default", "status": "resolved", "kind": kind, "waiting_for": "it",
+        "created_at": WHEN, "updated_at": WHEN, "ended_by": by}),
+    ))
 }
 
 /// What the ladder decides in this state, as its record; `change` may spoil it.
 fn decided(state: &State, change: impl FnOnce(&mut Decision)) -> Record {
-    let mut decision = ladder::decide(state.control().edition, &View::new(state, Boundary::RunLoop, state.at())).decision;
+    let mut decision =
+        ladder::decide(state.control().edition, &View::new(state, Boundary::RunLoop, state.at()))
+            .decision;
     change(&mut decision);
     Record::Event(EventRecord::new(EventKind::SchedulerDecision, NOW, &decision))
 }
@@ -125,7 +132,13 @@ fn decided(state: &State, change: impl FnOnce(&mut Decision)) -> Record {
 fn seeds() -> Vec<(&'static str, Step)> {
     let resolve = json!({"fact": "wait_condition_resolved", "wait_condition_id": "c"});
     vec![
-        ("I1", Step::appended(state(&[prompt(), json!({"fact": "stop_requested"})]), vec![queue_entry("dequeued")])),
+        (
+            "I1",
+            Step::appended(
+                state(&[prompt(), json!({"fact": "stop_requested"})]),
+                vec![queue_entry("dequeued")],
+            ),
+        ),
         ("I2", {
             let before = state(&[prompt(), json!("step")]);
             let second = json!({"run_id": "second", "agent_id": "default", "turn_index": 2, "message_id": "m1", "status": "started", "started_at": WHEN});
@@ -136,14 +149,25 @@ fn seeds() -> Vec<(&'static str, Step)> {
             Step::appended(before, vec![queue_entry("processed")])
         }),
         ("I4", {
-            let mut state = state(&[json!({"fact": "task_created", "task_id": "t", "task_kind": "command_task"})]);
+            let mut state = state(&[
+                json!({"fact": "task_created", "task_id": "t", "task_kind": "command_task"}),
+            ]);
             let task = state.tasks().active[&"t".into()].seq;
-            state.distort().tasks.ended.insert("t".into(), (wakeful_core::record::task::TaskStatus::Completed, task));
+            state
+                .distort()
+                .tasks
+                .ended
+                .insert("t".into(), (wakeful_core::record::task::TaskStatus::Completed, task));
             Step::standing(state)
         }),
         ("I5", {
-            let before = state(&[json!({"fact": "task_created", "task_id": "t", "task_kind": "command_task"})]);
-            Step::appended(before, vec![event(EventKind::TaskResultQueued, json!({"task_id": "t"}))])
+            let before = state(&[
+                json!({"fact": "task_created", "task_id": "t", "task_kind": "command_task"}),
+            ]);
+            Step::appended(
+                before,
+                vec![event(EventKind::TaskResultQueued, json!({"task_id": "t"}))],
+            )
         }),
         ("I6", {
             let mut state = state(&[item()]);
@@ -153,30 +177,79 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I7", {
             let before = state(&[item(), json!({"fact": "work_item_picked", "work_item_id": "w"})]);
-            Step::appended(before, vec![control(json!({"control": "focus_set", "work_item_id": null, "cause": "completion"}))])
+            Step::appended(
+                before,
+                vec![control(
+                    json!({"control": "focus_set", "work_item_id": null, "cause": "completion"}),
+                )],
+            )
         }),
         ("I8", {
-            let before = state(&[item(), json!({"fact": "work_item_updated", "work_item_id": "w", "plan_status": "needs_input"})]);
+            let before = state(&[
+                item(),
+                json!({"fact": "work_item_updated", "work_item_id": "w", "plan_status": "needs_input"}),
+            ]);
             Step::appended(before, work_tick())
         }),
         ("I9", Step::appended(Step::appended(state(&[item()]), work_tick()).after, work_tick())),
-        ("I10", Step::appended(state(&[item(), json!({"fact": "wake_hint_submitted", "reason": "look"})]), work_tick())),
+        (
+            "I10",
+            Step::appended(
+                state(&[item(), json!({"fact": "wake_hint_submitted", "reason": "look"})]),
+                work_tick(),
+            ),
+        ),
         ("I11", {
-            let webhook = message("m1", "webhook_event", json!({"kind": "webhook", "source": "ci"}), "trusted_integration");
+            let webhook = message(
+                "m1",
+                "webhook_event",
+                json!({"kind": "webhook", "source": "ci"}),
+                "trusted_integration",
+            );
             let before = state(&[wait_condition("operator"), webhook]);
             let decision = decided(&before, |_| {});
-            let records = vec![decision, queue_entry("dequeued"), ended_condition("operator", "operator"), queue_entry("processed")];
+            let records = vec![
+                decision,
+                queue_entry("dequeued"),
+                ended_condition("operator", "operator"),
+                queue_entry("processed"),
+            ];
             Step::appended(before, records)
         }),
-        ("I12", Step::appended(state(&[wait_condition("external"), resolve.clone()]), vec![ended_condition("external", "trigger")])),
-        ("I13", Step::appended(state(&[wait_condition("operator")]), vec![ended_condition("operator", "trigger")])),
-        ("I14", Step::appended(state(&[item()]), vec![event(EventKind::WorkItemTurnEndCommitted, json!({"work_item_id": "w"}))])),
+        (
+            "I12",
+            Step::appended(
+                state(&[wait_condition("external"), resolve.clone()]),
+                vec![ended_condition("external", "trigger")],
+            ),
+        ),
+        (
+            "I13",
+            Step::appended(
+                state(&[wait_condition("operator")]),
+                vec![ended_condition("operator", "trigger")],
+            ),
+        ),
+        (
+            "I14",
+            Step::appended(
+                state(&[item()]),
+                vec![event(EventKind::WorkItemTurnEndCommitted, json!({"work_item_id": "w"}))],
+            ),
+        ),
         ("I15", {
-            let compacted = event(EventKind::ContextCompacted, json!({"compacted_message_count": 3}));
-            Step::appended(state(&[]), vec![compacted, control(json!({"control": "wake_hint_pending", "reason": "look"}))])
+            let compacted =
+                event(EventKind::ContextCompacted, json!({"compacted_message_count": 3}));
+            Step::appended(
+                state(&[]),
+                vec![compacted, control(json!({"control": "wake_hint_pending", "reason": "look"}))],
+            )
         }),
         ("I16", {
-            let mut step = Step::appended(state(&[]), vec![event(EventKind::WakeHintIgnored, json!({"reason": "look"}))]);
+            let mut step = Step::appended(
+                state(&[]),
+                vec![event(EventKind::WakeHintIgnored, json!({"reason": "look"}))],
+            );
             step.after.distort().context.briefs += 1;
             step
         }),
@@ -190,7 +263,8 @@ fn seeds() -> Vec<(&'static str, Step)> {
         }),
         ("I18", Step::appended(state(&[]), work_tick().drain(..1).collect())),
         ("I19", {
-            let before = state(&[json!({"fact": "timer_created", "timer_id": "t", "duration_ms": 1000})]);
+            let before =
+                state(&[json!({"fact": "timer_created", "timer_id": "t", "duration_ms": 1000})]);
             let rest = decided(&before, |_| {});
             Step::appended_at(NOW.plus_ms(1000), before, vec![rest])
         }),
@@ -210,7 +284,10 @@ fn seeds() -> Vec<(&'static str, Step)> {
             Step::appended(before, vec![wrong])
         }),
         ("I23", {
-            let mut step = Step::appended(state(&[]), vec![event(EventKind::WakeHintIgnored, json!({"reason": "look"}))]);
+            let mut step = Step::appended(
+                state(&[]),
+                vec![event(EventKind::WakeHintIgnored, json!({"reason": "look"}))],
+            );
             step.batch[0].chain = Chain::START;
             step.after = step.before.clone();
             step.after.apply(&step.batch[0]);
@@ -236,10 +313,18 @@ fn seeds() -> Vec<(&'static str, Step)> {
 fn each_seeded_breach_is_reported_by_its_invariant_alone() {
     let seeds = seeds();
     let ids: Vec<_> = check::ALL.iter().map(|invariant| invariant.id).collect();
-    assert_eq!(seeds.iter().map(|(id, _)| *id).collect::<Vec<_>>(), ids, "one seed for each invariant");
+    assert_eq!(
+        seeds.iter().map(|(id, _)| *id).collect::<Vec<_>>(),
+        ids,
+        "one seed for each invariant"
+    );
     for (id, step) in &seeds {
         let breaches = check::breaches(&step.before, &step.batch, &step.after);
-        assert_eq!(breaches.iter().map(|breach| breach.id).collect::<Vec<_>>(), [*id], "{breaches:#?}");
+        assert_eq!(
+            breaches.iter().map(|breach| breach.id).collect::<Vec<_>>(),
+            [*id],
+            "{breaches:#?}"
+        );
     }
 }
 

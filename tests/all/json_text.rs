@@ -1,5 +1,5 @@
-//! The core's own JSON against `serde_json`: the same texts are JSON, with the same messages at the same places, and what is written is the
-//! same to the byte.
+//! The core's own JSON against `serde_json`: the same texts are JSON, with the same messages at the
+//! same places, and what is written is the same to the byte.
 
 use serde_json::{Value, value::RawValue};
 use wakeful_core::{
@@ -85,7 +85,8 @@ impl Dice {
     }
 }
 
-/// Message, line and column, as serde_json says them; a place before the first byte of a line is that byte.
+/// Message, line and column, as serde_json says them; a place before the first byte of a line is
+/// that byte.
 fn of_serde(why: &serde_json::Error) -> (String, u64, u64) {
     let said = why.to_string();
     let place = format!(" at line {} column {}", why.line(), why.column());
@@ -117,9 +118,23 @@ fn the_same_texts_are_json_and_the_same_is_wrong_with_the_others() {
 #[test]
 fn strings_say_the_same_or_break_at_the_same_place() {
     let (mut dice, mut good, mut bad) = (Dice(0x2545_F491_4F6C_DD1D), 0, 0);
-    let pieces = ["a", "\\n", "\\u0041", "\\ud83d", "\\ude00", "\\u00e9", "\\\\", "\\\"", "u", "dc00", "\\/", "\u{1f980}"];
+    let pieces = [
+        "a",
+        "\\n",
+        "\\u0041",
+        "\\ud83d",
+        "\\ude00",
+        "\\u00e9",
+        "\\\\",
+        "\\\"",
+        "u",
+        "dc00",
+        "\\/",
+        "\u{1f980}",
+    ];
     for _ in 0..100_000 {
-        let content: String = (0..dice.below(6)).map(|_| pieces[dice.below(pieces.len())]).collect();
+        let content: String =
+            (0..dice.below(6)).map(|_| pieces[dice.below(pieces.len())]).collect();
         let text = format!("\"{content}\"");
         match (json::read::<String>(&text), serde_json::from_str::<String>(&text)) {
             (Ok(ours), Ok(theirs)) => {
@@ -131,7 +146,11 @@ fn strings_say_the_same_or_break_at_the_same_place() {
                 let (message, line, column) = of_serde(&theirs);
                 // A column inside of a character is moved to where the character begins.
                 assert_eq!((ours.message, ours.line), (message, line), "{text}");
-                assert!(ours.column <= column && ours.column + 3 >= column, "{text}: column {} instead of {column}", ours.column);
+                assert!(
+                    ours.column <= column && ours.column + 3 >= column,
+                    "{text}: column {} instead of {column}",
+                    ours.column
+                );
             }
             (ours, theirs) => panic!("{text}: {ours:?}, but {theirs:?}"),
         }
@@ -141,11 +160,21 @@ fn strings_say_the_same_or_break_at_the_same_place() {
 
 #[test]
 fn what_is_written_is_what_serde_json_writes() {
-    let texts = ["", "a", "\"", "\\", "\u{0}\u{1f}\u{7f}", "\u{8}\u{c}\n\r\t/", "\u{e9}\u{2028}\u{1f980}", "x\"y\\z\n"];
+    let texts = [
+        "",
+        "a",
+        "\"",
+        "\\",
+        "\u{0}\u{1f}\u{7f}",
+        "\u{8}\u{c}\n\r\t/",
+        "\u{e9}\u{2028}\u{1f980}",
+        "x\"y\\z\n",
+    ];
     for text in texts {
         assert_eq!(json::write(&text), serde_json::to_string(&text).expect("text"));
     }
-    let numbers = (u8::MAX, i8::MIN, i64::MIN, u64::MAX, -1, 0_u16, Some(true), None::<u8>, 'x', ());
+    let numbers =
+        (u8::MAX, i8::MIN, i64::MIN, u64::MAX, -1, 0_u16, Some(true), None::<u8>, 'x', ());
     assert_eq!(json::write(&numbers), serde_json::to_string(&numbers).expect("numbers"));
     let mut machine = Machine::new(Options::new(AgentId::from("default")));
     let mut at = 0;
@@ -169,16 +198,26 @@ fn what_is_written_is_what_serde_json_writes() {
         assert_eq!(json::write(&effects), serde_json::to_string(&effects).expect("effects"));
         let state = machine.state();
         assert_eq!(json::write(state), serde_json::to_string(state).expect("a state"));
-        assert_eq!(json::write_indented(state), serde_json::to_string_pretty(state).expect("a state") + "\n");
+        assert_eq!(
+            json::write_indented(state),
+            serde_json::to_string_pretty(state).expect("a state") + "\n"
+        );
         let explanation = machine.explain(Boundary::RunLoop, tick());
-        assert_eq!(json::write(&explanation), serde_json::to_string(&explanation).expect("an explanation"));
-        assert_eq!(json::write_indented(&explanation), serde_json::to_string_pretty(&explanation).expect("an explanation") + "\n");
+        assert_eq!(
+            json::write(&explanation),
+            serde_json::to_string(&explanation).expect("an explanation")
+        );
+        assert_eq!(
+            json::write_indented(&explanation),
+            serde_json::to_string_pretty(&explanation).expect("an explanation") + "\n"
+        );
     }
 }
 
 #[test]
 fn values_of_hosts_are_written_as_serde_json_writes_them() {
-    // The build of these tests has serde_json's `arbitrary_precision`, under which its numbers are no numbers to serde.
+    // The build of these tests has serde_json's `arbitrary_precision`, under which its numbers are
+    // no numbers to serde.
     let value = serde_json::json!({ "n": [0, -5, 18_446_744_073_709_551_615_u64, 1.5], "none": null, "text": "\u{7}\"" });
     assert_eq!(json::write(&value), serde_json::to_string(&value).expect("a value"));
     for float in [0.0, -0.5, 1.0, 1e21, 1.25e-9, f64::MAX] {
@@ -192,11 +231,18 @@ fn values_of_hosts_are_written_as_serde_json_writes_them() {
 fn free_json_goes_through_serde_json_as_it_is() {
     let raw: RawJson = json::read(r#"{"b": 1.0, "a": [1.5, "\u0041"]}"#).expect("JSON");
     assert_eq!(serde_json::to_string(&raw).expect("free JSON"), raw.as_str());
-    assert_eq!(serde_json::to_string_pretty(&[&raw]).expect("free JSON"), format!("[\n  {}\n]", raw.as_str()));
+    assert_eq!(
+        serde_json::to_string_pretty(&[&raw]).expect("free JSON"),
+        format!("[\n  {}\n]", raw.as_str())
+    );
     let value: Value = serde_json::to_value(&raw).expect("free JSON");
     assert_eq!(value["a"][1], "A");
     assert_eq!(
-        serde_json::from_value::<RawJson>(value).expect("free JSON").field("a").map(|a| a.as_str().to_owned()).as_deref(),
+        serde_json::from_value::<RawJson>(value)
+            .expect("free JSON")
+            .field("a")
+            .map(|a| a.as_str().to_owned())
+            .as_deref(),
         Some(r#"[1.5,"A"]"#)
     );
 }

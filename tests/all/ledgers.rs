@@ -1,5 +1,6 @@
-//! Data folders that the reference runtime wrote: what we read from them is what its own functions say about them, in the native core
-//! and in the sandbox. Where we differ on purpose, a row says which difference of contract 13 it is, and both answers.
+//! Data folders that the reference runtime wrote: what we read from them is what its own functions
+//! say about them, in the native core and in the sandbox. Where we differ on purpose, a row says
+//! which difference of contract 13 it is, and both answers.
 
 use std::{
     fs,
@@ -21,7 +22,13 @@ struct Meant {
 }
 
 const MEANT: [Meant; 5] = [
-    Meant { folder: "03-two-items", field: "decision", because: "D5", theirs: r#""Noop""#, ours: r#""StayIdle""# },
+    Meant {
+        folder: "03-two-items",
+        field: "decision",
+        because: "D5",
+        theirs: r#""Noop""#,
+        ours: r#""StayIdle""#,
+    },
     Meant {
         folder: "03-two-items",
         field: "decision_reason",
@@ -29,7 +36,13 @@ const MEANT: [Meant; 5] = [
         theirs: r#""duplicate_queued_available""#,
         ours: r#""already_asleep""#,
     },
-    Meant { folder: "11c-needs-recovery", field: "decision", because: "D5", theirs: r#""Noop""#, ours: r#""StayIdle""# },
+    Meant {
+        folder: "11c-needs-recovery",
+        field: "decision",
+        because: "D5",
+        theirs: r#""Noop""#,
+        ours: r#""StayIdle""#,
+    },
     Meant {
         folder: "11c-needs-recovery",
         field: "decision_reason",
@@ -37,7 +50,13 @@ const MEANT: [Meant; 5] = [
         theirs: r#""duplicate_queued_available""#,
         ours: r#""already_asleep""#,
     },
-    Meant { folder: "12-long-story", field: "queued_work_items", because: "D14", theirs: "5", ours: "11" },
+    Meant {
+        folder: "12-long-story",
+        field: "queued_work_items",
+        because: "D14",
+        theirs: "5",
+        ours: "11",
+    },
 ];
 
 /// The folders that a fresh clone has.
@@ -46,11 +65,17 @@ const REFERENCE: usize = 4;
 /// The data folders below a folder, each with its oracle.
 fn recorded(below: &Path) -> Vec<(PathBuf, Value)> {
     let entries = fs::read_dir(below).unwrap_or_else(|why| panic!("{}: {why}", below.display()));
-    let mut oracles: Vec<_> =
-        entries.map(|entry| entry.expect("an entry").path()).filter(|path| path.to_string_lossy().ends_with(".oracle.json")).collect();
+    let mut oracles: Vec<_> = entries
+        .map(|entry| entry.expect("an entry").path())
+        .filter(|path| path.to_string_lossy().ends_with(".oracle.json"))
+        .collect();
     oracles.sort();
-    let folder = |oracle: &Path| PathBuf::from(oracle.to_string_lossy().trim_end_matches(".oracle.json"));
-    let read = |oracle: &Path| serde_json::from_str(&fs::read_to_string(oracle).expect("an oracle")).expect("an oracle is JSON");
+    let folder =
+        |oracle: &Path| PathBuf::from(oracle.to_string_lossy().trim_end_matches(".oracle.json"));
+    let read = |oracle: &Path| {
+        serde_json::from_str(&fs::read_to_string(oracle).expect("an oracle"))
+            .expect("an oracle is JSON")
+    };
     oracles.iter().map(|oracle| (folder(oracle), read(oracle))).collect()
 }
 
@@ -91,11 +116,13 @@ fn theirs(folder: &Path, oracle: &Value) -> Value {
     said
 }
 
-/// Our ladder answers once; the reference is asked several times. Our queue is the one that it recovers: where that holds something and
-/// nothing runs, its answer is the run loop's. Idle, it is asked first for a tick, then at the idle boundary.
+/// Our ladder answers once; the reference is asked several times. Our queue is the one that it
+/// recovers: where that holds something and nothing runs, its answer is the run loop's. Idle, it is
+/// asked first for a tick, then at the idle boundary.
 fn decision(oracle: &Value) -> &Value {
     let projection = &oracle["projection"];
-    let is_one_of = |statuses: &[&str]| statuses.iter().any(|status| projection["status"] == *status);
+    let is_one_of =
+        |statuses: &[&str]| statuses.iter().any(|status| projection["status"] == *status);
     let recovered = oracle["recovery"]["queue_order"].as_array().expect("the recovered queue");
     if !recovered.is_empty() && projection["active_run_id"].is_null() && !is_one_of(&["stopped"]) {
         return &oracle["run_loop"]["decision"];
@@ -122,25 +149,47 @@ fn differences(tracer: &mut Tracer, folder: &Path, oracle: &Value) -> Vec<String
     let name = folder.file_name().expect("a name").to_string_lossy();
     let found = ours(tracer, folder);
     let said = theirs(folder, oracle);
-    let differing = said.as_object().expect("an object").iter().filter(|(field, said)| found[field.as_str()] != **said);
-    differing.map(|(field, said)| format!("{name} {field}: theirs {said}, ours {}", found[field.as_str()])).collect()
+    let differing = said
+        .as_object()
+        .expect("an object")
+        .iter()
+        .filter(|(field, said)| found[field.as_str()] != **said);
+    differing
+        .map(|(field, said)| {
+            format!("{name} {field}: theirs {said}, ours {}", found[field.as_str()])
+        })
+        .collect()
 }
 
 fn sandbox() -> Tracer {
-    Tracer::sandboxed(&Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")).expect("it fits")
+    Tracer::sandboxed(
+        &Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads"),
+    )
+    .expect("it fits")
 }
 
 fn every_folder_below(below: &Path, mut tracer: Tracer) -> usize {
     let folders = recorded(below);
-    let names: Vec<_> = folders.iter().map(|(folder, _)| folder.file_name().expect("a name")).collect();
+    let names: Vec<_> =
+        folders.iter().map(|(folder, _)| folder.file_name().expect("a name")).collect();
     let meant: Vec<_> = MEANT
         .iter()
         .filter(|row| names.iter().any(|name| *name == row.folder))
-        .map(|row| format!("{} {}: theirs {}, ours {}", row.folder, row.field, row.theirs, row.ours))
+        .map(|row| {
+            format!("{} {}: theirs {}, ours {}", row.folder, row.field, row.theirs, row.ours)
+        })
         .collect();
-    let found: Vec<_> = folders.iter().flat_map(|(folder, oracle)| differences(&mut tracer, folder, oracle)).collect();
+    let found: Vec<_> = folders
+        .iter()
+        .flat_map(|(folder, oracle)| differences(&mut tracer, folder, oracle))
+        .collect();
     assert_eq!(found, meant, "in {}", tracer.name());
-    println!("{} folders of {} agree with their oracle in {}", folders.len(), below.display(), tracer.name());
+    println!(
+        "{} folders of {} agree with their oracle in {}",
+        folders.len(),
+        below.display(),
+        tracer.name()
+    );
     folders.len()
 }
 
@@ -158,16 +207,23 @@ fn the_reference_folders_read_alike_in_the_sandbox() {
 fn all_recorded_folders_read_as_the_reference_runtime_reads_them() {
     let below = paths::root().join("../shared/conformance/ledgers");
     if !below.is_dir() {
-        println!("the {REFERENCE} folders of tests/ledgers/reference alone are compared: {} is not here", below.display());
+        println!(
+            "the {REFERENCE} folders of tests/ledgers/reference alone are compared: {} is not here",
+            below.display()
+        );
         return;
     }
     for tracer in [Tracer::Native, sandbox()] {
-        assert!(every_folder_below(&below, tracer) > REFERENCE, "{} holds no more than the reference folders", below.display());
+        assert!(
+            every_folder_below(&below, tracer) > REFERENCE,
+            "{} holds no more than the reference folders",
+            below.display()
+        );
     }
 }
 
-/// The reference runtime's own export of a folder: its `expected.json` holds, but for the tool calls, which it leaves out and which
-/// absent mean none (`observed-decisions.md` 11.7).
+/// The reference runtime's own export of a folder: its `expected.json` holds, but for the tool
+/// calls, which it leaves out and which absent mean none (`observed-decisions.md` 11.7).
 #[test]
 fn an_export_of_the_reference_runtime_reads_as_it_expects() {
     let folder = paths::root().join("../shared/conformance/ledgers/exported-02-work-item");
@@ -178,8 +234,10 @@ fn an_export_of_the_reference_runtime_reads_as_it_expects() {
     let case = case::load_one(&folder).expect("an exported folder");
     let trace = Tracer::Native.trace(&case).expect("a trace");
     let outcome: Value = serde_json::from_str(trace.steps[0].outcome.get()).expect("an outcome");
-    let (expected, found) = (outcome["expected"].as_object().expect("an expectation"), &outcome["found"]);
-    let differing: Vec<_> = expected.iter().filter(|(field, expected)| found[field.as_str()] != **expected).collect();
+    let (expected, found) =
+        (outcome["expected"].as_object().expect("an expectation"), &outcome["found"]);
+    let differing: Vec<_> =
+        expected.iter().filter(|(field, expected)| found[field.as_str()] != **expected).collect();
     assert_eq!(differing, [(&"tool_executions".to_owned(), &json!(0))]);
     assert_eq!(found["tool_executions"], 7);
     assert_eq!(found["replay_message_ids"], json!([]));
@@ -188,6 +246,12 @@ fn an_export_of_the_reference_runtime_reads_as_it_expects() {
 #[test]
 fn every_difference_names_its_reason() {
     for row in &MEANT {
-        assert!(row.because.starts_with('D'), "{} {}: `{}` is no difference of contract 13", row.folder, row.field, row.because);
+        assert!(
+            row.because.starts_with('D'),
+            "{} {}: `{}` is no difference of contract 13",
+            row.folder,
+            row.field,
+            row.because
+        );
     }
 }

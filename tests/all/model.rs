@@ -1,5 +1,5 @@
-//! The space of the machine's states is searched a part of the way, and the checker finds what is made wrong on purpose. `cargo xtask model` goes
-//! further.
+//! The space of the machine's states is searched a part of the way, and the checker finds what is
+//! made wrong on purpose. `cargo xtask model` goes further.
 
 use std::{fs, process::Command};
 
@@ -35,12 +35,16 @@ fn fifty_thousand_shapes_keep_the_invariants_and_come_to_rest() {
         report.rested >= looked_at && report.rested + report.rested_at_edge >= report.shapes,
         "some are not walked to rest: {report:?}"
     );
-    assert!((8..=rest::LIMIT / 2).contains(&report.steps_to_rest), "the bound is far from what is needed: {report:?}");
+    assert!(
+        (8..=rest::LIMIT / 2).contains(&report.steps_to_rest),
+        "the bound is far from what is needed: {report:?}"
+    );
 }
 
 #[test]
 fn a_space_with_an_end_is_searched_to_its_end() {
-    let bounds = Bounds { cast: Cast::HINT, openings: vec![openings::NOTHING], threads: 1, ..bounds() };
+    let bounds =
+        Bounds { cast: Cast::HINT, openings: vec![openings::NOTHING], threads: 1, ..bounds() };
     let report = model::search(&bounds, |_| {});
     assert!(report.is_exhausted(), "{report:?}");
     let near = model::search(&Bounds { depth: report.depth - 1, ..bounds }, |_| {});
@@ -59,35 +63,66 @@ fn openings_stand_where_their_names_say() {
     for opening in openings::ALL {
         let stored = process::begun(&opening);
         let state = &*stored.state;
-        let (turns, queue, work, waiting) = (state.turns(), state.queue(), state.work(), state.waiting());
+        let (turns, queue, work, waiting) =
+            (state.turns(), state.queue(), state.work(), state.waiting());
         let waits = |id: &str| queue.waiting().any(|held| held.record.id == id.into());
         let stands = match opening.name {
             "nothing" => work.items.is_empty() && turns.turn_index == 0,
             "an item with a task" => work.items.len() == 1 && state.tasks().active.len() == 1,
             "two items" => work.items.len() == 2 && work.focus.is_some(),
-            "waits for a task and a trigger" => waiting.conditions.len() == 2 && waiting.intents.len() == 1,
-            "a blocker and a timer" => waiting.timers.len() == 1 && work.items.values().any(|item| item.record.blocked_by.is_some()),
-            "an open run with a deferred message" => turns.run.is_some() && queue.deferred.iter().next().is_some(),
-            "a retry in its backoff" => turns.run.is_none() && turns.retries.len() == 1 && queue.is_empty(),
-            "a replay after a death" => turns.run.is_none() && turns.interrupted.len() == 1 && !queue.is_empty(),
-            "a parked item" => work.items.values().all(|item| item.progress.parked.is_some()) && !work.items.is_empty(),
+            "waits for a task and a trigger" => {
+                waiting.conditions.len() == 2 && waiting.intents.len() == 1
+            }
+            "a blocker and a timer" => {
+                waiting.timers.len() == 1
+                    && work.items.values().any(|item| item.record.blocked_by.is_some())
+            }
+            "an open run with a deferred message" => {
+                turns.run.is_some() && queue.deferred.iter().next().is_some()
+            }
+            "a retry in its backoff" => {
+                turns.run.is_none() && turns.retries.len() == 1 && queue.is_empty()
+            }
+            "a replay after a death" => {
+                turns.run.is_none() && turns.interrupted.len() == 1 && !queue.is_empty()
+            }
+            "a parked item" => {
+                work.items.values().all(|item| item.progress.parked.is_some())
+                    && !work.items.is_empty()
+            }
             "stopped with queued input" => state.control().stopped.is_some() && waits("p1"),
-            "two tasks of which one has ended" => state.tasks().active.len() == 1 && state.tasks().ended.len() == 1,
-            "an interval timer that has fired" => waiting.timers.values().any(|timer| timer.record.fire_count == 1) && !queue.is_empty(),
-            "a delivery that waits" => turns.run.is_some() && waits("c1") && waiting.intents.len() == 1,
+            "two tasks of which one has ended" => {
+                state.tasks().active.len() == 1 && state.tasks().ended.len() == 1
+            }
+            "an interval timer that has fired" => {
+                waiting.timers.values().any(|timer| timer.record.fire_count == 1)
+                    && !queue.is_empty()
+            }
+            "a delivery that waits" => {
+                turns.run.is_some() && waits("c1") && waiting.intents.len() == 1
+            }
             other => panic!("nothing is said of `{other}`"),
         };
         assert!(stands && stored.broken.is_none(), "`{}` does not: {state:#?}", opening.name);
         let clock = opening.lines().filter_map(|line| line.strip_prefix("clock ")).next_back();
-        assert!(clock.is_none_or(|clock| state.at().to_string() == clock), "`{}` ends with a clock that nothing shows", opening.name);
+        assert!(
+            clock.is_none_or(|clock| state.at().to_string() == clock),
+            "`{}` ends with a clock that nothing shows",
+            opening.name
+        );
     }
 }
 
-/// The checker finds this adversary by what it breaks, in no more than so many moves; the way is a scenario that plays as it says.
+/// The checker finds this adversary by what it breaks, in no more than so many moves; the way is a
+/// scenario that plays as it says.
 fn found(adversary: Adversary, (cast, openings): (Cast, Vec<Opening>), by: &[&str], moves: usize) {
-    let report = model::search(&Bounds { cast, openings, threads: 1, adversary: Some(adversary), ..bounds() }, |_| {});
+    let report = model::search(
+        &Bounds { cast, openings, threads: 1, adversary: Some(adversary), ..bounds() },
+        |_| {},
+    );
     let shapes = report.shapes;
-    let finding = report.finding.unwrap_or_else(|| panic!("{adversary:?} is not found in {shapes} shapes"));
+    let finding =
+        report.finding.unwrap_or_else(|| panic!("{adversary:?} is not found in {shapes} shapes"));
     let names: Vec<_> = finding.broken.name.split(", ").collect();
     assert_eq!(names, by, "{} in {shapes} shapes\n{}", finding.broken, finding.scenario);
     assert!(finding.moves <= moves, "{} moves\n{}", finding.moves, finding.scenario);
@@ -116,7 +151,12 @@ fn a_cleared_blocker_is_found() {
 
 #[test]
 fn a_lost_interjection_is_found() {
-    found(Adversary::LostInterjection, (Cast::ITEM_AND_PROMPT, vec![openings::NOTHING]), &["3.2"], 4);
+    found(
+        Adversary::LostInterjection,
+        (Cast::ITEM_AND_PROMPT, vec![openings::NOTHING]),
+        &["3.2"],
+        4,
+    );
 }
 
 #[test]
@@ -150,7 +190,11 @@ fn what_the_program_finds_is_written_as_a_scenario() {
     let told: serde_json::Value = serde_json::from_slice(&found.stdout).expect("a line of JSON");
     let text = fs::read_to_string(told["written"].as_str().expect("a path")).expect("the file");
     assert_eq!(told["written"].as_str(), folder.path().join("found/broken_5_7.txt").to_str());
-    assert!(text.starts_with("# 5.7: entry ") && text.contains("\n# With the seeded mistake `cleared-blocker`"), "{text}");
+    assert!(
+        text.starts_with("# 5.7: entry ")
+            && text.contains("\n# With the seeded mistake `cleared-blocker`"),
+        "{text}"
+    );
     assert_eq!(scenario::play(&text), text);
     assert_eq!(call(&["--adversary", "nobody"]).status.code(), Some(2));
 }

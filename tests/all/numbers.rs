@@ -1,5 +1,6 @@
-//! HOUSE: "JSON that cannot drift". This test binary builds serde_json with `preserve_order` and `arbitrary_precision`, the guests without;
-//! the same odd JSON gives one head, or one typed error, in all of them.
+//! HOUSE: "JSON that cannot drift". This test binary builds serde_json with `preserve_order` and
+//! `arbitrary_precision`, the guests without; the same odd JSON gives one head, or one typed error,
+//! in all of them.
 
 use serde_json::Value;
 use wakeful::{
@@ -32,11 +33,23 @@ fn odd_values() -> Vec<(&'static str, String)> {
 fn odd_facts() -> Vec<(&'static str, &'static str)> {
     vec![
         ("a float for an integer", r#"{"fact":"timer_created","timer_id":"t","duration_ms":1.0}"#),
-        ("an exponent for an integer", r#"{"fact":"timer_created","timer_id":"t","duration_ms":1e2}"#),
-        ("2^64 for an integer", r#"{"fact":"timer_created","timer_id":"t","duration_ms":18446744073709551616}"#),
-        ("2^63 for an integer", r#"{"fact":"timer_created","timer_id":"big","duration_ms":9223372036854775808}"#),
+        (
+            "an exponent for an integer",
+            r#"{"fact":"timer_created","timer_id":"t","duration_ms":1e2}"#,
+        ),
+        (
+            "2^64 for an integer",
+            r#"{"fact":"timer_created","timer_id":"t","duration_ms":18446744073709551616}"#,
+        ),
+        (
+            "2^63 for an integer",
+            r#"{"fact":"timer_created","timer_id":"big","duration_ms":9223372036854775808}"#,
+        ),
         ("a negative integer", r#"{"fact":"timer_created","timer_id":"t","duration_ms":-1}"#),
-        ("a duplicate field", r#"{"fact":"timer_created","timer_id":"t","timer_id":"u","duration_ms":1}"#),
+        (
+            "a duplicate field",
+            r#"{"fact":"timer_created","timer_id":"t","timer_id":"u","duration_ms":1}"#,
+        ),
         ("a lone surrogate in an id", r#"{"fact":"work_item_picked","work_item_id":"\ud800"}"#),
         ("an unknown fact", r#"{"fact":"message_pondered"}"#),
         ("no name", r#"{"timer_id":"t"}"#),
@@ -46,14 +59,20 @@ fn odd_facts() -> Vec<(&'static str, &'static str)> {
 
 /// The story that says all of it; as a story, the page plays it too.
 fn story() -> Case {
-    let cases = case::load_all(&[paths::data("fixtures/stories/odd_json.json")]).expect("the story loads");
+    let cases =
+        case::load_all(&[paths::data("fixtures/stories/odd_json.json")]).expect("the story loads");
     cases.into_iter().next().expect("one story")
 }
 
 #[test]
 fn this_binary_has_the_features_that_make_json_drift() {
-    let value: Value = serde_json::from_str(r#"{"b":1,"a":0.1234567890123456789012345}"#).expect("json");
-    assert_eq!(value.to_string(), r#"{"b":1,"a":0.1234567890123456789012345}"#, "preserve_order and arbitrary_precision are on");
+    let value: Value =
+        serde_json::from_str(r#"{"b":1,"a":0.1234567890123456789012345}"#).expect("json");
+    assert_eq!(
+        value.to_string(),
+        r#"{"b":1,"a":0.1234567890123456789012345}"#,
+        "preserve_order and arbitrary_precision are on"
+    );
 }
 
 #[test]
@@ -61,26 +80,44 @@ fn odd_json_gives_one_head_or_one_typed_error_in_every_engine() {
     let guest = Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads");
     let case = story();
     let native = Tracer::Native.trace(&case).expect("a native trace");
-    for mut tracer in [Tracer::sandboxed(&guest).expect("it fits"), Tracer::Web(Web::node().expect("Node starts"))] {
+    for mut tracer in [
+        Tracer::sandboxed(&guest).expect("it fits"),
+        Tracer::Web(Web::node().expect("Node starts")),
+    ] {
         let trace = tracer.trace(&case).expect("a trace");
-        assert_eq!(compare::first_difference(&native, &trace), None, "native against {}", tracer.name());
+        assert_eq!(
+            compare::first_difference(&native, &trace),
+            None,
+            "native against {}",
+            tracer.name()
+        );
     }
 }
 
 #[test]
 fn odd_values_stay_in_the_ledger_byte_for_byte() {
     let native = Tracer::Native.trace(&story()).expect("a native trace");
-    let ledger: Vec<&str> = native.steps.iter().flat_map(|step| &step.entries).map(|entry| entry.get()).collect();
+    let ledger: Vec<&str> =
+        native.steps.iter().flat_map(|step| &step.entries).map(|entry| entry.get()).collect();
     for (name, value) in odd_values() {
-        assert!(ledger.iter().any(|entry| entry.contains(&format!(r#""metadata":{{"odd":{value}}}"#))), "{name}: {value}");
+        assert!(
+            ledger.iter().any(|entry| entry.contains(&format!(r#""metadata":{{"odd":{value}}}"#))),
+            "{name}: {value}"
+        );
     }
 }
 
 #[test]
 fn every_odd_fact_but_two_to_the_63_is_a_typed_error() {
     let native = Tracer::Native.trace(&story()).expect("a native trace");
-    let proposed: Vec<_> = native.steps.iter().filter(|step| step.command.get().contains(r#""do":"propose""#)).collect();
-    let said = |fact: &str| proposed.iter().find(|step| step.command.get().contains(fact)).expect("the story says it");
+    let proposed: Vec<_> = native
+        .steps
+        .iter()
+        .filter(|step| step.command.get().contains(r#""do":"propose""#))
+        .collect();
+    let said = |fact: &str| {
+        proposed.iter().find(|step| step.command.get().contains(fact)).expect("the story says it")
+    };
     for (name, fact) in odd_facts() {
         let step = said(fact);
         let refused = step.outcome.get().starts_with(r#"{"error":{"code":"malformed""#);

@@ -100,7 +100,10 @@ fn a_second_proposal_waits_for_the_first() {
     let (mut machine, _) = driven();
     machine.propose_json(PROMPT, NOW).expect("a proposal");
     assert_eq!(machine.propose_json(PROMPT, NOW).expect_err("one at a time"), ProposeError::Busy);
-    assert_eq!(machine.step(Boundary::RunLoop, NOW).expect_err("one at a time"), ProposeError::Busy);
+    assert_eq!(
+        machine.step(Boundary::RunLoop, NOW).expect_err("one at a time"),
+        ProposeError::Busy
+    );
 }
 
 #[test]
@@ -122,7 +125,10 @@ fn an_observed_ledger_takes_no_step() {
     assert_eq!(machine.step(Boundary::RunLoop, NOW).expect_err("empty"), ProposeError::NotBegun);
     machine.begin(NOW).expect("a fresh ledger");
     machine.committed();
-    assert_eq!(machine.step(Boundary::RunLoop, NOW).expect_err("observed"), ProposeError::NotDriven);
+    assert_eq!(
+        machine.step(Boundary::RunLoop, NOW).expect_err("observed"),
+        ProposeError::NotDriven
+    );
 }
 
 #[test]
@@ -130,7 +136,10 @@ fn a_fact_over_its_limit_is_refused_before_it_is_read() {
     let (mut machine, _) = driven();
     let long = format!(r#"{{"fact":"{}"}}"#, "x".repeat(1 << 20));
     let why = machine.propose_json(&long, NOW).expect_err("too long");
-    assert_eq!(why, ProposeError::TooLarge { what: "fact", bytes: long.len() as u64, limit: 1 << 20 });
+    assert_eq!(
+        why,
+        ProposeError::TooLarge { what: "fact", bytes: long.len() as u64, limit: 1 << 20 }
+    );
 }
 
 #[test]
@@ -139,7 +148,11 @@ fn a_clock_that_runs_backwards_changes_nothing() {
     let past = Timestamp::from_nanos(0);
     let proposal = machine.propose_json(PROMPT, past).expect("a proposal");
     machine.committed();
-    assert!(proposal.batch[0].as_str().contains(&format!(r#""at":"{NOW}""#)), "contract 1.3: {:?}", proposal.batch[0]);
+    assert!(
+        proposal.batch[0].as_str().contains(&format!(r#""at":"{NOW}""#)),
+        "contract 1.3: {:?}",
+        proposal.batch[0]
+    );
 }
 
 #[test]
@@ -150,7 +163,11 @@ fn another_agents_ledger_and_a_newer_one_are_refused() {
     let why = other.load(&EntryBytes::from_stored(genesis.clone())).expect_err("another agent's");
     assert!(matches!(why, OpenError::OtherAgent { .. }), "{why}");
 
-    let body = genesis.split(",\"chain\":").next().expect("an entry has a chain").replace(r#""format":1"#, r#""format":2"#);
+    let body = genesis
+        .split(",\"chain\":")
+        .next()
+        .expect("an entry has a chain")
+        .replace(r#""format":1"#, r#""format":2"#);
     let chain = Head::START.chain.extend(&format!("{body}}}"));
     let newer = EntryBytes::from_stored(format!(r#"{body},"chain":"{chain}"}}"#));
     let why = Machine::new(Options::new("default".into())).load(&newer).expect_err("newer");
@@ -162,13 +179,22 @@ fn another_agents_ledger_and_a_newer_one_are_refused() {
 fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_longer_ones_none() {
     let longest = "x".repeat(MAX_STEM_BYTES);
     let mut ledger = MemoryLedger::default();
-    let mut agent =
-        Scheduler::drive(Options::new(longest.as_str().into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("it begins");
+    let mut agent = Scheduler::drive(
+        Options::new(longest.as_str().into()),
+        ledger.clone(),
+        VirtualClock::at(NOW),
+        Elsewhere,
+    )
+    .expect("it begins");
     let intent = format!(
         r#"{{"fact":"waiting_intent_created","waiting_intent_id":"{longest}","scope":"agent","description":"mail","source":"inbox","delivery_mode":"wake_hint","external_trigger_id":"e"}}"#
     );
     let receipt = agent.propose(&intent).expect("it is recorded");
-    assert_eq!(receipt.answer, Answer::Accepted, "its mirror has an id that is made of the intent's");
+    assert_eq!(
+        receipt.answer,
+        Answer::Accepted,
+        "its mirror has an id that is made of the intent's"
+    );
     agent.propose(PROMPT).expect("it is recorded");
     agent.run_until_rest().expect("a turn is started");
     assert!(agent.state().turns().run.is_some(), "its run has an id that is made of the agent's");
@@ -178,8 +204,14 @@ fn the_longest_ids_of_which_others_are_made_give_a_ledger_that_can_be_read_and_l
     }
     assert_eq!(machine.state(), agent.state());
     let mut longer = Machine::new(Options::new(format!("{longest}x").into()));
-    assert!(agent.propose(&intent.replace(&longest, &format!("{longest}x"))).is_err(), "a longer intent is none");
-    assert_eq!(longer.begin(NOW), Err(ProposeError::TooLarge { what: "agent_id", bytes: 201, limit: 200 }));
+    assert!(
+        agent.propose(&intent.replace(&longest, &format!("{longest}x"))).is_err(),
+        "a longer intent is none"
+    );
+    assert_eq!(
+        longer.begin(NOW),
+        Err(ProposeError::TooLarge { what: "agent_id", bytes: 201, limit: 200 })
+    );
 }
 
 #[test]

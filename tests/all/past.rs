@@ -1,4 +1,5 @@
-//! The past of a ledger: each state is the one that the log folds to, and what it costs depends on the way and not on the log.
+//! The past of a ledger: each state is the one that the log folds to, and what it costs depends on
+//! the way and not on the log.
 
 use std::{cell::Cell, ops::RangeInclusive, rc::Rc};
 
@@ -45,7 +46,9 @@ fn prompt(number: usize) -> String {
 /// An agent that was said so many messages, and its ledger.
 fn agent(messages: usize) -> (Agent, Counting) {
     let ledger = Counting::default();
-    let mut agent = Agent::drive(Options::new("a".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("a fresh ledger");
+    let mut agent =
+        Agent::drive(Options::new("a".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere)
+            .expect("a fresh ledger");
     say(&mut agent, messages);
     (agent, ledger)
 }
@@ -57,7 +60,11 @@ fn say(agent: &mut Agent, messages: usize) {
         agent.run_until_rest().expect("it is decided");
         if number % 3 == 0 {
             let run = agent.state().turns().run.as_ref().expect("an open run").run_id.clone();
-            agent.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#)).expect("it is recorded");
+            agent
+                .propose(&format!(
+                    r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#
+                ))
+                .expect("it is recorded");
         }
     }
 }
@@ -81,7 +88,8 @@ fn each_state_of_the_past_is_the_one_that_the_log_folds_to_in_whatever_order_the
     let states = folded(&ledger);
     let all = states.len() as u64;
     assert!(all > 400, "{all}");
-    // A step that has no common divisor with the length goes through all of them, far ahead and far back.
+    // A step that has no common divisor with the length goes through all of them, far ahead and far
+    // back.
     let leaps = (1..all).find(|step| step * step > all && gcd(*step, all) == 1).expect("a step");
     let order = (0..all).map(|at| at * leaps % all).chain((0..all).rev()).chain(0..all);
     for at in order {
@@ -101,7 +109,8 @@ fn going_on_or_back_by_one_entry_reads_few_and_a_leap_no_more_than_a_part() {
     assert!(all > 2000, "{all}");
     let mut read = |from: u64, to: u64| {
         let before = ledger.read.get();
-        let way: Box<dyn Iterator<Item = u64>> = if from < to { Box::new(from..=to) } else { Box::new((to..=from).rev()) };
+        let way: Box<dyn Iterator<Item = u64>> =
+            if from < to { Box::new(from..=to) } else { Box::new((to..=from).rev()) };
         for seq in way {
             agent.at(Seq(seq)).expect("an entry");
         }
@@ -134,15 +143,28 @@ fn what_is_explained_of_the_past_is_what_was_explained_then() {
 }
 
 /// The decisions of these entries, each entry asked for by itself.
-fn one_by_one(agent: &mut Agent, entries: RangeInclusive<u64>, edition: Option<&str>) -> Vec<DecisionFrom> {
-    let supposed = edition.map_or_else(|| "{}".into(), |edition| format!(r#"{{"edition":"{edition}"}}"#));
+fn one_by_one(
+    agent: &mut Agent,
+    entries: RangeInclusive<u64>,
+    edition: Option<&str>,
+) -> Vec<DecisionFrom> {
+    let supposed =
+        edition.map_or_else(|| "{}".into(), |edition| format!(r#"{{"edition":"{edition}"}}"#));
     let supposed = Supposition::read(&supposed).expect("an edition");
     let mut decisions: Vec<DecisionFrom> = Vec::new();
     for seq in entries {
         let then = agent.at(Seq(seq)).expect("an entry").supposing(&supposed);
         let decision = then.explain(then.boundary(), then.state().at()).decision;
-        let found = DecisionFrom { seq: Seq(seq), decision: decision.kind, rule: decision.rule, reason: decision.reason };
-        if decisions.last().is_none_or(|last| DecisionFrom { seq: found.seq, ..last.clone() } != found) {
+        let found = DecisionFrom {
+            seq: Seq(seq),
+            decision: decision.kind,
+            rule: decision.rule,
+            reason: decision.reason,
+        };
+        if decisions
+            .last()
+            .is_none_or(|last| DecisionFrom { seq: found.seq, ..last.clone() } != found)
+        {
             decisions.push(found);
         }
     }
@@ -152,22 +174,39 @@ fn one_by_one(agent: &mut Agent, entries: RangeInclusive<u64>, edition: Option<&
 #[test]
 fn where_the_decision_changes_is_where_it_does_entry_by_entry() {
     let (mut agent, ledger) = agent(0);
-    agent.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"o"}"#).expect("it is recorded");
-    agent.propose(r#"{"fact":"timer_created","timer_id":"t","duration_ms":60000}"#).expect("it is recorded");
+    agent
+        .propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"o"}"#)
+        .expect("it is recorded");
+    agent
+        .propose(r#"{"fact":"timer_created","timer_id":"t","duration_ms":60000}"#)
+        .expect("it is recorded");
     say(&mut agent, 40);
     let all = agent.state().head().seq.0;
     let mut said = Vec::new();
-    for (name, edition) in
-        [(None, None), (Some("2026-05-08"), Some(Edition::Rfc20260508)), (Some("2026-05-27"), Some(Edition::Pages20260527))]
-    {
+    for (name, edition) in [
+        (None, None),
+        (Some("2026-05-08"), Some(Edition::Rfc20260508)),
+        (Some("2026-05-27"), Some(Edition::Pages20260527)),
+    ] {
         for (from, to) in [(1, all), (7, 31), (all, all)] {
             let expected = one_by_one(&mut agent, from..=to, name);
-            assert_eq!(agent.decisions_in(Seq(from)..=Seq(to), edition).expect("entries"), expected, "{from} to {to} under {name:?}");
+            assert_eq!(
+                agent.decisions_in(Seq(from)..=Seq(to), edition).expect("entries"),
+                expected,
+                "{from} to {to} under {name:?}"
+            );
             said.push(expected);
         }
     }
-    assert!(said[0].len() > 20 && said[0] != said[3], "the decision changes, and the editions differ");
-    assert_eq!(json::write(agent.state()), *folded(&ledger).last().expect("entries"), "nothing of that is kept");
+    assert!(
+        said[0].len() > 20 && said[0] != said[3],
+        "the decision changes, and the editions differ"
+    );
+    assert_eq!(
+        json::write(agent.state()),
+        *folded(&ledger).last().expect("entries"),
+        "nothing of that is kept"
+    );
 }
 
 #[test]
@@ -175,7 +214,9 @@ fn a_stretch_is_read_once_and_the_next_goes_on_from_it() {
     let (agent, ledger) = agent(600);
     let all = agent.state().head().seq.0;
     drop(agent);
-    let mut agent = Agent::observe(Options::new("a".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("it opens");
+    let mut agent =
+        Agent::observe(Options::new("a".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere)
+            .expect("it opens");
     let opened = ledger.read.get();
     for from in (1..=all).step_by(500) {
         agent.decisions_in(Seq(from)..=Seq(all.min(from + 499)), None).expect("entries");
@@ -190,13 +231,19 @@ fn an_entry_that_is_not_there_is_refused_by_its_number() {
     let (mut agent, _) = agent(1);
     let ends = agent.state().head().seq.0;
     for (from, to) in [(0, 1), (1, ends + 1), (u64::MAX, 1)] {
-        let why = agent.decisions_in(Seq(from)..=Seq(to), None).expect_err("no such entry").report();
+        let why =
+            agent.decisions_in(Seq(from)..=Seq(to), None).expect_err("no such entry").report();
         assert_eq!(why.code, ErrorCode::NoSuchEntry);
     }
     assert_eq!(agent.decisions_in(Seq(2)..=Seq(1), None).expect("an empty stretch"), []);
     for seq in [0, ends + 1, u64::MAX] {
         let why = agent.at(Seq(seq)).err().expect("no such entry").report();
         assert_eq!(why.code, ErrorCode::NoSuchEntry);
-        assert_eq!(why.message, format!("there is no entry {seq}: the entries of this ledger have the numbers 1 to {ends}"));
+        assert_eq!(
+            why.message,
+            format!(
+                "there is no entry {seq}: the entries of this ledger have the numbers 1 to {ends}"
+            )
+        );
     }
 }

@@ -1,5 +1,5 @@
-//! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every batch. The entries alone give the state and
-//! whatever is decided (contract 1.2, 3.8).
+//! Properties over random sequences of facts, steps, clocks and restarts: all invariants, at every
+//! batch. The entries alone give the state and whatever is decided (contract 1.2, 3.8).
 
 use std::collections::BTreeSet;
 
@@ -27,10 +27,12 @@ const LONGEST: usize = 60;
 const STOCK_CASES: u32 = 256;
 
 fn config() -> Config {
-    // A failing sequence is shrunk and printed; where it is to be kept, it becomes a scenario.
-    // The seed is fixed, so that a run says the same twice; PROPTEST_RNG_SEED asks for another, PROPTEST_CASES for more.
+    // A failing sequence is shrunk and printed; where it is to be kept, it becomes a scenario. The
+    // seed is fixed, so that a run says the same twice; PROPTEST_RNG_SEED asks for another,
+    // PROPTEST_CASES for more.
     let asked = Config::default();
-    let rng_seed = if asked.rng_seed == RngSeed::Random { RngSeed::Fixed(20_260_527) } else { asked.rng_seed };
+    let rng_seed =
+        if asked.rng_seed == RngSeed::Random { RngSeed::Fixed(20_260_527) } else { asked.rng_seed };
     let cases = if asked.cases == STOCK_CASES { 300 } else { asked.cases };
     Config { cases, rng_seed, failure_persistence: None, max_shrink_iters: 20_000, ..asked }
 }
@@ -43,7 +45,8 @@ fn played(edition: Edition, commands: &[Command]) -> Host {
     host
 }
 
-/// The state from the stored entries alone: from the first on, or from a snapshot at `from` and the rest.
+/// The state from the stored entries alone: from the first on, or from a snapshot at `from` and the
+/// rest.
 fn folded(host: &Host, from: usize) -> State {
     let lines = host.ledger.entries().lines_from(0);
     let stored = |line: &String| wakeful_core::record::entry::EntryBytes::from_stored(line.clone());
@@ -51,7 +54,8 @@ fn folded(host: &Host, from: usize) -> State {
     for line in &lines[..from] {
         machine.load(&stored(line)).expect("the ledger verifies");
     }
-    let mut machine = Machine::resume(Options::new("default".into()), &machine.snapshot()).expect("a snapshot of this version");
+    let mut machine = Machine::resume(Options::new("default".into()), &machine.snapshot())
+        .expect("a snapshot of this version");
     for line in &lines[from..] {
         machine.load(&stored(line)).expect("the ledger verifies");
     }
@@ -102,7 +106,8 @@ proptest! {
         let again = commands[twice.index(commands.len())].clone();
         commands.insert(twice.index(commands.len()), again);
         commands.remove(lost.index(commands.len()));
-        // A shuffle that proptest can shrink: each command swaps with the one that the number names.
+        // A shuffle that proptest can shrink: each command swaps with the one that the number
+        // names.
         for at in (1..commands.len()).rev() {
             commands.swap(at, usize::try_from(shuffled % (at as u64 + 1)).expect("a position"));
         }

@@ -1,5 +1,6 @@
-//! Import, export, import (contract 3.7): the second ledger says what the first said, and the second export is the first, byte for byte. A ledger that was
-//! cut anywhere is exported as what its folder replays as.
+//! Import, export, import (contract 3.7): the second ledger says what the first said, and the
+//! second export is the first, byte for byte. A ledger that was cut anywhere is exported as what
+//! its folder replays as.
 
 use std::{num::NonZeroU64, path::PathBuf};
 
@@ -43,21 +44,31 @@ fn folder_of(case: &Case) -> &Folder {
 
 /// Every fixture, and every data folder that is here.
 fn folders() -> Vec<Case> {
-    let mut cases = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
+    let mut cases =
+        case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures load");
     let shared = paths::root().join("../shared/conformance/ledgers");
     let recorded = if shared.is_dir() { shared } else { paths::data("ledgers/reference") };
-    let below = std::fs::read_dir(&recorded).expect("the recorded folders").map(|entry| entry.expect("an entry").path());
+    let below = std::fs::read_dir(&recorded)
+        .expect("the recorded folders")
+        .map(|entry| entry.expect("an entry").path());
     let mut paths: Vec<PathBuf> = below.filter(|path| path.is_dir()).collect();
     paths.sort();
     cases.extend(paths.iter().map(|path| case::load_one(path).expect("a data folder")));
-    assert!(cases.len() >= 20, "the fixtures and at least four recorded folders, found {}", cases.len());
+    assert!(
+        cases.len() >= 20,
+        "the fixtures and at least four recorded folders, found {}",
+        cases.len()
+    );
     cases
 }
 
-/// What was found, but for the key of a hint: a hint of the short form has no time of its own, that of an export has (contract 8.4).
+/// What was found, but for the key of a hint: a hint of the short form has no time of its own, that
+/// of an export has (contract 8.4).
 fn without_hint_keys(found: &Explanation) -> Expected {
     let mut found = Expected::from_explanation(found);
-    found.evidence.iter_mut().for_each(|evidence| evidence.retain(|said| !said.starts_with("idempotency_key=wake_hint:")));
+    found.evidence.iter_mut().for_each(|evidence| {
+        evidence.retain(|said| !said.starts_with("idempotency_key=wake_hint:"))
+    });
     found
 }
 
@@ -70,7 +81,12 @@ fn what_was_imported_is_exported_and_imported_again_unchanged() {
         assert_eq!(without_hint_keys(&second), without_hint_keys(&first), "{}", case.name);
         assert_eq!(second.closure, first.closure, "{}", case.name);
         assert_eq!(second.status, first.status, "{}", case.name);
-        assert_eq!(Expected::of_fixture(&export).expect("expected.json reads"), Expected::from_explanation(&second), "{}", case.name);
+        assert_eq!(
+            Expected::of_fixture(&export).expect("expected.json reads"),
+            Expected::from_explanation(&second),
+            "{}",
+            case.name
+        );
         assert_eq!(exported(&again), export, "{}", case.name);
     }
 }
@@ -78,12 +94,17 @@ fn what_was_imported_is_exported_and_imported_again_unchanged() {
 /// The classes that the scheduler does not read come out as they went in, line by line.
 #[test]
 fn carried_lines_come_out_as_they_went_in() {
-    const CARRIED: [&str; 4] = ["external_triggers", "transcript", "workspaces", "working_memory_deltas"];
-    let case = case::load_one(&paths::data("ledgers/reference/03-two-items")).expect("a data folder");
+    const CARRIED: [&str; 4] =
+        ["external_triggers", "transcript", "workspaces", "working_memory_deltas"];
+    let case =
+        case::load_one(&paths::data("ledgers/reference/03-two-items")).expect("a data folder");
     let folder = folder_of(&case);
     let export = exported(&imported(folder).0);
     for class in CARRIED {
-        let (given, written) = (&folder[&format!(".holon/ledger/{class}.jsonl")], &export[&format!("ledger/{class}.jsonl")]);
+        let (given, written) = (
+            &folder[&format!(".holon/ledger/{class}.jsonl")],
+            &export[&format!("ledger/{class}.jsonl")],
+        );
         assert_eq!(written, given, "{class}");
     }
 }
@@ -94,12 +115,18 @@ fn an_exported_story_decides_as_its_ledger() {
     for case in &stories {
         let trace = Tracer::Native.trace(case).expect("a trace");
         let lines = trace.steps.iter().flat_map(|step| &step.entries);
-        let entries: Vec<_> = lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
+        let entries: Vec<_> =
+            lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
         let mut agent = observer(&entries);
         let export = agent.export(None).expect("the ledger is whole");
         assert_eq!(export, exported(&entries), "{}", case.name);
         let lived = agent.explain(Boundary::RunLoopIdle);
-        assert_eq!(Expected::from_explanation(&imported(&export).1), Expected::from_explanation(&lived), "{}", case.name);
+        assert_eq!(
+            Expected::from_explanation(&imported(&export).1),
+            Expected::from_explanation(&lived),
+            "{}",
+            case.name
+        );
     }
 }
 
@@ -112,7 +139,8 @@ fn observer(entries: &[EntryBytes]) -> Scheduler<MemoryLedger, VirtualClock, Els
         machine.load(entry).expect("an entry");
         ledger.append(&before, std::slice::from_ref(entry)).expect("the next entry");
     }
-    Scheduler::observe(machine.options().clone(), ledger, VirtualClock::at(NOW), Elsewhere).expect("the ledger opens")
+    Scheduler::observe(machine.options().clone(), ledger, VirtualClock::at(NOW), Elsewhere)
+        .expect("the ledger opens")
 }
 
 #[test]
@@ -122,14 +150,18 @@ fn a_ledger_that_is_cut_anywhere_is_exported_as_what_its_folder_replays_as() {
     for case in &stories {
         let trace = Tracer::Native.trace(case).expect("a trace");
         let lines = trace.steps.iter().flat_map(|step| &step.entries);
-        let entries: Vec<_> = lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
+        let entries: Vec<_> =
+            lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect();
         let mut agent = observer(&entries);
         for (last, _) in (1..).zip(&entries) {
             let export = agent.export(Some(Seq(last))).expect("the ledger is whole");
             let replay = observer(&[]).replay(&export).expect("the folder reads");
             assert_eq!(Some(&replay.found), replay.expected.as_ref(), "{} up to {last}", case.name);
             let then = agent.at(Seq(last)).expect("an entry");
-            differ += u64::from(Expected::from_explanation(&then.explain(Boundary::RunLoopIdle, then.state().at())) != replay.found);
+            differ += u64::from(
+                Expected::from_explanation(&then.explain(Boundary::RunLoopIdle, then.state().at()))
+                    != replay.found,
+            );
         }
     }
     assert!(differ > 0, "epochs that only a driver knows are in some key");
@@ -147,21 +179,31 @@ fn what_cannot_be_exported_is_refused() {
 }
 
 #[test]
-fn the_folder_says_with_which_edition_and_policy_the_ledger_began_where_either_is_not_the_default() {
+fn the_folder_says_with_which_edition_and_policy_the_ledger_began_where_either_is_not_the_default()
+{
     let plain = Options::new("default".into());
     let policy = Policy { hint_ids: NonZeroU64::MIN, ..Policy::default() };
     let editions = [Edition::default(), Edition::Rfc20260508];
-    for (edition, policy) in editions.into_iter().flat_map(|edition| [(edition, Policy::default()), (edition, policy.clone())]) {
+    for (edition, policy) in editions
+        .into_iter()
+        .flat_map(|edition| [(edition, Policy::default()), (edition, policy.clone())])
+    {
         let is_plain = (edition, &policy) == (plain.edition, &plain.policy);
-        let mut machine = Machine::new(Options { edition, policy: policy.clone(), ..plain.clone() });
+        let mut machine =
+            Machine::new(Options { edition, policy: policy.clone(), ..plain.clone() });
         let began = machine.begin(NOW).expect("a fresh ledger").expect("a first entry").batch;
         let folder = exported(&began);
         assert_eq!(folder.get("ledger/control.jsonl").is_none(), is_plain, "{edition}");
         let mut again = Machine::new(plain.clone());
         again.begin(NOW).expect("a fresh ledger");
         again.committed();
-        again.import(Import::of_folder(&folder, NOW).expect("the folder reads"), NOW).expect("an import");
+        again
+            .import(Import::of_folder(&folder, NOW).expect("the folder reads"), NOW)
+            .expect("an import");
         again.committed();
-        assert_eq!((again.state().control().edition, &again.state().control().policy), (edition, &policy));
+        assert_eq!(
+            (again.state().control().edition, &again.state().control().policy),
+            (edition, &policy)
+        );
     }
 }

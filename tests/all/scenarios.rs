@@ -18,7 +18,11 @@ fn every_scenario_plays_as_it_says() {
             wrong.push(format!("{}:\n{}", path.display(), diff(&expected, &observed)));
         }
     }
-    assert!(wrong.is_empty(), "{}\nUPDATE=1 takes over what was observed; review the diff", wrong.join("\n"));
+    assert!(
+        wrong.is_empty(),
+        "{}\nUPDATE=1 takes over what was observed; review the diff",
+        wrong.join("\n")
+    );
 }
 
 /// The first line in which two texts part.
@@ -26,7 +30,15 @@ fn diff(expected: &str, observed: &str) -> String {
     let lines = expected.lines().zip(observed.lines()).enumerate();
     let differing = lines.into_iter().find(|(_, (expected, observed))| expected != observed);
     differing.map_or_else(
-        || format!("  {} lines expected, {} observed", expected.lines().count(), observed.lines().count()),
-        |(at, (expected, observed))| format!("  line {}: expected `{expected}`\n  observed `{observed}`", at + 1),
+        || {
+            format!(
+                "  {} lines expected, {} observed",
+                expected.lines().count(),
+                observed.lines().count()
+            )
+        },
+        |(at, (expected, observed))| {
+            format!("  line {}: expected `{expected}`\n  observed `{observed}`", at + 1)
+        },
     )
 }

@@ -14,9 +14,13 @@ fn the_component_imports_exactly_ledger_clock_and_provider() {
 
 #[test]
 fn the_published_schema_is_what_the_types_say() {
-    let committed = fs::read_to_string(paths::root().join("docs/wakeful.schema.json")).expect("docs/wakeful.schema.json");
+    let committed = fs::read_to_string(paths::root().join("docs/wakeful.schema.json"))
+        .expect("docs/wakeful.schema.json");
     let printed = wakeful::schema::text().expect("the schema prints");
-    assert!(printed == committed, "docs/wakeful.schema.json is stale: run `wakeful schema > docs/wakeful.schema.json`");
+    assert!(
+        printed == committed,
+        "docs/wakeful.schema.json is stale: run `wakeful schema > docs/wakeful.schema.json`"
+    );
 }
 
 /// The fenced blocks of a page in one language.
@@ -28,7 +32,11 @@ fn blocks<'a>(page: &'a str, language: &str) -> Vec<&'a str> {
 #[test]
 fn the_snippets_on_embedding_are_parts_of_examples_that_run() {
     let page = fs::read_to_string(paths::tree("docs/embedding.md")).expect("the page");
-    let examples = [("rust", "plugin-host/src/main.rs", 2), ("js", "node/agent.mjs", 1), ("python", "python/agent.py", 1)];
+    let examples = [
+        ("rust", "plugin-host/src/main.rs", 2),
+        ("js", "node/agent.mjs", 1),
+        ("python", "python/agent.py", 1),
+    ];
     for (language, file, count) in examples {
         let example = fs::read_to_string(paths::tree("examples").join(file)).expect("the example");
         let blocks = blocks(&page, language);
@@ -44,9 +52,11 @@ fn the_page_on_embedding_has_every_code_and_every_limit() {
     let page = fs::read_to_string(paths::tree("docs/embedding.md")).expect("the page");
     let named = |name: &str| page.contains(&format!("`{name}`"));
     assert!(ErrorCode::ALL.iter().all(|code| named(&code.to_string())), "{:?}", ErrorCode::ALL);
-    let limits = [Limit::Memory, Limit::Fuel, Limit::Time, Limit::Stack, Limit::Payload, Limit::HostCalls];
+    let limits =
+        [Limit::Memory, Limit::Fuel, Limit::Time, Limit::Stack, Limit::Payload, Limit::HostCalls];
     assert!(limits.iter().all(|limit| named(limit.name())));
-    let Limits { memory_bytes, fuel_per_call, fuel_per_page, call_ms, payload_bytes, host_calls } = Limits::default();
+    let Limits { memory_bytes, fuel_per_call, fuel_per_page, call_ms, payload_bytes, host_calls } =
+        Limits::default();
     let rows = [
         ("memory_bytes", format!("{} MiB", memory_bytes >> 20)),
         ("fuel_per_call", thousands(fuel_per_call)),
@@ -65,6 +75,11 @@ fn the_page_on_embedding_has_every_code_and_every_limit() {
 /// With commas between thousands.
 fn thousands(number: u64) -> String {
     let digits = number.to_string();
-    let groups: Vec<&str> = digits.as_bytes().rchunks(3).rev().map(|group| std::str::from_utf8(group).expect("digits")).collect();
+    let groups: Vec<&str> = digits
+        .as_bytes()
+        .rchunks(3)
+        .rev()
+        .map(|group| std::str::from_utf8(group).expect("digits"))
+        .collect();
     groups.join(",")
 }

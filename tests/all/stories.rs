@@ -1,4 +1,5 @@
-//! Stories in which the provider does what it can do wrong: the invariants hold after every batch, and the agent comes to rest.
+//! Stories in which the provider does what it can do wrong: the invariants hold after every batch,
+//! and the agent comes to rest.
 
 use wakeful::provider::ScriptedProvider;
 use wakeful_core::{
@@ -21,8 +22,7 @@ const TURNS: u64 = 12;
 
 /// Plays an adversary to the end of its story: the state, and the reasons of what was ignored.
 fn played(adversary: Adversary) -> (State, Vec<Refusal>) {
-    let script =
-        r#"{"prompt":"do it"},{"hint":"look","text":"now"},{"prompt":"again"},{"wait_ms":3600000},{"deliver":"trigger-1","text":"ok"}"#;
+    let script = r#"{"prompt":"do it"},{"hint":"look","text":"now"},{"prompt":"again"},{"wait_ms":3600000},{"deliver":"trigger-1","text":"ok"}"#;
     let (ledger, ignored) = played_with(adversary, script, &format!(r#","turns":{TURNS}"#));
     (ledger.state(), ignored)
 }
@@ -49,7 +49,8 @@ fn played_with(adversary: Adversary, script: &str, turns: &str) -> (WatchedLedge
                 let receipt = engine.propose(fact.as_str()).expect("a fact that can be read");
                 let receipt: serde_json::Value = serde_json::from_str(&receipt).expect("a receipt");
                 if receipt["answer"] == "ignored" {
-                    ignored.push(serde_json::from_value(receipt["reason"].clone()).expect("a reason"));
+                    ignored
+                        .push(serde_json::from_value(receipt["reason"].clone()).expect("a reason"));
                 }
             }
             Command::Run => drop(engine.run_until_rest().expect("a rest")),
@@ -63,14 +64,19 @@ fn played_with(adversary: Adversary, script: &str, turns: &str) -> (WatchedLedge
 fn a_provider_that_ends_bare_is_asked_no_more_than_once_about_an_item_as_it_is() {
     let (state, _) = played(Adversary::EndsBare);
     assert!(state.work().items.values().all(|item| item.record.revision == 1));
-    assert!(state.turns().turn_index <= 6, "three messages, a hint, and no endless offers: {}", state.turns().turn_index);
+    assert!(
+        state.turns().turn_index <= 6,
+        "three messages, a hint, and no endless offers: {}",
+        state.turns().turn_index
+    );
     assert!(!state.work().items.is_empty(), "an item is left, and the agent rests over it");
 }
 
 #[test]
 fn a_provider_that_spams_waits_leaves_one_of_each_owner() {
     let (state, _) = played(Adversary::SpamsWaits);
-    let owners: Vec<_> = state.waiting().conditions.values().map(|wait| wait.record.work_item_id.clone()).collect();
+    let owners: Vec<_> =
+        state.waiting().conditions.values().map(|wait| wait.record.work_item_id.clone()).collect();
     let mut distinct = owners.clone();
     distinct.sort();
     distinct.dedup();
@@ -82,13 +88,17 @@ fn a_provider_that_spams_waits_leaves_one_of_each_owner() {
 fn a_provider_that_waits_for_nothing_waits_for_nothing() {
     let (state, ignored) = played(Adversary::WaitsForNothing);
     assert!(state.waiting().conditions.is_empty());
-    assert!(ignored.contains(&Refusal::Unknown) && ignored.contains(&Refusal::NoWaker), "{ignored:?}");
+    assert!(
+        ignored.contains(&Refusal::Unknown) && ignored.contains(&Refusal::NoWaker),
+        "{ignored:?}"
+    );
 }
 
 #[test]
 fn a_provider_that_creates_items_gets_no_more_turns_than_there_are_reasons_for() {
     let (state, _) = played(Adversary::CreatesItems);
-    let made = state.work().items.keys().filter(|id| id.as_str().starts_with("more-")).count() as u64;
+    let made =
+        state.work().items.keys().filter(|id| id.as_str().starts_with("more-")).count() as u64;
     assert!((1..=TURNS).contains(&made), "{made}");
     assert!(state.turns().turn_index >= made);
 }
@@ -109,25 +119,34 @@ fn a_provider_that_promises_and_completes_has_completed() {
     assert!(ignored.contains(&Refusal::AlreadyTerminal), "{ignored:?}");
 }
 
-/// contract 9.4, 9.5: whatever a provider does for ever, the agent starts no more turns by itself than the policy allows, the operator is told
-/// once, and is heard at once.
+/// contract 9.4, 9.5: whatever a provider does for ever, the agent starts no more turns by itself
+/// than the policy allows, the operator is told once, and is heard at once.
 #[test]
 fn every_adversary_is_parked_and_the_operator_is_heard() {
     const BOUND: u64 = 40;
-    let policy = format!(r#"{{"fact":{{"fact":"policy_set","policy":{{"autonomous_turns":{BOUND}}}}}}},"#);
+    let policy =
+        format!(r#"{{"fact":{{"fact":"policy_set","policy":{{"autonomous_turns":{BOUND}}}}}}},"#);
     // Four days are longer than all offers of one item together.
     let days = r#"{"prompt":"do it"},{"wait_ms":345600000}"#;
     for adversary in Adversary::ALL {
-        let (ledger, _) = played_with(*adversary, &format!(r#"{policy}{days},{{"prompt":"stop that"}}"#), "");
+        let (ledger, _) =
+            played_with(*adversary, &format!(r#"{policy}{days},{{"prompt":"stop that"}}"#), "");
         let records = records(ledger);
         let said = |record: &Record| matches!(record, Record::Message(message) if message.body.as_text() == "stop that");
         let at = records.iter().position(said).expect("the operator's word");
         let (before, after) = records.split_at(at);
         let turns = before.iter().filter_map(started).count() as u64;
         assert!(turns <= BOUND + 1, "{adversary}: {turns} turns by itself");
-        assert!(before.iter().filter(|record| is_parked(record)).count() <= 1, "{adversary}: told more than once");
+        assert!(
+            before.iter().filter(|record| is_parked(record)).count() <= 1,
+            "{adversary}: told more than once"
+        );
         let Record::Message(word) = &after[0] else { panic!("{adversary}: {:?}", after[0]) };
-        assert_eq!(after.iter().find_map(started), Some(&word.id), "{adversary}: the operator is heard next");
+        assert_eq!(
+            after.iter().find_map(started),
+            Some(&word.id),
+            "{adversary}: the operator is heard next"
+        );
     }
 }
 

@@ -1,5 +1,5 @@
-//! The suite for ledgers of one's own (contract 3.1, 3.2, 3.5): a ledger that does as it must passes, and each that does otherwise in one way
-//! is told which.
+//! The suite for ledgers of one's own (contract 3.1, 3.2, 3.5): a ledger that does as it must
+//! passes, and each that does otherwise in one way is told which.
 
 use std::{cell::RefCell, collections::BTreeMap, rc::Rc};
 
@@ -60,7 +60,8 @@ impl Ledger for Odd {
             AsksThePositionAlone => found.seq == expected.seq,
             _ => found == *expected,
         };
-        let taken = if self.otherwise == CutsLongBatches { batch.len().min(1_000) } else { batch.len() };
+        let taken =
+            if self.otherwise == CutsLongBatches { batch.len().min(1_000) } else { batch.len() };
         if is_next || self.otherwise == StoresWhatItRefuses {
             self.kept.entries.borrow_mut().extend_from_slice(&batch[..taken]);
             self.seen.iter_mut().for_each(|seen| seen.extend_from_slice(batch));
@@ -71,13 +72,19 @@ impl Ledger for Odd {
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         let after = usize::try_from(after.0).unwrap_or(usize::MAX);
         let entries = self.entries();
-        let from = if self.otherwise == GivesTheLastAgain && after == entries.len() { after.saturating_sub(1) } else { after };
+        let from = if self.otherwise == GivesTheLastAgain && after == entries.len() {
+            after.saturating_sub(1)
+        } else {
+            after
+        };
         let limit = if self.otherwise == GivesWholePages { usize::MAX } else { limit as usize };
         let given = entries.into_iter().skip(from).take(limit);
         Ok(match self.otherwise {
-            LosesWhatIsNoAscii => {
-                given.map(|entry| EntryBytes::from_stored(entry.as_str().replace(|c: char| !c.is_ascii(), "?"))).collect()
-            }
+            LosesWhatIsNoAscii => given
+                .map(|entry| {
+                    EntryBytes::from_stored(entry.as_str().replace(|c: char| !c.is_ascii(), "?"))
+                })
+                .collect(),
             _ => given.collect(),
         })
     }
@@ -117,7 +124,10 @@ fn asked(otherwise: Otherwise) -> Result<(), suite::Fault> {
 fn a_ledger_that_does_as_it_must_passes() {
     assert_eq!(asked(Nothing), Ok(()));
     let mut store: BTreeMap<AgentId, MemoryLedger> = BTreeMap::new();
-    assert_eq!(suite::ledger(|agent_id| store.entry(agent_id.clone()).or_default().clone()), Ok(()));
+    assert_eq!(
+        suite::ledger(|agent_id| store.entry(agent_id.clone()).or_default().clone()),
+        Ok(())
+    );
 }
 
 #[test]
@@ -125,38 +135,66 @@ fn what_a_ledger_does_otherwise_is_told_in_words() {
     let told = [
         (
             HasASnapshotFromTheStart,
-            "nothing is in a ledger before something is appended: this ledger has the snapshot `{}` instead of none",
+            "nothing is in a ledger before something is appended: this ledger has the snapshot \
+             `{}` instead of none",
         ),
-        (LosesWhatIsNoAscii, "entries come back as they were appended, to the byte and in order: this ledger gives 7 entries"),
+        (
+            LosesWhatIsNoAscii,
+            "entries come back as they were appended, to the byte and in order: this ledger gives \
+             7 entries",
+        ),
         (
             CutsLongBatches,
-            "a batch may have thousands of entries, and an entry a megabyte: this ledger answers, given a batch after its last entry,",
+            "a batch may have thousands of entries, and an entry a megabyte: this ledger answers, \
+             given a batch after its last entry,",
         ),
         (
             ForgetsWhenClosed,
-            "who opens a ledger again finds what was appended: this ledger gives no entry instead of 2 entries from `{\"seq\":1,",
+            "who opens a ledger again finds what was appended: this ledger gives no entry instead \
+             of 2 entries from `{\"seq\":1,",
         ),
-        (GivesWholePages, "and none at the end: this ledger gives, asked for 0 after 0, 5 entries from"),
-        (GivesTheLastAgain, "and none at the end: this ledger gives, asked for 1 after 5, 1 entry `{\"seq\":5,"),
-        (AsksNothing, "answers, given a batch after the beginning, that it is stored instead of a conflict at entry 3"),
+        (
+            GivesWholePages,
+            "and none at the end: this ledger gives, asked for 0 after 0, 5 entries from",
+        ),
+        (
+            GivesTheLastAgain,
+            "and none at the end: this ledger gives, asked for 1 after 5, 1 entry `{\"seq\":5,",
+        ),
+        (
+            AsksNothing,
+            "answers, given a batch after the beginning, that it is stored instead of a conflict \
+             at entry 3",
+        ),
         (
             AsksThePositionAlone,
-            "answers, given a batch after the last entry of another history of the same length, that it is stored instead of",
+            "answers, given a batch after the last entry of another history of the same length, \
+             that it is stored instead of",
         ),
         (
             StoresWhatItRefuses,
-            "which says where the ledger ends and stores nothing: this ledger answers, given a batch after an entry before the last, a conflict at entry 4",
+            "which says where the ledger ends and stores nothing: this ledger answers, given a \
+             batch after an entry before the last, a conflict at entry 4",
         ),
-        (SeesOnlyItself, "and the second to append is refused: this ledger gives the other no entry instead of 1 entry"),
+        (
+            SeesOnlyItself,
+            "and the second to append is refused: this ledger gives the other no entry instead of \
+             1 entry",
+        ),
         (
             MixesAgents,
-            "a ledger has the entries of its own agent alone: this ledger answers, given a batch after its last entry, a conflict at entry 1",
+            "a ledger has the entries of its own agent alone: this ledger answers, given a batch \
+             after its last entry, a conflict at entry 1",
         ),
         (
             KeepsTheFirstSnapshot,
-            "the newest snapshot comes back as it was written, or none does: this ledger gives `{\"of\":\"one\"}` instead of",
+            "the newest snapshot comes back as it was written, or none does: this ledger gives \
+             `{\"of\":\"one\"}` instead of",
         ),
-        (ForgetsSnapshotsWhenClosed, "or none does: this ledger keeps some snapshots and loses others"),
+        (
+            ForgetsSnapshotsWhenClosed,
+            "or none does: this ledger keeps some snapshots and loses others",
+        ),
     ];
     for (otherwise, says) in told {
         let said = asked(otherwise).expect_err("it does otherwise").to_string();

@@ -1,5 +1,6 @@
-//! Thirty days with a thousand timers, rechecks, deadlines and timed rests, a clock that jumps both ways, a hundred restarts: each fires
-//! exactly as the contract says (contract 1.3, 5.17, 5.20, 5.23, 7.2, 9.3).
+//! Thirty days with a thousand timers, rechecks, deadlines and timed rests, a clock that jumps both
+//! ways, a hundred restarts: each fires exactly as the contract says (contract 1.3, 5.17, 5.20,
+//! 5.23, 7.2, 9.3).
 
 use wakeful_core::record::waiting::WaitConditionStatus;
 use wakeful_tests::time::{Found, Kind, Life, Plan};
@@ -29,13 +30,19 @@ fn live(seed: u64) {
             Kind::Instant => WaitConditionStatus::Resolved,
             _ => WaitConditionStatus::Expired,
         };
-        assert!(found.ended.get(&due.id).is_none_or(|status| *status == as_it_must), "seed {seed}: {}", due.id);
+        assert!(
+            found.ended.get(&due.id).is_none_or(|status| *status == as_it_must),
+            "seed {seed}: {}",
+            due.id
+        );
     }
-    let expired = found.ended.values().filter(|status| **status == WaitConditionStatus::Expired).count();
+    let expired =
+        found.ended.values().filter(|status| **status == WaitConditionStatus::Expired).count();
     let late = found.fires.iter().filter(|fire| fire.at > fire.due).count();
     println!(
-        "seed {seed}: {} fires ({late} late) of 1000 things in {} entries; {} turns told of them, {} waits resolved and {expired} expired; \
-         {} restarts ({} in a turn), {} jumps of the clock ({} told), {} looks, {} batches checked",
+        "seed {seed}: {} fires ({late} late) of 1000 things in {} entries; {} turns told of them, \
+         {} waits resolved and {expired} expired; {} restarts ({} in a turn), {} jumps of the \
+         clock ({} told), {} looks, {} batches checked",
         found.fires.len(),
         lived.ledger.opened().len(),
         found.told.len(),
@@ -48,7 +55,10 @@ fn live(seed: u64) {
         lived.ledger.batches(),
     );
     assert_eq!((lived.restarts, lived.jumps), (100, 40));
-    assert!(lived.in_turn > 10 && found.behind > 3 && late > 50, "the plan of seed {seed} is too tame");
+    assert!(
+        lived.in_turn > 10 && found.behind > 3 && late > 50,
+        "the plan of seed {seed} is too tame"
+    );
 }
 
 #[test]

@@ -19,7 +19,9 @@ fn prompt(id: &str) -> String {
 /// Somebody who says something as an observer.
 fn says(ledger: &MemoryLedger, fact: &str) {
     let options = Options::new("default".into());
-    let mut observer = Scheduler::observe(options, ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("a ledger");
+    let mut observer =
+        Scheduler::observe(options, ledger.clone(), VirtualClock::at(NOW), Elsewhere)
+            .expect("a ledger");
     observer.propose(fact).expect("a fact");
 }
 
@@ -43,19 +45,34 @@ impl Provider for Failing {
 fn the_failure_of_a_provider_is_not_lost_to_another_writer() {
     let ledger = MemoryLedger::default();
     let provider = Failing { ledger: ledger.clone(), failed: false };
-    let mut driver = Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(NOW), provider).expect("a ledger");
+    let mut driver =
+        Scheduler::drive(Options::new("default".into()), ledger, VirtualClock::at(NOW), provider)
+            .expect("a ledger");
     driver.propose(&prompt("mine")).expect("a fact");
     driver.run_until_rest().expect("the failure becomes a fact, after what the other writer said");
     let turns = driver.state().turns();
-    assert_eq!(turns.last_terminal.map(|last| (last.turn_index, last.kind)), Some((1, TurnTerminalKind::Aborted)));
+    assert_eq!(
+        turns.last_terminal.map(|last| (last.turn_index, last.kind)),
+        Some((1, TurnTerminalKind::Aborted))
+    );
     driver.run_until_rest().expect("a step");
-    assert_eq!(driver.state().turns().run.as_ref().map(|run| run.message_id.as_str()), Some("other"), "the other message starts a turn");
+    assert_eq!(
+        driver.state().turns().run.as_ref().map(|run| run.message_id.as_str()),
+        Some("other"),
+        "the other message starts a turn"
+    );
 }
 
 #[test]
 fn who_comes_second_reads_what_is_new_and_says_the_same_again() {
     let ledger = MemoryLedger::default();
-    let mut driver = Scheduler::drive(Options::new("default".into()), ledger.clone(), VirtualClock::at(NOW), Elsewhere).expect("a ledger");
+    let mut driver = Scheduler::drive(
+        Options::new("default".into()),
+        ledger.clone(),
+        VirtualClock::at(NOW),
+        Elsewhere,
+    )
+    .expect("a ledger");
     says(&ledger, &prompt("other"));
     let before = driver.state().clone();
     let why = driver.propose(&prompt("mine")).expect_err("another writer was first");

@@ -1,4 +1,5 @@
-//! Why not: each way leads to what was asked for, and none of its facts can be left out (contract 11.2).
+//! Why not: each way leads to what was asked for, and none of its facts can be left out (contract
+//! 11.2).
 
 use std::collections::BTreeSet;
 
@@ -15,7 +16,8 @@ use wakeful_tests::paths;
 const NOW: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 const HERE: Boundary = Boundary::RunLoopIdle;
 
-/// Every fixture as a machine, by name: as it was imported, and once a driver took it over and brought it to rest.
+/// Every fixture as a machine, by name: as it was imported, and once a driver took it over and
+/// brought it to rest.
 fn fixtures() -> Vec<(String, Box<dyn Fn() -> Machine>)> {
     let cases = case::load_all(&[paths::data("fixtures/scheduler")]).expect("the fixtures");
     let folders = cases.into_iter().filter_map(|case| match case.kind {
@@ -74,8 +76,18 @@ fn each_way_leads_there_and_none_of_its_facts_can_be_left_out() {
                 assert_eq!(way.decision.kind, asked);
                 assert_eq!(way.says.len(), facts.len());
                 for left_out in 0..facts.len() {
-                    let rest: Vec<_> = facts.iter().enumerate().filter(|(at, _)| *at != left_out).map(|(_, fact)| *fact).collect();
-                    assert_ne!(decided(machine(), &rest), asked, "{name}: {:?} without one of them", way.says);
+                    let rest: Vec<_> = facts
+                        .iter()
+                        .enumerate()
+                        .filter(|(at, _)| *at != left_out)
+                        .map(|(_, fact)| *fact)
+                        .collect();
+                    assert_ne!(
+                        decided(machine(), &rest),
+                        asked,
+                        "{name}: {:?} without one of them",
+                        way.says
+                    );
                 }
                 ways += 1;
                 reached.insert(asked);
@@ -97,6 +109,10 @@ fn asking_why_not_changes_nothing() {
         let before = machine.state().clone();
         let first = machine.why_not(HERE, DecisionKind::Sleep, NOW);
         assert_eq!(machine.state(), &before, "{name}");
-        assert_eq!(machine.why_not(HERE, DecisionKind::Sleep, NOW), first, "{name}: the same answer twice");
+        assert_eq!(
+            machine.why_not(HERE, DecisionKind::Sleep, NOW),
+            first,
+            "{name}: the same answer twice"
+        );
     }
 }

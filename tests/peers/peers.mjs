@@ -1,4 +1,5 @@
-// What a decision costs in Node: that of an agent at rest, of an equivalent state machine of XState, and of Cedar's stateful authorizer.
+// What a decision costs in Node: that of an agent at rest, of an equivalent state machine of
+// XState, and of Cedar's stateful authorizer.
 //
 //   node peers.mjs GUEST_FOLDER TURNS
 //
@@ -17,17 +18,26 @@ const cedar = createRequire(import.meta.url)("@cedar-policy/cedar-wasm/nodejs");
 /** How many decisions are measured at once. */
 const TIMES = 2_000;
 
-/** An agent at rest over a ledger in memory; it answers as text, and appends nothing, since nothing has changed. */
+/**
+ * An agent at rest over a ledger in memory; it answers as text, and appends nothing, since nothing
+ * has changed.
+ */
 function agent(guest) {
   let now = 1_780_000_000_000_000_000n;
   const clock = { now: () => (now += 1_000_000n) };
   const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
-  const scheduler = guest.Scheduler.drive({ agent_id: "peer" }, { ledger: new MemoryLedger(), clock, provider });
+  const scheduler = guest.Scheduler.drive(
+    { agent_id: "peer" },
+    { ledger: new MemoryLedger(), clock, provider },
+  );
   scheduler.runUntilRestText();
   return () => scheduler.stepText("run_loop_idle");
 }
 
-/** The ladder as a machine: looking, it goes to the first of the places whose guard holds, and is asked to look again from there. */
+/**
+ * The ladder as a machine: looking, it goes to the first of the places whose guard holds, and is
+ * asked to look again from there.
+ */
 function machine() {
   const places = [
     ["stopped", (it) => it.isStopped],
@@ -47,15 +57,30 @@ function machine() {
     ["timer", (it) => it.timers.length > 0],
     ["asleep", (it) => it.posture === "asleep"],
   ];
-  const guards = Object.fromEntries(places.map(([place, holds]) => [place, ({ context }) => holds(context)]));
+  const guards = Object.fromEntries(
+    places.map(([place, holds]) => [place, ({ context }) => holds(context)]),
+  );
   const looks = [...places.map(([place]) => ({ target: place, guard: place })), { target: "idle" }];
   const look = { on: { look: "looking" } };
-  const states = Object.fromEntries([...places.map(([place]) => place), "idle"].map((place) => [place, look]));
+  const states = Object.fromEntries(
+    [...places.map(([place]) => place), "idle"].map((place) => [place, look]),
+  );
   return setup({ guards }).createMachine({
     initial: "looking",
     context: {
-      isStopped: false, isPaused: false, run: null, terminal: null, posture: "awake",
-      messages: [], closures: [], hints: [], items: [], rechecks: [], tasks: [], waits: [], timers: [],
+      isStopped: false,
+      isPaused: false,
+      run: null,
+      terminal: null,
+      posture: "awake",
+      messages: [],
+      closures: [],
+      hints: [],
+      items: [],
+      rechecks: [],
+      tasks: [],
+      waits: [],
+      timers: [],
     },
     states: { looking: { always: looks }, ...states },
   });
@@ -72,9 +97,15 @@ function xstate() {
 
 /** As many policies as the ladder has rules, which are parsed before. */
 function authorizer() {
-  const policies = Array.from({ length: 16 }, (_, rule) =>
-    `permit(principal == Agent::"peer", action == Action::"step", resource) when { context.rule == ${rule} };`);
-  expect(cedar.preparsePolicySet("ladder", { staticPolicies: policies.join("\n") }).type === "success", "the policies are read");
+  const policies = Array.from(
+    { length: 16 },
+    (_, rule) =>
+      `permit(principal == Agent::"peer", action == Action::"step", resource) when { context.rule == ${rule} };`,
+  );
+  expect(
+    cedar.preparsePolicySet("ladder", { staticPolicies: policies.join("\n") }).type === "success",
+    "the policies are read",
+  );
   const call = {
     principal: { type: "Agent", id: "peer" },
     action: { type: "Action", id: "step" },
@@ -92,7 +123,11 @@ function expect(holds, what) {
 }
 
 async function main([folder, turns]) {
-  const subjects = { decision: agent(await loadGuest(folder)), xstate: xstate(), cedar: authorizer() };
+  const subjects = {
+    decision: agent(await loadGuest(folder)),
+    xstate: xstate(),
+    cedar: authorizer(),
+  };
   expect(JSON.parse(subjects.decision()).decision !== undefined, "a decision is given");
   expect(subjects.xstate() === "idle", "the machine comes to rest");
   expect(subjects.cedar().response?.decision === "allow", "Cedar allows it");

@@ -1,4 +1,5 @@
-//! What a fuzzer does with bytes. `cargo xtask fuzz` lets libFuzzer look for bytes that panic; a test replays those that it has kept.
+//! What a fuzzer does with bytes. `cargo xtask fuzz` lets libFuzzer look for bytes that panic; a
+//! test replays those that it has kept.
 //!
 //! Bytes are lines of text, so that what is kept can be read: see each target for what a line says.
 
@@ -31,7 +32,8 @@ use crate::{paths, watched::WatchedLedger};
 pub type Target = fn(&[u8]);
 
 /// The targets, by name.
-pub const TARGETS: [(&str, Target); 4] = [("facts", facts), ("foreign", foreign), ("ledger", ledger), ("exports", exports)];
+pub const TARGETS: [(&str, Target); 4] =
+    [("facts", facts), ("foreign", foreign), ("ledger", ledger), ("exports", exports)];
 
 const START: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
@@ -42,22 +44,29 @@ fn lines(data: &[u8]) -> Vec<String> {
     String::from_utf8_lossy(data).lines().take(LINES).map(str::to_owned).collect()
 }
 
-/// The fact decoder, the planes and the ladder. A line is a fact, after which the agent is run until it rests; or `+N`: N milliseconds pass.
+/// The fact decoder, the planes and the ladder. A line is a fact, after which the agent is run
+/// until it rests; or `+N`: N milliseconds pass.
 ///
 /// # Panics
-/// Where an invariant of contract 14 breaks, the loop comes to no rest, or the log does not fold to the state.
+/// Where an invariant of contract 14 breaks, the loop comes to no rest, or the log does not fold to
+/// the state.
 pub fn facts(data: &[u8]) {
     let (ledger, clock) = (WatchedLedger::default(), VirtualClock::at(START));
     let mut now = START;
     let options = Options::new("a".into());
-    let mut agent = Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Elsewhere).expect("a fresh ledger");
+    let mut agent = Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Elsewhere)
+        .expect("a fresh ledger");
     for line in lines(data) {
         if let Some(millis) = line.strip_prefix('+').and_then(|millis| millis.parse::<u32>().ok()) {
-            now = Timestamp::from_nanos(now.as_nanos().saturating_add(i64::from(millis) * 1_000_000));
+            now =
+                Timestamp::from_nanos(now.as_nanos().saturating_add(i64::from(millis) * 1_000_000));
             clock.set(now);
         } else {
             match agent.propose(&line) {
-                Ok(_) | Err(SchedulerError::Propose(ProposeError::Malformed(_) | ProposeError::TooLarge { .. })) => {}
+                Ok(_)
+                | Err(SchedulerError::Propose(
+                    ProposeError::Malformed(_) | ProposeError::TooLarge { .. },
+                )) => {}
                 Err(why) => panic!("{line}: {why}"),
             }
         }
@@ -65,7 +74,8 @@ pub fn facts(data: &[u8]) {
         assert!(agent.next_wake().is_none_or(|wake| wake >= now), "a wake is never past");
     }
     assert_eq!(ledger.breaches(), [], "no invariant breaks");
-    let folded = Scheduler::observe(options, ledger.entries().clone(), clock, Elsewhere).expect("what was stored can be read");
+    let folded = Scheduler::observe(options, ledger.entries().clone(), clock, Elsewhere)
+        .expect("what was stored can be read");
     assert!(folded.state() == agent.state(), "the log folds to the state");
 }
 
@@ -83,17 +93,20 @@ pub fn foreign(data: &[u8]) {
     let Ok(import) = Import::of_folder(&folder, START) else { return };
     let options = Options::new(import.agent_id().clone());
     let ledger = MemoryLedger::default();
-    let mut agent = Scheduler::observe(options.clone(), ledger.clone(), VirtualClock::at(START), Elsewhere).expect("a fresh ledger");
+    let mut agent =
+        Scheduler::observe(options.clone(), ledger.clone(), VirtualClock::at(START), Elsewhere)
+            .expect("a fresh ledger");
     if agent.import(&folder).is_ok() {
         drop(agent.explain(Boundary::RunLoopIdle));
         drop(agent.why_not(Boundary::RunLoop, DecisionKind::StartModelTurn));
-        let again = Scheduler::observe(options, ledger, VirtualClock::at(START), Elsewhere).expect("what was stored can be read");
+        let again = Scheduler::observe(options, ledger, VirtualClock::at(START), Elsewhere)
+            .expect("what was stored can be read");
         assert!(again.state() == agent.state(), "the log folds to the state");
     }
 }
 
-/// The ledger reader. `CLASS`, a tab and a record are sealed as the next entry, so that whatever a newer or broken writer could have stored
-/// is folded; any other line is an entry as it is stored.
+/// The ledger reader. `CLASS`, a tab and a record are sealed as the next entry, so that whatever a
+/// newer or broken writer could have stored is folded; any other line is an entry as it is stored.
 ///
 /// # Panics
 /// Where what was read cannot be explained, or its snapshot is not the state.
@@ -104,8 +117,11 @@ pub fn ledger(data: &[u8]) {
         let loaded = match line.split_once('\t') {
             Some((class, record)) => {
                 let class = Class::ALL.iter().find(|known| known.as_str() == class);
-                let Some(Ok(record)) = class.map(|class| Record::decode(*class, record)) else { continue };
-                let (_, bytes) = seal_all(machine.head(), machine.state().at().max(START), vec![record]);
+                let Some(Ok(record)) = class.map(|class| Record::decode(*class, record)) else {
+                    continue;
+                };
+                let (_, bytes) =
+                    seal_all(machine.head(), machine.state().at().max(START), vec![record]);
                 bytes.iter().try_for_each(|entry| machine.load(entry))
             }
             None => machine.load(&EntryBytes::from_stored(line)),
@@ -125,7 +141,8 @@ pub fn ledger(data: &[u8]) {
     }
 }
 
-/// What the guest exports. A line is a call: its name and, where it takes something, the rest of the line.
+/// What the guest exports. A line is a call: its name and, where it takes something, the rest of
+/// the line.
 ///
 /// # Panics
 /// Where the guest traps or reaches a limit.
@@ -133,15 +150,21 @@ pub fn exports(data: &[u8]) {
     thread_local! {
         static PLUGIN: Plugin<MemoryLedger, VirtualClock, Elsewhere> = Plugin::new(&GUEST).expect("it is linked");
     }
-    static GUEST: LazyLock<Guest> = LazyLock::new(|| Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads"));
+    static GUEST: LazyLock<Guest> = LazyLock::new(|| {
+        Guest::load(&paths::guest("wakeful.component.wasm")).expect("the guest loads")
+    });
     let clock = VirtualClock::at(START);
-    let instance = PLUGIN.with(|plugin| plugin.instance(MemoryLedger::default(), clock.clone(), Elsewhere, Limits::default()));
+    let instance = PLUGIN.with(|plugin| {
+        plugin.instance(MemoryLedger::default(), clock.clone(), Elsewhere, Limits::default())
+    });
     let mut engine = instance.expect("an instance");
     for line in lines(data) {
         let (call, given) = line.split_once(' ').unwrap_or((&line, ""));
         let answered = match call {
-            "drive" => options(given).map_or(Ok(()), |options| engine.open(&options, Mode::Drive).map(drop)),
-            "observe" => options(given).map_or(Ok(()), |options| engine.open(&options, Mode::Observe).map(drop)),
+            "drive" => options(given)
+                .map_or(Ok(()), |options| engine.open(&options, Mode::Drive).map(drop)),
+            "observe" => options(given)
+                .map_or(Ok(()), |options| engine.open(&options, Mode::Observe).map(drop)),
             "clock" => {
                 clock.set(Timestamp::from_nanos(given.parse().unwrap_or_default()));
                 Ok(())
@@ -154,7 +177,9 @@ pub fn exports(data: &[u8]) {
             "explain" => engine.explain(boundary(given)).map(drop),
             "explain-at" => engine.explain_at(Boundary::RunLoop, seq(given)).map(drop),
             "why-not" => engine.why_not(Boundary::RunLoop, kind(given)).map(drop),
-            "why-not-at" => engine.why_not_at(Boundary::RunLoop, DecisionKind::Sleep, seq(given)).map(drop),
+            "why-not-at" => {
+                engine.why_not_at(Boundary::RunLoop, DecisionKind::Sleep, seq(given)).map(drop)
+            }
             "state" => engine.state().map(drop),
             "state-at" => engine.state_at(seq(given)).map(drop),
             "summary" => engine.summary().map(drop),
@@ -173,7 +198,11 @@ fn options(text: &str) -> Option<Options> {
 }
 
 fn boundary(name: &str) -> Boundary {
-    Boundary::ALL.iter().copied().find(|known| known.to_string() == name).unwrap_or(Boundary::RunLoop)
+    Boundary::ALL
+        .iter()
+        .copied()
+        .find(|known| known.to_string() == name)
+        .unwrap_or(Boundary::RunLoop)
 }
 
 fn kind(name: &str) -> DecisionKind {

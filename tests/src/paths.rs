@@ -27,7 +27,10 @@ pub fn data(relative: &str) -> PathBuf {
 #[must_use]
 pub fn guest(name: &str) -> PathBuf {
     let path = root().join("target/guest").join(name);
-    assert!(path.exists(), "`{name}` is not built: `cargo xtask test` builds the guests before the tests");
+    assert!(
+        path.exists(),
+        "`{name}` is not built: `cargo xtask test` builds the guests before the tests"
+    );
     path
 }
 

@@ -1,4 +1,5 @@
-//! Random sequences of what a host can do: facts over a few ids, steps, a clock, restarts. Proptest draws and shrinks them.
+//! Random sequences of what a host can do: facts over a few ids, steps, a clock, restarts. Proptest
+//! draws and shrinks them.
 
 use std::fmt;
 
@@ -77,7 +78,14 @@ impl Host {
     pub fn play(&mut self, command: &Command) -> Result<(), SchedulerError> {
         match command {
             Command::Say(fact) => {
-                let run = self.scheduler.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+                let run = self
+                    .scheduler
+                    .state()
+                    .turns()
+                    .run
+                    .as_ref()
+                    .map_or("none", |run| run.run_id.as_str())
+                    .to_owned();
                 self.scheduler.propose(&fact.replace("$run", &run)).map(drop)
             }
             Command::Step(boundary) => self.scheduler.step(*boundary).map(drop),
@@ -95,8 +103,13 @@ impl Host {
     }
 }
 
-fn drive(options: &Options, ledger: &WatchedLedger, clock: &VirtualClock) -> Scheduler<WatchedLedger, VirtualClock, Elsewhere> {
-    Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Elsewhere).expect("the ledger opens")
+fn drive(
+    options: &Options,
+    ledger: &WatchedLedger,
+    clock: &VirtualClock,
+) -> Scheduler<WatchedLedger, VirtualClock, Elsewhere> {
+    Scheduler::drive(options.clone(), ledger.clone(), clock.clone(), Elsewhere)
+        .expect("the ledger opens")
 }
 
 /// Sequences of up to `longest` commands, in any order, with duplicates and losses as they come.
@@ -145,11 +158,27 @@ fn fact() -> impl Strategy<Value = Value> {
 fn message() -> impl Strategy<Value = Value> {
     let sender = prop_oneof![
         Just(("operator_prompt", json!({"kind": "operator"}), "trusted_operator")),
-        Just(("operator_prompt", json!({"kind": "channel", "channel_id": "ch"}), "untrusted_external")),
+        Just((
+            "operator_prompt",
+            json!({"kind": "channel", "channel_id": "ch"}),
+            "untrusted_external"
+        )),
         Just(("webhook_event", json!({"kind": "webhook", "source": "ci"}), "trusted_integration")),
-        Just(("callback_event", json!({"kind": "callback", "descriptor_id": "e0"}), "trusted_integration")),
-        Just(("internal_followup", json!({"kind": "system", "subsystem": "host"}), "trusted_system")),
-        Just(("system_tick", json!({"kind": "system", "subsystem": "work_queue"}), "untrusted_external")),
+        Just((
+            "callback_event",
+            json!({"kind": "callback", "descriptor_id": "e0"}),
+            "trusted_integration"
+        )),
+        Just((
+            "internal_followup",
+            json!({"kind": "system", "subsystem": "host"}),
+            "trusted_system"
+        )),
+        Just((
+            "system_tick",
+            json!({"kind": "system", "subsystem": "work_queue"}),
+            "untrusted_external"
+        )),
         Just(("task_status", json!({"kind": "task", "task_id": "t0"}), "trusted_system")),
         Just(("control", json!({"kind": "system", "subsystem": "host"}), "trusted_system")),
     ];
@@ -165,13 +194,21 @@ fn message() -> impl Strategy<Value = Value> {
         json!({"fact": "message_queued", "message": {"id": format!("r{n}"), "kind": "task_result", "origin": {"kind": "task", "task_id": task},
                "trust": "trusted_system", "priority": "next", "body": {"type": "text", "text": "done"}, "metadata": metadata}})
     });
-    let dropped = (0..8_u8).prop_map(|n| json!({"fact": "message_dropped", "message_id": format!("m{n}")}));
+    let dropped =
+        (0..8_u8).prop_map(|n| json!({"fact": "message_dropped", "message_id": format!("m{n}")}));
     prop_oneof![6 => plain, 2 => result, 1 => dropped]
 }
 
 fn turn() -> impl Strategy<Value = Value> {
     let kind = select(
-        &["completed", "completed", "aborted", "baseline_over_budget", "deferred_to_fallback", "provider_failed_needs_recovery"][..],
+        &[
+            "completed",
+            "completed",
+            "aborted",
+            "baseline_over_budget",
+            "deferred_to_fallback",
+            "provider_failed_needs_recovery",
+        ][..],
     );
     prop_oneof![
         6 => kind.prop_map(|kind| json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})),
@@ -187,7 +224,17 @@ fn turn() -> impl Strategy<Value = Value> {
 
 fn task() -> impl Strategy<Value = Value> {
     let status = select(
-        &["created", "running", "cancelling", "completed", "failed", "cancelled", "interrupted", "result_queued", "result_delivered"][..],
+        &[
+            "created",
+            "running",
+            "cancelling",
+            "completed",
+            "failed",
+            "cancelled",
+            "interrupted",
+            "result_queued",
+            "result_delivered",
+        ][..],
     );
     let policy = select(&["blocking", "background"][..]);
     (status, id("t"), prop::option::of(id("w")), policy).prop_map(|(status, task, item, policy)| match status {
@@ -217,7 +264,9 @@ fn wait() -> impl Strategy<Value = Value> {
         id("t").prop_map(|task| json!({"kind": "task_result", "task_id": task})),
         Just(json!({"kind": "external_ingress", "external_trigger_id": "e0"})),
         Just(json!({"kind": "external_ingress"})),
-        id("k").prop_map(|timer| json!({"kind": "timer", "wake_at": "2026-06-01T00:00:00Z", "timer_id": timer})),
+        id("k").prop_map(
+            |timer| json!({"kind": "timer", "wake_at": "2026-06-01T00:00:00Z", "timer_id": timer})
+        ),
         Just(json!({"kind": "operator_input"})),
         Just(json!({"kind": "system_tick"})),
     ];
@@ -233,7 +282,9 @@ fn wait() -> impl Strategy<Value = Value> {
                "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": "e0"})
     });
     let what = select(&["triggered", "cancelled"][..]);
-    let moved = (what, id("i")).prop_map(|(what, id)| json!({"fact": format!("waiting_intent_{what}"), "waiting_intent_id": id}));
+    let moved = (what, id("i")).prop_map(
+        |(what, id)| json!({"fact": format!("waiting_intent_{what}"), "waiting_intent_id": id}),
+    );
     prop_oneof![3 => registered, 1 => ended, 2 => intent, 1 => moved]
 }
 

@@ -97,7 +97,11 @@ impl WatchedLedger {
     /// Never: a fresh ledger in memory takes what another one holds.
     #[must_use]
     pub fn upto(&self, len: usize) -> Self {
-        let held = self.entries.clone().read(Seq(0), u32::try_from(len).unwrap_or(u32::MAX)).expect("a ledger in memory");
+        let held = self
+            .entries
+            .clone()
+            .read(Seq(0), u32::try_from(len).unwrap_or(u32::MAX))
+            .expect("a ledger in memory");
         let mut part = Self::default();
         part.entries.append(&Head::START, &held).expect("a fresh ledger");
         let opened: Vec<_> = self.seen.borrow().opened.iter().take(len).cloned().collect();
@@ -135,10 +139,13 @@ impl Ledger for WatchedLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         self.entries.append(expected, batch)?;
         let mut seen = self.seen.borrow_mut();
-        let before = (seen.checks > 0 && seen.appends.len().is_multiple_of(seen.one_in)).then(|| seen.state.clone());
+        let before = (seen.checks > 0 && seen.appends.len().is_multiple_of(seen.one_in))
+            .then(|| seen.state.clone());
         let mut entries = Vec::new();
         for bytes in batch {
-            let entry = bytes.open(&seen.state.head()).map_err(|why| LedgerError::Failed { message: why.to_string() })?;
+            let entry = bytes
+                .open(&seen.state.head())
+                .map_err(|why| LedgerError::Failed { message: why.to_string() })?;
             seen.state.apply(&entry);
             entries.push(entry);
         }

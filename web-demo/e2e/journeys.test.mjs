@@ -32,9 +32,13 @@ after(async () => {
 });
 
 const text = (page, selector) => page.locator(selector).innerText();
-const median = (numbers) => numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
+const median = (numbers) =>
+  numbers.toSorted((left, right) => left - right)[Math.floor(numbers.length / 2)];
 
-/** What the processes of the pages have in memory, in MB; where the system does not tell, it says so. */
+/**
+ * What the processes of the pages have in memory, in MB; where the system does not tell, it says
+ * so.
+ */
 async function renderers(browser) {
   const session = await browser.newBrowserCDPSession();
   const { processInfo } = await session.send("SystemInfo.getProcessInfo");
@@ -42,7 +46,12 @@ async function renderers(browser) {
   const kilobytes = await Promise.all(
     processInfo
       .filter(({ type }) => type === "renderer")
-      .map(({ id }) => readFile(`/proc/${id}/status`, "utf8").then((status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]), () => Number.NaN)),
+      .map(({ id }) =>
+        readFile(`/proc/${id}/status`, "utf8").then(
+          (status) => Number(/VmRSS:\s+(\d+)/.exec(status)?.[1]),
+          () => Number.NaN,
+        ),
+      ),
   );
   const sum = kilobytes.reduce((sum, each) => sum + each, 0);
   return Number.isNaN(sum) ? "an unknown number of" : Math.round(sum / 1e3);
@@ -63,15 +72,24 @@ async function journey(use) {
 
 test("from a stuck agent to its cause", () =>
   journey(async (page) => {
-    const stuck = bundle.cases.find(({ trace }) => trace.steps.at(-1).explanation.decision.decision === "WaitForTask");
+    const stuck = bundle.cases.find(
+      ({ trace }) => trace.steps.at(-1).explanation.decision.decision === "WaitForTask",
+    );
     assert.ok(stuck, "a case waits for a task");
-    const ledger = stuck.trace.steps.flatMap((step) => step.entries).map((entry) => `${JSON.stringify(entry)}\n`).join("");
+    const ledger = stuck.trace.steps
+      .flatMap((step) => step.entries)
+      .map((entry) => `${JSON.stringify(entry)}\n`)
+      .join("");
     await openFile(page, "stuck.jsonl", ledger);
     await opened(page, "stuck.jsonl");
     const sentence = await text(page, ".sentence");
-    const [, task] = sentence.match(/result of task (\S+)\./) ?? assert.fail(`${sentence} names no task`);
+    const [, task] =
+      sentence.match(/result of task (\S+)\./) ?? assert.fail(`${sentence} names no task`);
     await page.locator(".chip-because .seq-link").first().click();
-    await page.waitForFunction((id) => document.querySelector(".detail .json")?.textContent?.includes(id), task);
+    await page.waitForFunction(
+      (id) => document.querySelector(".detail .json")?.textContent?.includes(id),
+      task,
+    );
     await shoot(page, "journey-stuck");
   }));
 
@@ -79,13 +97,27 @@ test("a bad file says what and where, and what was open stays open", () =>
   journey(async (page) => {
     await choose(page, "heartbeat");
     const sentence = await text(page, ".sentence");
-    const entries = bundle.cases.find((known) => known.case === "heartbeat").trace.steps.flatMap((step) => step.entries);
+    const entries = bundle.cases
+      .find((known) => known.case === "heartbeat")
+      .trace.steps.flatMap((step) => step.entries);
     const lines = entries.map((entry) => JSON.stringify(entry));
     const alarm = page.getByRole("alert");
     for (const [name, file, says] of [
-      ["torn.jsonl", `${lines.slice(0, 3).join("\n")}\n${lines[3].slice(0, 40)}`, /entry 4 cannot be read/],
-      ["changed.jsonl", lines.map((line, at) => (at === 4 ? line.replace("09:", "10:") : line)).join("\n"), /entry 5 breaks the chain/],
-      ["gap.jsonl", lines.filter((_, at) => at !== 4).join("\n"), /entry 6 stands where entry 5 is due/],
+      [
+        "torn.jsonl",
+        `${lines.slice(0, 3).join("\n")}\n${lines[3].slice(0, 40)}`,
+        /entry 4 cannot be read/,
+      ],
+      [
+        "changed.jsonl",
+        lines.map((line, at) => (at === 4 ? line.replace("09:", "10:") : line)).join("\n"),
+        /entry 5 breaks the chain/,
+      ],
+      [
+        "gap.jsonl",
+        lines.filter((_, at) => at !== 4).join("\n"),
+        /entry 6 stands where entry 5 is due/,
+      ],
       ["empty.jsonl", "", /no entries/],
       ["picture.png", "\u0089PNG", /picture\.png is nothing that opens here/],
       ["package.json", '{ "name": "x" }', /malformed story: unknown field name, .*line 1 column 3/],
@@ -96,13 +128,25 @@ test("a bad file says what and where, and what was open stays open", () =>
       assert.equal(await text(page, ".sentence"), sentence, "what was open stays open");
     }
     const fixture = bundle.cases.find((known) => known.kind === "fixture");
-    const [path] = Object.keys(fixture.files).filter((file) => file.endsWith(".jsonl") && fixture.files[file].trim() !== "");
+    const [path] = Object.keys(fixture.files).filter(
+      (file) => file.endsWith(".jsonl") && fixture.files[file].trim() !== "",
+    );
     const files = { ...fixture.files, [path]: `{"id": 1}\n${fixture.files[path]}` };
-    await page.evaluate((sent) => window.postMessage({ wakeful: { name: "bad folder", files: sent } }, "*"), files);
+    await page.evaluate(
+      (sent) => window.postMessage({ wakeful: { name: "bad folder", files: sent } }, "*"),
+      files,
+    );
     await alarm.getByText("bad folder cannot be opened").waitFor();
     const said = await alarm.innerText();
-    assert.ok(said.includes(`${path}:1:8: invalid type: integer 1, expected a string (field id)`), said);
-    assert.equal(await page.locator('.case[data-case="heartbeat"]').getAttribute("aria-current"), "true", "the list says what is open");
+    assert.ok(
+      said.includes(`${path}:1:8: invalid type: integer 1, expected a string (field id)`),
+      said,
+    );
+    assert.equal(
+      await page.locator('.case[data-case="heartbeat"]').getAttribute("aria-current"),
+      "true",
+      "the list says what is open",
+    );
     await shoot(page, "journey-bad-file");
     await page.getByRole("button", { name: "Dismiss" }).click();
     await alarm.waitFor({ state: "detached" });
@@ -115,7 +159,10 @@ test("what is too large for a tab is refused, and the tab survives", () =>
     await writeFile(path, "");
     await truncate(path, 121_000_000);
     await page.locator('input[aria-label="file to open"]').setInputFiles(path);
-    await page.getByRole("alert").getByText(/121\.0 MB are more than a tab can hold/).waitFor();
+    await page
+      .getByRole("alert")
+      .getByText(/121\.0 MB are more than a tab can hold/)
+      .waitFor();
     assert.equal(await text(page, ".sentence"), sentence);
     await choose(page, bundle.cases.at(-1).case);
   }));
@@ -129,7 +176,10 @@ test(`time travel on ${LARGE} entries`, async () => {
     const path = join(scratch, name);
     await writeFile(path, buffer);
     const openIt = () => page.locator('input[aria-label="file to open"]').setInputFiles(path);
-    const [before, cancel] = [await text(page, ".sentence"), page.getByRole("button", { name: "Cancel", exact: true })];
+    const [before, cancel] = [
+      await text(page, ".sentence"),
+      page.getByRole("button", { name: "Cancel", exact: true }),
+    ];
     await openIt();
     await page.getByText(/verifying [\d,]+ of 100,\d+ entries/).waitFor();
     await cancel.click();
@@ -140,10 +190,14 @@ test(`time travel on ${LARGE} entries`, async () => {
     await cancel.waitFor();
     await opened(page, name);
     const took = performance.now() - began;
-    await page.waitForFunction(() => document.querySelector(".timeline-note") === null, undefined, { timeout: 120_000 });
+    await page.waitForFunction(() => document.querySelector(".timeline-note") === null, undefined, {
+      timeout: 120_000,
+    });
     const decided = performance.now() - began;
     await goTo(page, name, 50_000);
-    await page.locator(".pane-state .pane-head", { hasText: "head #50000" }).waitFor({ timeout: 60_000 });
+    await page
+      .locator(".pane-state .pane-head", { hasText: "head #50000" })
+      .waitFor({ timeout: 60_000 });
     const steps = [];
     for (let step = 0; step < 40; step += 1) {
       steps.push(
@@ -157,7 +211,9 @@ test(`time travel on ${LARGE} entries`, async () => {
                 done(performance.now() - started);
               });
               seen.observe(pane, { subtree: true, childList: true, characterData: true });
-              document.body.dispatchEvent(new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }));
+              document.body.dispatchEvent(
+                new KeyboardEvent("keydown", { key: "ArrowRight", bubbles: true }),
+              );
             }),
         ),
       );
@@ -176,7 +232,9 @@ test(`time travel on ${LARGE} entries`, async () => {
 
 test("from why not, to a fork, to a fixture that the native core replays", () =>
   journey(async (page) => {
-    const asleep = bundle.cases.find(({ trace }) => trace.steps.at(-1).explanation.decision.decision === "Sleep");
+    const asleep = bundle.cases.find(
+      ({ trace }) => trace.steps.at(-1).explanation.decision.decision === "Sleep",
+    );
     await choose(page, asleep.case);
     await page.getByRole("tab", { name: "Why not" }).click();
     await page.getByLabel("why does it not").selectOption("StartModelTurn");
@@ -216,7 +274,9 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.getByText(/ends 20/).waitFor();
     await page.locator(".entry-summary", { hasText: "look at the build" }).waitFor();
     const entries = async () => Number((await text(page, ".cursor-count")).match(/of ([\d,]+)/)[1]);
-    await page.waitForFunction(() => /Working: turn 1 runs/.test(document.querySelector(".sentence")?.textContent ?? ""));
+    await page.waitForFunction(() =>
+      /Working: turn 1 runs/.test(document.querySelector(".sentence")?.textContent ?? ""),
+    );
     const before = await entries();
     await page.getByRole("button", { name: "Crash now" }).click();
     await page.getByText("crashed", { exact: true }).waitFor();
@@ -226,14 +286,22 @@ test("an agent lives in the page, crashes, and goes on after a reload", () =>
     await page.getByRole("menuitem", { name: /Scenario/ }).click();
     const scenario = join(scratch, "live.txt");
     await writeFile(scenario, await readFile(await (await download).path()));
-    execFileSync(process.env.WAKEFUL, ["crosscheck", scenario, "--engines", "native,wasmtime"], { stdio: "pipe" });
+    execFileSync(process.env.WAKEFUL, ["crosscheck", scenario, "--engines", "native,wasmtime"], {
+      stdio: "pipe",
+    });
     await page.reload();
     await page.getByRole("tab", { name: "Live" }).click();
     await page.getByText("running", { exact: true }).waitFor();
     await opened(page, "live agent");
-    // The interrupted turn is replayed: its message starts another one, which ends when its time has come.
-    await page.getByRole("button", { name: /next wake|1 min/ }).first().click();
-    await page.waitForFunction(() => /At rest/.test(document.querySelector(".sentence")?.textContent ?? ""));
+    // The interrupted turn is replayed: its message starts another one, which ends when its time
+    // has come.
+    await page
+      .getByRole("button", { name: /next wake|1 min/ })
+      .first()
+      .click();
+    await page.waitForFunction(() =>
+      /At rest/.test(document.querySelector(".sentence")?.textContent ?? ""),
+    );
     assert.ok((await entries()) > before, "it went on in the same ledger");
     const processed = page.locator(".entry-summary", { hasText: /· processed/ });
     assert.equal(await processed.count(), 1, "its message was processed once");
@@ -244,7 +312,9 @@ test("by keyboard alone: a case, its past, another edition", () =>
     const focused = () =>
       page.evaluate(() => {
         const has = document.activeElement;
-        return has?.getAttribute("aria-label") ?? has?.labels?.[0]?.textContent ?? has?.textContent ?? "";
+        return (
+          has?.getAttribute("aria-label") ?? has?.labels?.[0]?.textContent ?? has?.textContent ?? ""
+        );
       });
     const tabTo = async (wanted) => {
       for (let presses = 0; presses < 80; presses += 1) {
@@ -266,7 +336,9 @@ test("by keyboard alone: a case, its past, another edition", () =>
     await tabTo("Ladder");
     await page.keyboard.press("ArrowRight");
     await page.locator(".pane-why-not").waitFor();
-    const outlined = await page.evaluate(() => getComputedStyle(document.activeElement).outlineStyle);
+    const outlined = await page.evaluate(
+      () => getComputedStyle(document.activeElement).outlineStyle,
+    );
     assert.equal(outlined, "solid", "the focus is seen");
     await tabTo("why does it not");
     await shoot(page, "journey-keyboard");
@@ -281,9 +353,15 @@ test("the first decision is there soon, and the page is light", async () => {
     const took = performance.now() - began;
     const assets = new URL("../dist/assets/", import.meta.url);
     const scripts = (await readdir(assets)).filter((name) => name.endsWith(".js"));
-    const sizes = await Promise.all(scripts.map(async (name) => gzipSync(await readFile(new URL(name, assets)), { level: 9 }).length));
+    const sizes = await Promise.all(
+      scripts.map(
+        async (name) => gzipSync(await readFile(new URL(name, assets)), { level: 9 }).length,
+      ),
+    );
     const bytes = sizes.reduce((sum, size) => sum + size, 0);
-    console.log(`first decision ${Math.round(took)} ms after navigation; ${scripts.length} scripts, ${(bytes / 1e3).toFixed(1)} kB gzipped beside the guest`);
+    console.log(
+      `first decision ${Math.round(took)} ms after navigation; ${scripts.length} scripts, ${(bytes / 1e3).toFixed(1)} kB gzipped beside the guest`,
+    );
     assert.ok(bytes <= 350_000, `${bytes} bytes of JavaScript`);
     assert.ok(took < 1_500, `${took} ms`);
   } finally {

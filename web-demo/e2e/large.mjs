@@ -6,18 +6,37 @@ import { MemoryLedger } from "../../npm/src/ledger/memory.mjs";
 
 /** The lines of an agent's ledger of at least `entries` entries. */
 export async function largeLedger(entries) {
-  await init({ module_or_path: await readFile(new URL("../../target/guest/web/wakeful_web_bg.wasm", import.meta.url)) });
+  await init({
+    module_or_path: await readFile(
+      new URL("../../target/guest/web/wakeful_web_bg.wasm", import.meta.url),
+    ),
+  });
   const ledger = new MemoryLedger();
   const started = [];
   const nothing = () => {};
   let now = BigInt(Date.UTC(2026, 0, 1)) * 1_000_000n;
-  const provider = { startTurn: ({ run_id }) => started.push(run_id), interject: nothing, yieldTurn: nothing, abortTurn: nothing, release: nothing };
-  const scheduler = Scheduler.drive({ agent_id: "large" }, { ledger, clock: { now: () => now }, provider });
+  const provider = {
+    startTurn: ({ run_id }) => started.push(run_id),
+    interject: nothing,
+    yieldTurn: nothing,
+    abortTurn: nothing,
+    release: nothing,
+  };
+  const scheduler = Scheduler.drive(
+    { agent_id: "large" },
+    { ledger, clock: { now: () => now }, provider },
+  );
   for (let number = 1; ledger.lines.length < entries; number += 1) {
     now += 30_000_000_000n;
     scheduler.propose({
       fact: "message_queued",
-      message: { id: `m${number}`, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", body: { type: "text", text: `look at number ${number}` } },
+      message: {
+        id: `m${number}`,
+        kind: "operator_prompt",
+        origin: { kind: "operator" },
+        trust: "trusted_operator",
+        body: { type: "text", text: `look at number ${number}` },
+      },
     });
     scheduler.runUntilRest();
     while (started.length > 0) {

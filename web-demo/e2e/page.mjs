@@ -1,4 +1,5 @@
-// The built page in a real browser: serves dist on a free port and opens it. CHROME names the browser's program.
+// The built page in a real browser: serves dist on a free port and opens it. CHROME names the
+// browser's program.
 import { mkdir } from "node:fs/promises";
 import { fileURLToPath } from "node:url";
 
@@ -14,11 +15,19 @@ export async function openWorkbench() {
     throw new Error("set CHROME to the program of Chromium or Chrome, as `cargo xtask test` does");
   }
   await mkdir(screenshots, { recursive: true });
-  const server = await preview({ root, logLevel: "error", preview: { port: 0, host: "127.0.0.1" } });
+  const server = await preview({
+    root,
+    logLevel: "error",
+    preview: { port: 0, host: "127.0.0.1" },
+  });
   const browser = await chromium.launch({
     executablePath: process.env.CHROME,
     // Chromium refuses its sandbox to root, as which containers run.
-    args: ["--disable-gpu", "--disable-dev-shm-usage", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
+    args: [
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+    ],
   });
   const { port } = server.httpServer.address();
   return {
@@ -36,10 +45,20 @@ export async function newPage(browser, options = {}) {
   const context = await browser.newContext({ viewport: { width: 1440, height: 900 }, ...options });
   const page = await context.newPage();
   const troubles = [];
-  page.on("console", (message) => ["error", "warning"].includes(message.type()) && troubles.push(`console: ${message.text()}`));
+  page.on(
+    "console",
+    (message) =>
+      ["error", "warning"].includes(message.type()) && troubles.push(`console: ${message.text()}`),
+  );
   page.on("pageerror", (error) => troubles.push(`page: ${error.message}`));
-  page.on("requestfailed", (request) => troubles.push(`request: ${request.url()} ${request.failure()?.errorText}`));
-  page.on("response", (response) => response.status() >= 400 && troubles.push(`response: ${response.url()} ${response.status()}`));
+  page.on("requestfailed", (request) =>
+    troubles.push(`request: ${request.url()} ${request.failure()?.errorText}`),
+  );
+  page.on(
+    "response",
+    (response) =>
+      response.status() >= 400 && troubles.push(`response: ${response.url()} ${response.status()}`),
+  );
   return { page, troubles, close: () => context.close() };
 }
 
@@ -62,7 +81,9 @@ export async function opened(page, name) {
 
 /** Opens a file of this computer. */
 export async function openFile(page, name, text) {
-  await page.locator('input[aria-label="file to open"]').setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
+  await page
+    .locator('input[aria-label="file to open"]')
+    .setInputFiles({ name, mimeType: "application/json", buffer: Buffer.from(text) });
 }
 
 /** Goes to an entry through the address. */
@@ -77,5 +98,7 @@ export async function axe(page) {
     await page.addScriptTag({ path: fileURLToPath(import.meta.resolve("axe-core")) });
   }
   const found = await page.evaluate(() => window.axe.run());
-  return found.violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`);
+  return found.violations.map(
+    ({ id, nodes }) => `${id}: ${nodes.map(({ target }) => target.join(" ")).join(", ")}`,
+  );
 }

@@ -1,4 +1,5 @@
-// The workbench as somebody uses it: cases and their badge, the cursor, the panes, files that come from outside.
+// The workbench as somebody uses it: cases and their badge, the cursor, the panes, files that come
+// from outside.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import { after, before, test } from "node:test";
@@ -6,7 +7,9 @@ import { after, before, test } from "node:test";
 import { axe, choose, goTo, newPage, opened, openFile, openWorkbench, shoot } from "./page.mjs";
 
 const bundle = JSON.parse(await readFile(new URL("../dist/bundle.json", import.meta.url), "utf8"));
-const heartbeat = bundle.cases.find((known) => known.case === "heartbeat").trace.steps.flatMap((step) => step.entries);
+const heartbeat = bundle.cases
+  .find((known) => known.case === "heartbeat")
+  .trace.steps.flatMap((step) => step.entries);
 let workbench;
 
 before(async () => {
@@ -36,11 +39,19 @@ test("every case is played in the browser and its head equals the native one", (
     for (const { case: name, kind, trace } of bundle.cases) {
       await choose(page, name);
       const badge = page.locator(".badge");
-      assert.equal(await badge.getAttribute("data-verdict"), "equal", `${name}: ${await badge.innerText()}`);
+      assert.equal(
+        await badge.getAttribute("data-verdict"),
+        "equal",
+        `${name}: ${await badge.innerText()}`,
+      );
       const chain = trace.steps.at(-1).explanation.head.chain;
       assert.equal(await badge.locator("code").innerText(), chain.slice(0, 8), name);
       assert.equal((await text(page, ".kind")).toLowerCase(), kind);
-      assert.equal(await page.locator(".rule[data-outcome=fired]").count(), 1, `${name}: one rule fires`);
+      assert.equal(
+        await page.locator(".rule[data-outcome=fired]").count(),
+        1,
+        `${name}: one rule fires`,
+      );
     }
   }));
 
@@ -51,7 +62,11 @@ test("asked where the trace asked, the page explains as the native core did", ()
       await page.getByLabel("asked").selectOption("run_loop_idle");
       const told = trace.steps.at(-1).explanation;
       await page.locator(".decision .strong", { hasText: told.decision.decision }).waitFor();
-      assert.equal(await text(page, ".rule[data-outcome=fired] .rule-id"), told.decision.rule, name);
+      assert.equal(
+        await text(page, ".rule[data-outcome=fired] .rule-id"),
+        told.decision.rule,
+        name,
+      );
       assert.equal(await text(page, ".sentence"), told.sentence.replaceAll("`", ""), name);
     }
   }));
@@ -66,7 +81,9 @@ test("the heartbeat is walked with the keys, and every pane follows", () =>
     await page.keyboard.press("ArrowLeft");
     assert.equal(await cursor(page), `#1 of ${count}`, "there is nothing before the first entry");
     for (const { seq } of heartbeat.slice(0, 20)) {
-      await page.locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${seq}$`) }).waitFor();
+      await page
+        .locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${seq}$`) })
+        .waitFor();
       assert.equal(await cursor(page), `#${seq} of ${count}`);
       assert.match(await text(page, ".detail h2"), new RegExp(`^#${seq} `));
       await page.keyboard.press("ArrowRight");
@@ -83,12 +100,19 @@ test("a ledger that is opened again while it is asked about answers still", () =
     for (let seq = 2; seq <= 12; seq += 1) {
       const before = await page.locator(".badge").elementHandle();
       await openFile(page, "again.jsonl", lines);
-      // A question in each moment of the opening: one of them is open when the document that it asks is replaced.
-      for (let asked = 0; asked < 60 && (await before.evaluate((badge) => badge.isConnected)); asked += 1) {
+      // A question in each moment of the opening: one of them is open when the document that it
+      // asks is replaced.
+      for (
+        let asked = 0;
+        asked < 60 && (await before.evaluate((badge) => badge.isConnected));
+        asked += 1
+      ) {
         await page.keyboard.press(asked % 2 === 0 ? "Home" : "End");
       }
       await goTo(page, "again.jsonl", seq);
-      await page.locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${seq}$`) }).waitFor({ timeout: 5_000 });
+      await page
+        .locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${seq}$`) })
+        .waitFor({ timeout: 5_000 });
     }
   }));
 
@@ -109,9 +133,14 @@ test("shift and an arrow go to where the decision changes", () =>
     /** Goes there, and gives the entry once the panes tell of it. */
     const back = async (from) => {
       await page.keyboard.press("Shift+ArrowLeft");
-      await page.waitForFunction((was) => !document.querySelector(".cursor-count").innerText.startsWith(was), `#${from} `);
+      await page.waitForFunction(
+        (was) => !document.querySelector(".cursor-count").innerText.startsWith(was),
+        `#${from} `,
+      );
       const to = Number((await cursor(page)).match(/^#(\d+)/)[1]);
-      await page.locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${to}$`) }).waitFor();
+      await page
+        .locator(".pane-state .pane-head", { hasText: new RegExp(`^head #${to}$`) })
+        .waitFor();
       assert.ok(to < from);
       return to;
     };
@@ -144,9 +173,15 @@ test("evidence and spent keys lead to their entries", () =>
     const seq = await link.innerText();
     await link.click();
     await page.locator(".detail h2", { hasText: new RegExp(`^${seq} `) }).waitFor();
-    assert.equal(await text(page, ".entry-row[aria-selected=true] .entry-seq"), seq.slice(1), "the list scrolls to it");
+    assert.equal(
+      await text(page, ".entry-row[aria-selected=true] .entry-seq"),
+      seq.slice(1),
+      "the list scrolls to it",
+    );
     const steps = bundle.cases.find((known) => known.case === "heartbeat").trace.steps;
-    const suppressed = steps.find((step) => step.explanation.rules.some((rule) => rule.outcome === "suppressed")).explanation;
+    const suppressed = steps.find((step) =>
+      step.explanation.rules.some((rule) => rule.outcome === "suppressed"),
+    ).explanation;
     await goTo(page, "heartbeat", suppressed.head.seq);
     await page.getByLabel("asked").selectOption("run_loop_idle");
     const [{ key, spent_by }] = suppressed.rules.find((rule) => rule.outcome === "suppressed").keys;
@@ -162,10 +197,18 @@ test("another edition or policy is supposed, shown as supposed, and taken back",
     const rules = () => page.locator(".rule-id").allInnerTexts();
     const recorded = await rules();
     await page.getByLabel("under").selectOption("2026-05-08");
-    await page.waitForFunction((first) => [...document.querySelectorAll(".rule-id")].map((rule) => rule.innerText).join() !== first, recorded.join());
+    await page.waitForFunction(
+      (first) =>
+        [...document.querySelectorAll(".rule-id")].map((rule) => rule.innerText).join() !== first,
+      recorded.join(),
+    );
     assert.equal(await page.locator(".suppose[data-supposed=true]").count(), 1);
     await page.getByRole("button", { name: "As recorded" }).click();
-    await page.waitForFunction((first) => [...document.querySelectorAll(".rule-id")].map((rule) => rule.innerText).join() === first, recorded.join());
+    await page.waitForFunction(
+      (first) =>
+        [...document.querySelectorAll(".rule-id")].map((rule) => rule.innerText).join() === first,
+      recorded.join(),
+    );
     await page.getByRole("spinbutton").fill("7");
     await page.locator(".suppose[data-supposed=true]").waitFor();
     await page.getByRole("spinbutton").fill("-1");
@@ -211,8 +254,12 @@ test("the list is searched and walked by keyboard alone", () =>
     // The list follows the typing a moment later; the arrow walks the list that stands.
     await page.waitForFunction(() => {
       const shown = [...document.querySelectorAll("button.case")];
-      const says = (line, word) => `${line.dataset.case} ${line.title}`.toLowerCase().includes(word);
-      return shown.length > 0 && shown.every((line) => ["wake", "hint"].every((word) => says(line, word)));
+      const says = (line, word) =>
+        `${line.dataset.case} ${line.title}`.toLowerCase().includes(word);
+      return (
+        shown.length > 0 &&
+        shown.every((line) => ["wake", "hint"].every((word) => says(line, word)))
+      );
     });
     await page.keyboard.press("ArrowDown");
     await opened(page, await found.first().getAttribute("data-case"));
@@ -231,7 +278,8 @@ test("the keys are listed, and the list is left by Escape", () =>
 test("light and dark follow the system until somebody chooses, and the choice is kept", () =>
   onPage(
     async (page) => {
-      const ground = () => page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
+      const ground = () =>
+        page.evaluate(() => getComputedStyle(document.documentElement).backgroundColor);
       const dark = await ground();
       await page.getByRole("button", { name: "Dark theme" }).click();
       const light = await ground();
@@ -248,7 +296,9 @@ test("nothing moves while the heartbeat is walked", () =>
     await choose(page, "heartbeat");
     const place = () =>
       page.evaluate(() =>
-        [".decision", ".cursor", ".timeline", ".panes", ".pane-state", ".detail"].map((of) => JSON.stringify(document.querySelector(of).getBoundingClientRect())),
+        [".decision", ".cursor", ".timeline", ".panes", ".pane-state", ".detail"].map((of) =>
+          JSON.stringify(document.querySelector(of).getBoundingClientRect()),
+        ),
       );
     const settled = await place();
     for (let step = 0; step < 12; step += 1) {
@@ -264,7 +314,9 @@ const messageAt = (page, share) =>
   page.evaluate((share) => {
     const canvas = document.querySelector(".timeline canvas");
     const ratio = canvas.width / canvas.clientWidth;
-    const [red, , blue] = canvas.getContext("2d").getImageData(Math.round(canvas.width * share), Math.round(9 * ratio), 1, 1).data;
+    const [red, , blue] = canvas
+      .getContext("2d")
+      .getImageData(Math.round(canvas.width * share), Math.round(9 * ratio), 1, 1).data;
     return blue - red > 40;
   }, share);
 
@@ -297,7 +349,10 @@ test("a difference from native is shown, and the badge leads to it", async () =>
     await page.route("**/bundle.json", (route) => route.fulfill({ json: changed }));
     await page.goto(workbench.url);
     await choose(page, "heartbeat");
-    assert.equal(await text(page, ".badge"), `✗ differs from native at step ${at + 1}, entry ${entry.seq}`);
+    assert.equal(
+      await text(page, ".badge"),
+      `✗ differs from native at step ${at + 1}, entry ${entry.seq}`,
+    );
     await shoot(page, "differs-light");
     await page.click(".badge");
     await page.locator(".detail h2", { hasText: new RegExp(`^#${entry.seq} `) }).waitFor();
@@ -321,7 +376,10 @@ test("a bundle that cannot be read is said, not swallowed", async () => {
 
 test("a story is played when it opens, and comes to the native head", () =>
   onPage(async (page) => {
-    const story = await readFile(new URL("../../tests/fixtures/stories/heartbeat.json", import.meta.url), "utf8");
+    const story = await readFile(
+      new URL("../../tests/fixtures/stories/heartbeat.json", import.meta.url),
+      "utf8",
+    );
     await openFile(page, "mine.json", story);
     await opened(page, "mine.json");
     assert.equal(await text(page, ".kind"), "story");
@@ -334,13 +392,22 @@ test("a ledger is pasted, dropped, and sent by another page", () =>
     await page.evaluate((pasted) => {
       const clipboardData = new DataTransfer();
       clipboardData.setData("text/plain", pasted);
-      window.dispatchEvent(new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }));
+      window.dispatchEvent(
+        new ClipboardEvent("paste", { clipboardData, bubbles: true, cancelable: true }),
+      );
     }, ledger);
     await opened(page, "pasted text");
     await page.evaluate(
       (sent) =>
         new Promise((done) => {
-          window.addEventListener("message", (event) => event.data === "PONG" && done(window.postMessage({ wakeful: { name: "sent", files: { "a.jsonl": sent } } }, "*")));
+          window.addEventListener(
+            "message",
+            (event) =>
+              event.data === "PONG" &&
+              done(
+                window.postMessage({ wakeful: { name: "sent", files: { "a.jsonl": sent } } }, "*"),
+              ),
+          );
           window.postMessage("PING", "*");
         }),
       ledger,
@@ -348,7 +415,10 @@ test("a ledger is pasted, dropped, and sent by another page", () =>
     await opened(page, "sent");
     assert.equal(await cursor(page), `#${heartbeat.length} of ${heartbeat.length}`);
     const fixture = bundle.cases.find((known) => known.kind === "fixture");
-    await page.evaluate(({ name, files }) => window.postMessage({ wakeful: { name, files } }, "*"), { name: "a folder", files: fixture.files });
+    await page.evaluate(
+      ({ name, files }) => window.postMessage({ wakeful: { name, files } }, "*"),
+      { name: "a folder", files: fixture.files },
+    );
     await opened(page, "a folder");
     assert.equal(await text(page, ".kind"), "fixture");
   }));
@@ -365,13 +435,17 @@ test("a link carries a small ledger, the cursor, the panel and the edition to an
       await page.getByLabel("under").selectOption("2026-05-08");
       await page.getByRole("button", { name: "Export" }).click();
       await page.getByRole("menuitem", { name: /Copy a link/ }).click();
-      await page.waitForFunction(() => navigator.clipboard.readText().then((copied) => copied.includes("#")));
+      await page.waitForFunction(() =>
+        navigator.clipboard.readText().then((copied) => copied.includes("#")),
+      );
       const link = await page.evaluate(() => navigator.clipboard.readText());
       const other = await page.context().newPage();
       await other.goto(link);
       for (const _ of ["opened", "reloaded"]) {
         await other.locator(".badge", { hasText: badge }).waitFor();
-        await other.locator(".cursor-count strong", { hasText: `#${heartbeat.length - 1}` }).waitFor();
+        await other
+          .locator(".cursor-count strong", { hasText: `#${heartbeat.length - 1}` })
+          .waitFor();
         await other.locator(".diff").waitFor();
         assert.equal(await other.getByLabel("under").inputValue(), "2026-05-08");
         await other.reload();
@@ -407,7 +481,10 @@ for (const colorScheme of ["light", "dark"]) {
       { colorScheme },
     ));
 
-  for (const [width, height] of [[1440, 900], [1280, 800]]) {
+  for (const [width, height] of [
+    [1440, 900],
+    [1280, 800],
+  ]) {
     test(`screenshots ${colorScheme} ${width}`, () =>
       onPage(
         async (page) => {
@@ -452,7 +529,9 @@ test("each panel is read to its end with the wheel", () =>
         await page.mouse.move(at.x + 20, at.y + 20);
         await page.mouse.wheel(0, 10_000);
         await page.waitForFunction(
-          ([body, last]) => document.querySelector(last).getBoundingClientRect().bottom <= document.querySelector(body).getBoundingClientRect().bottom + 1,
+          ([body, last]) =>
+            document.querySelector(last).getBoundingClientRect().bottom <=
+            document.querySelector(body).getBoundingClientRect().bottom + 1,
           [body, last],
         );
       }
@@ -461,10 +540,15 @@ test("each panel is read to its end with the wheel", () =>
   ));
 
 /** By how many pixels the page is wider than its window. */
-const overflow = (page) => page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
+const overflow = (page) =>
+  page.evaluate(() => Math.max(0, document.documentElement.scrollWidth - innerWidth));
 
 test("in a narrow window nothing is cut off, and the page stays where it is", async () => {
-  for (const [width, height] of [[1100, 800], [800, 900], [390, 844]]) {
+  for (const [width, height] of [
+    [1100, 800],
+    [800, 900],
+    [390, 844],
+  ]) {
     await onPage(
       async (page) => {
         await choose(page, "release");
@@ -474,15 +558,25 @@ test("in a narrow window nothing is cut off, and the page stays where it is", as
         await goTo(page, "release", 22);
         await page.locator(".decision .strong", { hasText: "WaitForTask" }).waitFor();
         await page.locator(".rule[data-outcome=fired]", { hasText: "8.task" }).waitFor();
-        assert.equal(await page.evaluate(() => scrollY), 0, "a rule that fires below the fold does not move the page");
+        assert.equal(
+          await page.evaluate(() => scrollY),
+          0,
+          "a rule that fires below the fold does not move the page",
+        );
         for (const tab of ["Why not", "Diff", "Live", "State", "Ladder"]) {
           await page.getByRole("tab", { name: tab }).click();
           assert.equal(await overflow(page), 0, `${width} px, ${tab}`);
         }
         const rule = page.locator(".rule[data-outcome=fired]");
         await page.locator(".pane-ladder").scrollIntoViewIfNeeded();
-        const [inside, pane] = [await rule.boundingBox(), await page.locator(".pane-ladder .pane-body").boundingBox()];
-        assert.ok(inside.y >= pane.y && inside.y + inside.height <= pane.y + pane.height, "the rule that fired is in view in its pane");
+        const [inside, pane] = [
+          await rule.boundingBox(),
+          await page.locator(".pane-ladder .pane-body").boundingBox(),
+        ];
+        assert.ok(
+          inside.y >= pane.y && inside.y + inside.height <= pane.y + pane.height,
+          "the rule that fired is in view in its pane",
+        );
         assert.deepEqual(await axe(page), [], `${width} px`);
       },
       { viewport: { width, height } },

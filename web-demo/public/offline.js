@@ -1,5 +1,5 @@
-// The service worker: keeps what the page has loaded, so that the page opens again without a network. The network comes first, so that a new
-// version is seen as soon as there is one.
+// The service worker: keeps what the page has loaded, so that the page opens again without a
+// network. The network comes first, so that a new version is seen as soon as there is one.
 const KEPT = "wakeful-workbench";
 
 self.addEventListener("install", () => self.skipWaiting());

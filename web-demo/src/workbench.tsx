@@ -1,4 +1,5 @@
-// The workbench: the one place that holds what is looked at (document, entry, boundary, suppositions); everything below shows it.
+// The workbench: the one place that holds what is looked at (document, entry, boundary,
+// suppositions); everything below shows it.
 import { useCallback, useEffect, useMemo, useRef, useState, type ReactNode } from "react";
 
 import { EDITIONS, names } from "./case/labels.ts";
@@ -52,7 +53,8 @@ export function Workbench() {
   const choose = useCallback(
     (name: string) => {
       const entry = cases?.find((known) => known.case === name);
-      // What is there already stays as it is; what could not be opened, or was cancelled, is tried again.
+      // What is there already stays as it is; what could not be opened, or was cancelled, is tried
+      // again.
       if (entry !== undefined && (bundled.current !== name || there.current !== name)) {
         showSource(sourceOfCase(entry));
         bundled.current = name;
@@ -75,7 +77,9 @@ export function Workbench() {
   useEffect(() => {
     // By now the worker and the guest are loaded too.
     if (isLoaded) {
-      keepOffline().catch((error: unknown) => console.info("the page is not kept for offline use:", error));
+      keepOffline().catch((error: unknown) =>
+        console.info("the page is not kept for offline use:", error),
+      );
     }
   }, [isLoaded]);
 
@@ -90,7 +94,10 @@ export function Workbench() {
         return;
       }
     } catch {
-      fail("the ledger in this link", new Error("the link is cut or changed: ask for it again, or for the file"));
+      fail(
+        "the ledger in this link",
+        new Error("the link is cut or changed: ask for it again, or for the file"),
+      );
     }
     const first = cases.find((entry) => entry.case === readAddress().name) ?? cases[0];
     if (first !== undefined) {
@@ -99,7 +106,13 @@ export function Workbench() {
   }, [cases, choose, showSource, fail]);
   const isLive = open?.kind === "live";
   const watch = useCallback(
-    () => showSource({ kind: "live", name: LIVE, shows: "the agent that runs in this page; its ledger stays in this browser", lines: [...live.lines] }),
+    () =>
+      showSource({
+        kind: "live",
+        name: LIVE,
+        shows: "the agent that runs in this page; its ledger stays in this browser",
+        lines: [...live.lines],
+      }),
     [showSource, live.lines],
   );
   useEffect(() => {
@@ -109,24 +122,56 @@ export function Workbench() {
   }, [isLive, follow, live.lines]);
   const livePanel = <LivePanel live={live} isWatched={isLive || chosen === LIVE} watch={watch} />;
 
-  useEffect(() => onAddress(({ name }) => name !== null && name !== chosen && choose(name)), [chosen, choose]);
+  useEffect(
+    () => onAddress(({ name }) => name !== null && name !== chosen && choose(name)),
+    [chosen, choose],
+  );
 
   return (
     <div className="workbench" data-arriving={arriving}>
-      <CaseList cases={cases} chosen={(opening ?? open)?.name ?? chosen} choose={choose} openFiles={openFiles} fail={fail} open={open} />
+      <CaseList
+        cases={cases}
+        chosen={(opening ?? open)?.name ?? chosen}
+        choose={choose}
+        openFiles={openFiles}
+        fail={fail}
+        open={open}
+      />
       <main className="main" aria-busy={opening !== null}>
-        {broken !== null && <Alarm title="The bundled cases cannot be read" error={{ message: broken }} />}
-        {failed !== null && <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />}
-        {opening !== null && <Opening name={opening.name} progress={opening.progress} cancel={cancel} />}
+        {broken !== null && (
+          <Alarm title="The bundled cases cannot be read" error={{ message: broken }} />
+        )}
+        {failed !== null && (
+          <Alarm title={`${failed.name} cannot be opened`} error={failed.error} dismiss={dismiss} />
+        )}
+        {opening !== null && (
+          <Opening name={opening.name} progress={opening.progress} cancel={cancel} />
+        )}
         {open !== null && (
-          <OpenDocument key={open.id} open={open} show={showSource} fail={fail} tabs={tabs} live={livePanel} acts={isLive ? live.acts : null} />
+          <OpenDocument
+            key={open.id}
+            open={open}
+            show={showSource}
+            fail={fail}
+            tabs={tabs}
+            live={livePanel}
+            acts={isLive ? live.acts : null}
+          />
         )}
       </main>
     </div>
   );
 }
 
-function Opening({ name, progress, cancel }: { name: string; progress: { doing: string; done: number; of: number } | null; cancel: () => void }) {
+function Opening({
+  name,
+  progress,
+  cancel,
+}: {
+  name: string;
+  progress: { doing: string; done: number; of: number } | null;
+  cancel: () => void;
+}) {
   // What is opened at once shows nothing: a flash of progress says less than none.
   const [late, setLate] = useState(false);
   useEffect(() => {
@@ -140,7 +185,8 @@ function Opening({ name, progress, cancel }: { name: string; progress: { doing: 
     <section className="opening" role="status">
       <span>
         Opening {name}
-        {progress !== null && `: ${progress.doing} ${progress.done.toLocaleString("en")} of ${progress.of.toLocaleString("en")} entries`}
+        {progress !== null &&
+          `: ${progress.doing} ${progress.done.toLocaleString("en")} of ${progress.of.toLocaleString("en")} entries`}
       </span>
       <progress value={progress?.done ?? 0} max={progress?.of ?? 1} aria-label="opening" />
       <button type="button" className="quiet" onClick={cancel}>
@@ -154,7 +200,15 @@ function Opening({ name, progress, cancel }: { name: string; progress: { doing: 
 const LIVE = "live agent";
 
 /** The live agent's panel; while it is seen, its ledger is what is looked at. */
-function LivePanel({ live, isWatched, watch }: { live: Live; isWatched: boolean; watch: () => void }) {
+function LivePanel({
+  live,
+  isWatched,
+  watch,
+}: {
+  live: Live;
+  isWatched: boolean;
+  watch: () => void;
+}) {
   const isThere = live.lines.length > 0;
   useEffect(() => {
     if (isThere && !isWatched) {
@@ -174,14 +228,19 @@ function OpenDocument(props: {
   acts: readonly string[] | null;
 }) {
   const { open, show, fail, tabs } = props;
-  const [seq, setSeq] = useState(() => Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)));
+  const [seq, setSeq] = useState(() =>
+    Math.max(1, Math.min(open.length, addressed(open.name) ?? open.length)),
+  );
   const [mark, setMark] = useState<number | null>(null);
   const [boundary, setBoundary] = useState<Look["boundary"]>(undefined);
   const [supposed, setSupposed] = useState(() => addressedEdition(open.name));
   const look = useMemo<Look>(() => ({ seq, boundary, supposed }), [seq, boundary, supposed]);
   const answer = useSeen(open.document, look);
   const decided = useDecided(open, undefined);
-  const goTo = useCallback((to: number) => setSeq(Math.max(1, Math.min(open.length, to))), [open.length]);
+  const goTo = useCallback(
+    (to: number) => setSeq(Math.max(1, Math.min(open.length, to))),
+    [open.length],
+  );
 
   // At the end of a ledger that grows, the cursor goes with it.
   const length = useRef(open.length);
@@ -192,10 +251,21 @@ function OpenDocument(props: {
   }, [open.length]);
   const [[why], [what], edition] = [tabs.why, tabs.what, supposed?.edition];
   useEffect(
-    () => writeAddress({ name: open.name, seq, view: { why: why ?? undefined, what: what ?? undefined, edition } }),
+    () =>
+      writeAddress({
+        name: open.name,
+        seq,
+        view: { why: why ?? undefined, what: what ?? undefined, edition },
+      }),
     [open.name, seq, why, what, edition],
   );
-  useEffect(() => onAddress((address) => address.name === open.name && address.seq !== null && goTo(address.seq)), [open.name, goTo]);
+  useEffect(
+    () =>
+      onAddress(
+        (address) => address.name === open.name && address.seq !== null && goTo(address.seq),
+      ),
+    [open.name, goTo],
+  );
 
   const fork = useCallback(
     (facts: string[]) => {
@@ -210,17 +280,50 @@ function OpenDocument(props: {
   }
   return (
     <SelectEntry value={{ selected: seq, select: goTo }}>
-      <Heading open={open} seen={seen} seq={seq} goTo={goTo} fail={fail} fork={fork} acts={props.acts} />
-      {answer !== null && "error" in answer && <Alarm title="This entry cannot be looked at" error={answer.error} />}
-      {seen === null ? <section className="decision" aria-hidden /> : <DecisionFacts decision={seen.explanation.decision} />}
-      <CursorBar open={open} seq={seq} goTo={goTo} mark={mark} setMark={setMark} decided={decided} seen={seen} boundary={boundary} setBoundary={setBoundary} />
+      <Heading
+        open={open}
+        seen={seen}
+        seq={seq}
+        goTo={goTo}
+        fail={fail}
+        fork={fork}
+        acts={props.acts}
+      />
+      {answer !== null && "error" in answer && (
+        <Alarm title="This entry cannot be looked at" error={answer.error} />
+      )}
+      {seen === null ? (
+        <section className="decision" aria-hidden />
+      ) : (
+        <DecisionFacts decision={seen.explanation.decision} />
+      )}
+      <CursorBar
+        open={open}
+        seq={seq}
+        goTo={goTo}
+        mark={mark}
+        setMark={setMark}
+        decided={decided}
+        seen={seen}
+        boundary={boundary}
+        setBoundary={setBoundary}
+      />
       <TimelinePane open={open} seq={seq} mark={mark} goTo={goTo} decided={decided} />
       <div className="panes">
         <Tabs
           label="Why"
           chosen={tabs.why}
           tabs={[
-            { name: "Ladder", body: seen && <LadderPane explanation={seen.explanation} supposed={supposed} suppose={setSupposed} /> },
+            {
+              name: "Ladder",
+              body: seen && (
+                <LadderPane
+                  explanation={seen.explanation}
+                  supposed={supposed}
+                  suppose={setSupposed}
+                />
+              ),
+            },
             { name: "Why not", body: seen && <WhyNotPane open={open} seen={seen} fork={fork} /> },
           ]}
         />
@@ -229,7 +332,10 @@ function OpenDocument(props: {
           chosen={tabs.what}
           tabs={[
             { name: "State", body: seen && <StatePane open={open} seen={seen} /> },
-            { name: "Diff", body: <DiffPane open={open} seq={seq} mark={mark} decided={decided} goTo={goTo} /> },
+            {
+              name: "Diff",
+              body: <DiffPane open={open} seq={seq} mark={mark} decided={decided} goTo={goTo} />,
+            },
             { name: "Live", body: props.live },
           ]}
         />
@@ -247,6 +353,8 @@ function addressed(name: string): number | null {
 
 function addressedEdition(name: string): Supposed | undefined {
   const address = readAddress();
-  const edition = names(EDITIONS).find((known) => address.name === name && known === address.view.edition);
+  const edition = names(EDITIONS).find(
+    (known) => address.name === name && known === address.view.edition,
+  );
   return edition === undefined ? undefined : { edition };
 }

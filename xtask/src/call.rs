@@ -14,7 +14,8 @@ use std::{
 
 use crate::{paths::Paths, stage};
 
-/// Why a stage failed: one line, and what the failing program printed if that was not shown already.
+/// Why a stage failed: one line, and what the failing program printed if that was not shown
+/// already.
 #[derive(Debug)]
 pub struct Failure {
     /// What went wrong, in a line.
@@ -43,7 +44,8 @@ thread_local! {
     static IS_BESIDE: Cell<bool> = const { Cell::new(false) };
 }
 
-/// Does some work whose programs show no progress, because another thread's do; what they print is shown if they fail.
+/// Does some work whose programs show no progress, because another thread's do; what they print is
+/// shown if they fail.
 pub(crate) fn without_progress<T>(work: impl FnOnce() -> T) -> T {
     let before = IS_BESIDE.replace(true);
     let done = work();
@@ -55,7 +57,8 @@ fn shows_progress() -> bool {
     !IS_BESIDE.get() && io::stderr().is_terminal()
 }
 
-/// A program with its arguments, to be started in the root of the tree unless another folder is given.
+/// A program with its arguments, to be started in the root of the tree unless another folder is
+/// given.
 pub struct Call {
     command: Command,
     /// The program and its arguments as a developer would type them.
@@ -69,9 +72,12 @@ impl Call {
         let program = program.as_ref();
         let mut command = Command::new(program);
         command.current_dir(paths.root());
-        // What cargo tells this package about itself is not meant for other packages, and build scripts would run again for it.
+        // What cargo tells this package about itself is not meant for other packages, and build
+        // scripts would run again for it.
         for (name, _) in env::vars_os() {
-            if name.to_str().is_some_and(|name| name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")) {
+            if name.to_str().is_some_and(|name| {
+                name.starts_with("CARGO_PKG_") || name.starts_with("CARGO_MANIFEST_")
+            }) {
                 command.env_remove(name);
             }
         }
@@ -80,7 +86,8 @@ impl Call {
         Self { command, line, log: paths.log(log) }
     }
 
-    /// Cargo with a subcommand; builds go to `target` whatever the environment says, because other programs look there.
+    /// Cargo with a subcommand; builds go to `target` whatever the environment says, because other
+    /// programs look there.
     pub fn cargo(paths: &Paths, log: &str, subcommand: &str) -> Self {
         let cargo = env::var_os("CARGO").unwrap_or_else(|| "cargo".into());
         let mut call = Self::new(paths, log, cargo).arg(subcommand);
@@ -115,13 +122,18 @@ impl Call {
         self
     }
 
-    /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown when it fails.
+    /// Runs a build: its progress passes through on a terminal; elsewhere it is quiet, and shown
+    /// when it fails.
     pub fn build(mut self) -> Result<(), Failure> {
         if !shows_progress() {
             return self.recorded().map(drop);
         }
         let status = self.through()?;
-        if status.success() { Ok(()) } else { Err(Failure::new(format!("`{}` failed ({status})", self.line))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("`{}` failed ({status})", self.line)))
+        }
     }
 
     /// Runs it with this program's own input and output, and says how it ended.
@@ -131,7 +143,8 @@ impl Call {
 
     /// Runs it and gives all that it printed; a terminal sees it at once.
     ///
-    /// The output goes through a file and not a pipe: a browser that a test left behind would hold a pipe open for ever.
+    /// The output goes through a file and not a pipe: a browser that a test left behind would hold
+    /// a pipe open for ever.
     pub fn recorded(self) -> Result<String, Failure> {
         let line = self.line.clone();
         let (status, printed) = self.told()?;
@@ -139,21 +152,28 @@ impl Call {
             return Ok(printed);
         }
         let was_seen = shows_progress();
-        Err(Failure { what: format!("`{line}` failed ({status})"), printed: if was_seen { String::new() } else { printed } })
+        Err(Failure {
+            what: format!("`{line}` failed ({status})"),
+            printed: if was_seen { String::new() } else { printed },
+        })
     }
 
     /// Runs it like [`Call::recorded`], and says how it ended and all that it printed.
     pub fn told(mut self) -> Result<(ExitStatus, String), Failure> {
-        let (to, again) = self.open_log().map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
+        let (to, again) = self
+            .open_log()
+            .map_err(|why| Failure::new(format!("cannot write {}: {why}", self.log.display())))?;
         self.command.stdin(Stdio::null()).stdout(to).stderr(again);
         let mut child = self.command.spawn().map_err(|why| self.not_started(&why))?;
         let echo = shows_progress();
-        follow(&mut child, &self.log, echo).map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))
+        follow(&mut child, &self.log, echo)
+            .map_err(|why| Failure::new(format!("lost sight of `{}`: {why}", self.line)))
     }
 
     /// Runs a short program, and gives what it printed to its standard output.
     pub fn answer(mut self) -> Result<String, Failure> {
-        let output = self.command.stdin(Stdio::null()).output().map_err(|why| self.not_started(&why))?;
+        let output =
+            self.command.stdin(Stdio::null()).output().map_err(|why| self.not_started(&why))?;
         if output.status.success() {
             return Ok(String::from_utf8_lossy(&output.stdout).into_owned());
         }
@@ -161,7 +181,8 @@ impl Call {
         Err(Failure { what: format!("`{}` failed ({})", self.line, output.status), printed })
     }
 
-    /// Runs a program whose standard output is for this program; a terminal sees the rest, its progress, at once.
+    /// Runs a program whose standard output is for this program; a terminal sees the rest, its
+    /// progress, at once.
     pub fn answer_with_progress(mut self) -> Result<String, Failure> {
         if !io::stderr().is_terminal() {
             return self.answer();
@@ -188,7 +209,8 @@ impl Call {
         self.pass_through().map(exit_code)
     }
 
-    /// What a recorded call printed before it failed; for counts of a test runner that found failures.
+    /// What a recorded call printed before it failed; for counts of a test runner that found
+    /// failures.
     pub fn log(&self) -> PathBuf {
         self.log.clone()
     }
@@ -211,12 +233,14 @@ impl Call {
     }
 }
 
-/// The exit code of a program as this program's own; without one a signal ended it, which is a failure.
+/// The exit code of a program as this program's own; without one a signal ended it, which is a
+/// failure.
 pub fn exit_code(status: ExitStatus) -> ExitCode {
     status.code().and_then(|code| u8::try_from(code).ok()).map_or(ExitCode::FAILURE, ExitCode::from)
 }
 
-/// Waits for the child while reading what it writes to the log, and copies that to the error output when `echo` is on.
+/// Waits for the child while reading what it writes to the log, and copies that to the error output
+/// when `echo` is on.
 fn follow(child: &mut Child, log: &PathBuf, echo: bool) -> io::Result<(ExitStatus, String)> {
     let mut file = File::open(log)?;
     let mut all = Vec::new();

@@ -1,7 +1,9 @@
-//! Copies of the source tree below target, in which sources are changed: by mutants, by seeded mistakes, by another version of the core.
+//! Copies of the source tree below target, in which sources are changed: by mutants, by seeded
+//! mistakes, by another version of the core.
 //!
-//! A copy stays between runs and only what differs is written, so that cargo builds what changed and nothing else. The tree that a developer
-//! works in is never touched, and what an interrupted run left behind is gone with the next.
+//! A copy stays between runs and only what differs is written, so that cargo builds what changed
+//! and nothing else. The tree that a developer works in is never touched, and what an interrupted
+//! run left behind is gone with the next.
 
 use std::{
     collections::BTreeMap,
@@ -24,7 +26,8 @@ pub fn update(paths: &Paths, folder: &str) -> Result<PathBuf, Failure> {
     brought(paths, folder, sources)
 }
 
-/// The same, but the room of this name, a folder of the tree, is the one that stands in another folder.
+/// The same, but the room of this name, a folder of the tree, is the one that stands in another
+/// folder.
 pub fn update_but(paths: &Paths, folder: &str, room: &str, of: &Path) -> Result<PathBuf, Failure> {
     let room = format!("{room}/");
     brought(paths, folder, |root| {
@@ -35,15 +38,24 @@ pub fn update_but(paths: &Paths, folder: &str, room: &str, of: &Path) -> Result<
     })
 }
 
-fn brought(paths: &Paths, folder: &str, sources: impl FnOnce(&Path) -> io::Result<Sources>) -> Result<PathBuf, Failure> {
+fn brought(
+    paths: &Paths,
+    folder: &str,
+    sources: impl FnOnce(&Path) -> io::Result<Sources>,
+) -> Result<PathBuf, Failure> {
     let copy = paths.target().join(folder);
-    let why = |why: io::Error| Failure::new(format!("cannot copy the tree to {}: {why}; is there room on the disk?", copy.display()));
+    let why = |why: io::Error| {
+        Failure::new(format!(
+            "cannot copy the tree to {}: {why}; is there room on the disk?",
+            copy.display()
+        ))
+    };
     sources(paths.root()).and_then(|sources| copy_sources(&sources, &copy)).map_err(why)?;
     Ok(copy)
 }
 
-/// Takes over what is compiled in these folders, so that in the copy only what differs is compiled again; dependencies know no place.
-/// What is there already stays.
+/// Takes over what is compiled in these folders, so that in the copy only what differs is compiled
+/// again; dependencies know no place. What is there already stays.
 pub fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Failure> {
     for folder in folders {
         let (from, to) = (paths.at(folder), copy.join(folder));
@@ -51,10 +63,13 @@ pub fn take_over(paths: &Paths, copy: &Path, folders: &[&str]) -> Result<(), Fai
             continue;
         }
         if let Some(above) = to.parent() {
-            fs::create_dir_all(above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
+            fs::create_dir_all(above)
+                .map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
         }
         // With its times, by which cargo knows what is new.
-        stage("copy", folder, || Call::new(paths, "copy", "cp").arg("-a").arg(from).arg(to).recorded())?;
+        stage("copy", folder, || {
+            Call::new(paths, "copy", "cp").arg("-a").arg(from).arg(to).recorded()
+        })?;
     }
     Ok(())
 }
@@ -103,7 +118,9 @@ mod tests {
         write("core/a.rs", "a");
         write("core/b.rs", "b");
         copy();
-        let written = |path: &str| fs::metadata(to.join(path)).and_then(|data| data.modified()).expect("a time");
+        let written = |path: &str| {
+            fs::metadata(to.join(path)).and_then(|data| data.modified()).expect("a time")
+        };
         let before = written("core/a.rs");
 
         fs::write(to.join("core/b.rs"), "a mutant").expect("a file");
@@ -114,7 +131,10 @@ mod tests {
         fs::write(to.join("target/built"), "y").expect("a file");
         copy();
         let copied: Vec<PathBuf> = files_below(&to).expect("files");
-        assert_eq!(copied, [".gitignore", "core/a.rs", "core/c.rs", "target/built"].map(|path| to.join(path)));
+        assert_eq!(
+            copied,
+            [".gitignore", "core/a.rs", "core/c.rs", "target/built"].map(|path| to.join(path))
+        );
         assert_eq!(written("core/a.rs"), before, "what is equal is not written again");
         fs::remove_dir_all(&folder).expect("it goes");
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask crosscheck`: all cases in all engines, and random stories, as many as each engine is quick.
+//! `cargo xtask crosscheck`: all cases in all engines, and random stories, as many as each engine
+//! is quick.
 
 use std::process::ExitCode;
 
@@ -29,13 +30,16 @@ impl Random {
 const ENGINES: &str = "native,wasmtime,pulley,winch,node,chromium,python";
 
 /// Which engines play random stories together, and the part of the steps that they play.
-const PARTS: [(&str, u64); 3] = [("native,wasmtime", 1), ("native,node,chromium", 10), ("wasmtime,pulley,winch,python", 50)];
+const PARTS: [(&str, u64); 3] =
+    [("native,wasmtime", 1), ("native,node,chromium", 10), ("wasmtime,pulley,winch,python", 50)];
 
 /// Builds everything and compares; the exit code is that of the first comparison that is not well.
 pub(crate) fn crosscheck(paths: &Paths, random: Random) -> Result<ExitCode, Failure> {
     run::build(paths)?;
     let browser = stage("browser", "finding a browser and its driver", || browser::find(paths))?;
-    stage("workbench packages", "npm ci, for the driver of the browser", || packages::install(paths, &paths.web_demo()))?;
+    stage("workbench packages", "npm ci, for the driver of the browser", || {
+        packages::install(paths, &paths.web_demo())
+    })?;
     for call in calls(paths, &browser, random) {
         let status = call.pass_through()?;
         if !status.success() {
@@ -49,18 +53,27 @@ pub(crate) fn crosscheck(paths: &Paths, random: Random) -> Result<ExitCode, Fail
 pub(crate) fn share(paths: &Paths, browser: &Browser) -> Result<(), Failure> {
     calls(paths, browser, Random::SHARE).into_iter().try_for_each(|call| {
         let status = call.pass_through()?;
-        if status.success() { Ok(()) } else { Err(Failure::new(format!("engines differ, or one cannot run ({status})"))) }
+        if status.success() {
+            Ok(())
+        } else {
+            Err(Failure::new(format!("engines differ, or one cannot run ({status})")))
+        }
     })
 }
 
 /// The cases, and each part of the random stories.
 fn calls(paths: &Paths, browser: &Browser, random: Random) -> Vec<Call> {
-    // Where there is no such environment the engine says itself why it cannot run, and what it needs.
-    if let Err(failure) = timed("python", "wasmtime's package, in target/python", || python::set_up(paths)).0 {
+    // Where there is no such environment the engine says itself why it cannot run, and what it
+    // needs.
+    if let Err(failure) =
+        timed("python", "wasmtime's package, in target/python", || python::set_up(paths)).0
+    {
         failure.show();
     }
     let call = |engines: &str| {
-        let call = Call::new(paths, "crosscheck", paths.wakeful()).arg("crosscheck").env("CHROME", &browser.chrome);
+        let call = Call::new(paths, "crosscheck", paths.wakeful())
+            .arg("crosscheck")
+            .env("CHROME", &browser.chrome);
         call.args(["--engines", engines])
     };
     let cases = call(ENGINES);

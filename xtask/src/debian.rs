@@ -1,4 +1,5 @@
-//! Programs that Debian packages: installed if the machine is a Debian, and the user is root and did not forbid it.
+//! Programs that Debian packages: installed if the machine is a Debian, and the user is root and
+//! did not forbid it.
 
 use std::env;
 
@@ -11,13 +12,23 @@ use crate::{
 ///
 /// # Errors
 /// `missing` if nothing may be installed here: what is missing, and how to install it.
-pub(crate) fn install(paths: &Paths, name: &str, packages: &[&str], missing: &str) -> Result<(), Failure> {
-    let may = env::var_os("WAKEFUL_NO_INSTALL").is_none_or(|value| value.is_empty() || value == "0");
-    let is_root = || Call::new(paths, name, "id").arg("-u").answer().is_ok_and(|user| user.trim() == "0");
+pub(crate) fn install(
+    paths: &Paths,
+    name: &str,
+    packages: &[&str],
+    missing: &str,
+) -> Result<(), Failure> {
+    let may =
+        env::var_os("WAKEFUL_NO_INSTALL").is_none_or(|value| value.is_empty() || value == "0");
+    let is_root =
+        || Call::new(paths, name, "id").arg("-u").answer().is_ok_and(|user| user.trim() == "0");
     if !may || paths::on_path("apt-get").is_none() || !is_root() {
         return Err(Failure::new(missing));
     }
-    anstream::eprintln!("{name}: installing {} with apt-get (WAKEFUL_NO_INSTALL=1 forbids it)", packages.join(" and "));
+    anstream::eprintln!(
+        "{name}: installing {} with apt-get (WAKEFUL_NO_INSTALL=1 forbids it)",
+        packages.join(" and ")
+    );
     let apt = |log: &str| Call::new(paths, log, "apt-get").env("DEBIAN_FRONTEND", "noninteractive");
     apt("apt-update").arg("update").build()?;
     apt("apt-install").args(["install", "-y", "--no-install-recommends"]).args(packages).build()

@@ -1,4 +1,5 @@
-//! The guests: the component for wasm engines, the module for browsers and Node, and components with a seeded fault.
+//! The guests: the component for wasm engines, the module for browsers and Node, and components
+//! with a seeded fault.
 
 use std::{
     env, fs,
@@ -13,7 +14,8 @@ use crate::{
 /// The target that the guests are compiled for: no WASI, so their imports are ours alone.
 pub const TARGET: &str = "wasm32-unknown-unknown";
 
-/// The faults that a component can be compiled with, to prove that crosscheck and the tests see a wrong engine.
+/// The faults that a component can be compiled with, to prove that crosscheck and the tests see a
+/// wrong engine.
 const SEEDED: [&str; 2] = ["reason", "entry_byte"];
 
 /// Builds the component, the oracle and the web module, and makes of them what hosts load.
@@ -33,14 +35,19 @@ fn build_web(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "web", "guest", &["--features", "workbench"])
 }
 
-/// Builds the web modules of the npm package: the quick one, and the small one, whose functions are put in an order that compresses well.
+/// Builds the web modules of the npm package: the quick one, and the small one, whose functions are
+/// put in an order that compresses well.
 pub fn build_package(paths: &Paths) -> Result<(), Failure> {
     bind(paths, "npm-fast", "guest", &[])?;
     bind(paths, "npm", "web", &[])?;
-    Call::new(paths, "npm-order", paths.tools()).arg("order").arg(paths.guest().join("npm/wakeful_web_bg.wasm")).build()
+    Call::new(paths, "npm-order", paths.tools())
+        .arg("order")
+        .arg(paths.guest().join("npm/wakeful_web_bg.wasm"))
+        .build()
 }
 
-/// Compiles the web module in a profile and makes of it what JavaScript loads, in this folder of the guests.
+/// Compiles the web module in a profile and makes of it what JavaScript loads, in this folder of
+/// the guests.
 fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result<(), Failure> {
     Call::cargo(paths, &format!("{folder}-module"), "build")
         .args(["-p", "wakeful-web", "--target", TARGET, "--profile", profile])
@@ -53,8 +60,8 @@ fn bind(paths: &Paths, folder: &str, profile: &str, features: &[&str]) -> Result
         .build()
 }
 
-/// Builds the components that are wrong on purpose: a hostile one, and one per seeded fault, each of these in its own target folder since the
-/// flags differ.
+/// Builds the components that are wrong on purpose: a hostile one, and one per seeded fault, each
+/// of these in its own target folder since the flags differ.
 pub fn build_seeded(paths: &Paths) -> Result<(), Failure> {
     make_folder(&paths.guest())?;
     compile(paths, "hostile", "wakeful-hostile", &paths.target()).build()?;
@@ -75,22 +82,32 @@ fn seeded_flags(given: Option<&str>, fault: &str) -> String {
 }
 
 fn compile(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
-    Call::cargo(paths, log, "build").args(["-p", package, "--target", TARGET, "--profile", "guest"]).env("CARGO_TARGET_DIR", target)
+    Call::cargo(paths, log, "build")
+        .args(["-p", package, "--target", TARGET, "--profile", "guest"])
+        .env("CARGO_TARGET_DIR", target)
 }
 
-/// Compiles a guest that only tests load, whose size and speed nobody asks for: its crates side by side, and without a pass over all of them.
+/// Compiles a guest that only tests load, whose size and speed nobody asks for: its crates side by
+/// side, and without a pass over all of them.
 fn compile_quickly(paths: &Paths, log: &str, package: &str, target: &Path) -> Call {
-    compile(paths, log, package, target).env("CARGO_PROFILE_GUEST_LTO", "off").env("CARGO_PROFILE_GUEST_CODEGEN_UNITS", "16")
+    compile(paths, log, package, target)
+        .env("CARGO_PROFILE_GUEST_LTO", "off")
+        .env("CARGO_PROFILE_GUEST_CODEGEN_UNITS", "16")
 }
 
-/// Makes a component of the compiled module; left alone when it is newer than both the module and the tool.
+/// Makes a component of the compiled module; left alone when it is newer than both the module and
+/// the tool.
 fn componentize(paths: &Paths, target: &Path, from: &str, name: &str) -> Result<(), Failure> {
     let from = module(target, from);
     let to = paths.guest().join(format!("{name}.component.wasm"));
     if is_newer(&to, &[&from, &paths.tools()]) {
         return Ok(());
     }
-    Call::new(paths, &format!("componentize-{name}"), paths.tools()).arg("componentize").arg(from).arg(to).build()
+    Call::new(paths, &format!("componentize-{name}"), paths.tools())
+        .arg("componentize")
+        .arg(from)
+        .arg(to)
+        .build()
 }
 
 fn module(target: &Path, name: &str) -> PathBuf {
@@ -98,7 +115,8 @@ fn module(target: &Path, name: &str) -> PathBuf {
 }
 
 fn make_folder(folder: &Path) -> Result<(), Failure> {
-    fs::create_dir_all(folder).map_err(|why| Failure::new(format!("cannot make the folder {}: {why}", folder.display())))
+    fs::create_dir_all(folder)
+        .map_err(|why| Failure::new(format!("cannot make the folder {}: {why}", folder.display())))
 }
 
 fn is_newer(made: &Path, of: &[&Path]) -> bool {
@@ -114,7 +132,10 @@ mod tests {
     #[test]
     fn flags_of_the_environment_are_kept_beside_the_seeded_one() {
         assert_eq!(seeded_flags(None, "reason"), "--cfg seeded_divergence=\"reason\"");
-        assert_eq!(seeded_flags(Some("-C debuginfo=1"), "reason"), "-C debuginfo=1 --cfg seeded_divergence=\"reason\"");
+        assert_eq!(
+            seeded_flags(Some("-C debuginfo=1"), "reason"),
+            "-C debuginfo=1 --cfg seeded_divergence=\"reason\""
+        );
     }
 
     #[test]

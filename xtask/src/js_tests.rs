@@ -13,15 +13,16 @@ pub(crate) fn call(paths: &Paths) -> Result<Call, Failure> {
     Ok(Call::new(paths, "web-js-tests", "node").arg("--test").args(files(paths)?))
 }
 
-/// The call that fails where payloads.d.ts is not what docs/wakeful.schema.json says; that the schema is what the types say, a native
-/// test checks.
+/// The call that fails where payloads.d.ts is not what docs/wakeful.schema.json says; that the
+/// schema is what the types say, a native test checks.
 pub(crate) fn payload_types(paths: &Paths) -> Call {
     Call::new(paths, "payload-types", "node").args(["npm/generate-types.mjs", "--check"])
 }
 
 fn files(paths: &Paths) -> Result<Vec<PathBuf>, Failure> {
     let folder = paths.at("wasm/web/js");
-    let listed = fs::read_dir(&folder).map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
+    let listed = fs::read_dir(&folder)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
     let mut files: Vec<PathBuf> = listed
         .filter_map(|entry| entry.ok().map(|entry| entry.path()))
         .filter(|path| path.to_string_lossy().ends_with(".test.mjs"))

@@ -41,8 +41,8 @@ use paths::Paths;
 
 /// Reads the command line of this process, and does what it says.
 ///
-/// The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not understood, 3 when a program that
-/// measures is not installed.
+/// The exit code is 0 when all went well, 1 when something failed, 2 when the command line was not
+/// understood, 3 when a program that measures is not installed.
 pub fn main() -> ExitCode {
     let command = match command_line::read(std::env::args().skip(1)) {
         Ok(command) => command,

@@ -5,8 +5,8 @@ use crate::{
     paths::Paths,
 };
 
-/// The one selection of packages that build, clippy and test share. Another selection unifies features in another way, and then
-/// wasmtime is compiled again.
+/// The one selection of packages that build, clippy and test share. Another selection unifies
+/// features in another way, and then wasmtime is compiled again.
 pub const SELECTION: [&str; 18] = [
     "-p",
     "wakeful",
@@ -33,7 +33,8 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, "native", "build").args(SELECTION).arg("--all-targets").build()
 }
 
-/// Builds only these programs, and what they need; of the same selection, so that nothing is compiled twice.
+/// Builds only these programs, and what they need; of the same selection, so that nothing is
+/// compiled twice.
 pub fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failure> {
     let named = names.iter().flat_map(|name| ["--bin", name]);
     Call::cargo(paths, "native-programs", "build").args(SELECTION).args(named).build()
@@ -41,5 +42,9 @@ pub fn build_programs(paths: &Paths, names: &[&str]) -> Result<(), Failure> {
 
 /// Builds one program as it is released.
 pub fn build_released(paths: &Paths, name: &str) -> Result<(), Failure> {
-    Call::cargo(paths, "native-released", "build").arg("--release").args(SELECTION).args(["--bin", name]).build()
+    Call::cargo(paths, "native-released", "build")
+        .arg("--release")
+        .args(SELECTION)
+        .args(["--bin", name])
+        .build()
 }

@@ -16,7 +16,9 @@ pub(crate) fn npm(paths: &Paths) -> Result<ExitCode, Failure> {
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
     stage("guest", "building the web module", || guests::build_package(paths))?;
-    stage("packages", "installing what the package is built with", || packages::install(paths, &paths.npm()))?;
+    stage("packages", "installing what the package is built with", || {
+        packages::install(paths, &paths.npm())
+    })?;
     let weight = stage("package", "compiling and packing it", || build(paths))?;
     anstream::print!("{weight}");
     Ok(ExitCode::SUCCESS)

@@ -1,7 +1,10 @@
-//! `cargo xtask package`: the crates as a registry gives them out, and a program installed from them, tried where no source tree is.
+//! `cargo xtask package`: the crates as a registry gives them out, and a program installed from
+//! them, tried where no source tree is.
 //!
-//! A crate is only what lies in its own folder. The published host carries its guest and the world that it was compiled against, so the crates
-//! are packed in a copy of the tree (target/package/tree) in which these lie in the folder of the host; the copy is what is published from.
+//! A crate is only what lies in its own folder. The published host carries its guest and the world
+//! that it was compiled against, so the crates are packed in a copy of the tree
+//! (target/package/tree) in which these lie in the folder of the host; the copy is what is
+//! published from.
 
 use std::{
     env, fs,
@@ -29,10 +32,18 @@ struct Crate {
 
 /// The published crates; each depends on those before it.
 const CRATES: [Crate; 6] = [
-    Crate { name: "wakeful-json-derive", folder: "core/json/derive", holds: &["LICENSE", "README.md"] },
+    Crate {
+        name: "wakeful-json-derive",
+        folder: "core/json/derive",
+        holds: &["LICENSE", "README.md"],
+    },
     Crate { name: "wakeful-json", folder: "core/json", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful-core", folder: "core", holds: &["LICENSE", "README.md"] },
-    Crate { name: "wakeful-host", folder: HOST, holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit"] },
+    Crate {
+        name: "wakeful-host",
+        folder: HOST,
+        holds: &["LICENSE", "README.md", GUEST, "wit/0.1.0/scheduler.wit"],
+    },
     Crate { name: "wakeful-agent", folder: "agent", holds: &["LICENSE", "README.md"] },
     Crate { name: "wakeful", folder: "cli", holds: &["LICENSE", "README.md"] },
 ];
@@ -46,11 +57,16 @@ const GUEST: &str = "guest/wakeful.component.wasm";
 /// What files say in the tree, and what they say in the package.
 const MOVED: [[&str; 3]; 3] = [
     ["host-native/src/sandbox/mod.rs", "\"../wasm/wit/", "\"wit/"],
-    ["host-native/Cargo.toml", "\ndefault = [\"sandbox\", \"sqlite\"]\n", "\ndefault = [\"sandbox\", \"sqlite\", \"embed-guest\"]\n"],
+    [
+        "host-native/Cargo.toml",
+        "\ndefault = [\"sandbox\", \"sqlite\"]\n",
+        "\ndefault = [\"sandbox\", \"sqlite\", \"embed-guest\"]\n",
+    ],
     ["cli/Cargo.toml", "\n[features]\n", "\n[features]\ndefault = [\"embed-guest\"]\n"],
 ];
 
-/// Packs the crates; then installs the program from them, unless that is not asked for, and uses it.
+/// Packs the crates; then installs the program from them, unless that is not asked for, and uses
+/// it.
 pub(crate) fn package(paths: &Paths, installs: bool) -> Result<ExitCode, Failure> {
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
@@ -86,7 +102,8 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
     let host = tree.at(HOST);
     put(&paths.at("target").join(GUEST), &host.join(GUEST))?;
     let folder = paths.at("wasm/wit/0.1.0");
-    let files = fs::read_dir(&folder).map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
+    let files = fs::read_dir(&folder)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.display())))?;
     for file in files.filter_map(Result::ok) {
         put(&file.path(), &host.join("wit/0.1.0").join(file.file_name()))?;
     }
@@ -95,7 +112,10 @@ fn gather(paths: &Paths, tree: &Paths) -> Result<(), Failure> {
         let unread = |why| Failure::new(format!("cannot change {}: {why}", file.display()));
         let text = fs::read_to_string(&file).map_err(unread)?;
         if text.matches(from).count() != 1 {
-            return Err(Failure::new(format!("{} does not have {from:?} once; mend MOVED in xtask/src/package.rs", file.display())));
+            return Err(Failure::new(format!(
+                "{} does not have {from:?} once; mend MOVED in xtask/src/package.rs",
+                file.display()
+            )));
         }
         fs::write(&file, text.replace(from, to)).map_err(unread)?;
     }
@@ -106,30 +126,45 @@ fn put(from: &Path, to: &Path) -> Result<(), Failure> {
     to.parent()
         .map_or(Ok(()), fs::create_dir_all)
         .and_then(|()| fs::copy(from, to).map(drop))
-        .map_err(|why| Failure::new(format!("cannot copy {} to {}: {why}", from.display(), to.display())))
+        .map_err(|why| {
+            Failure::new(format!("cannot copy {} to {}: {why}", from.display(), to.display()))
+        })
 }
 
 /// Unpacks a crate as a registry's user has it, and asks whether all is there.
 fn look_into(paths: &Paths, packed: &Crate) -> Result<String, Failure> {
-    let file = paths.at("target/package/package").join(format!("{}-{}.crate", packed.name, env!("CARGO_PKG_VERSION")));
+    let file = paths.at("target/package/package").join(format!(
+        "{}-{}.crate",
+        packed.name,
+        env!("CARGO_PKG_VERSION")
+    ));
     let folder = unpacked(paths, packed);
     let _ = fs::remove_dir_all(&folder);
     let above = paths.at("target/package/unpacked");
-    fs::create_dir_all(&above).map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
-    // Its files get the time of now: those of a crate are all of one day, so that cargo would take a changed one for what it built before.
+    fs::create_dir_all(&above)
+        .map_err(|why| Failure::new(format!("cannot make {}: {why}", above.display())))?;
+    // Its files get the time of now: those of a crate are all of one day, so that cargo would take
+    // a changed one for what it built before.
     Call::new(paths, "unpack", "tar").arg("-xzmf").arg(&file).arg("-C").arg(&above).build()?;
     if let Some(lost) = packed.holds.iter().find(|path| !folder.join(path).is_file()) {
         return Err(Failure::new(format!("{} has no {lost}", file.display())));
     }
     if folder.join("tests").exists() {
-        return Err(Failure::new(format!("{} has tests, which need the tree; exclude them in its Cargo.toml", file.display())));
+        return Err(Failure::new(format!(
+            "{} has tests, which need the tree; exclude them in its Cargo.toml",
+            file.display()
+        )));
     }
     let weight = fs::metadata(&file).map_or(0, |data| data.len());
     Ok(format!("{} {}, {} kB\n", packed.name, env!("CARGO_PKG_VERSION"), weight / 1000))
 }
 
 fn unpacked(paths: &Paths, packed: &Crate) -> PathBuf {
-    paths.at("target/package/unpacked").join(format!("{}-{}", packed.name, env!("CARGO_PKG_VERSION")))
+    paths.at("target/package/unpacked").join(format!(
+        "{}-{}",
+        packed.name,
+        env!("CARGO_PKG_VERSION")
+    ))
 }
 
 /// A folder that is not below the tree, so that nothing of the tree is found by looking upwards.
@@ -140,7 +175,9 @@ fn elsewhere() -> PathBuf {
 fn install(paths: &Paths) -> Result<(), Failure> {
     let [below @ .., program] = &CRATES;
     // The registry does not have them yet: the packed ones stand for it.
-    let patch = |packed: &Crate| format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed));
+    let patch = |packed: &Crate| {
+        format!("patch.crates-io.{}.path={:?}", packed.name, unpacked(paths, packed))
+    };
     Call::cargo(paths, "install", "install")
         .folder(env::temp_dir())
         .arg("--path")
@@ -152,12 +189,15 @@ fn install(paths: &Paths) -> Result<(), Failure> {
         .build()
 }
 
-/// Uses the installed program in a folder of its own: its version, and a story in the sandbox by the guest that it carries.
+/// Uses the installed program in a folder of its own: its version, and a story in the sandbox by
+/// the guest that it carries.
 fn try_it(paths: &Paths) -> Result<String, Failure> {
     let folder = elsewhere();
     let story = folder.join("heartbeat.json");
     put(&paths.at("tests/fixtures/stories/heartbeat.json"), &story)?;
-    let wakeful = |log: &str| Call::new(paths, log, folder.join("bin").join(program("wakeful"))).folder(&folder);
+    let wakeful = |log: &str| {
+        Call::new(paths, log, folder.join("bin").join(program("wakeful"))).folder(&folder)
+    };
     let version = wakeful("installed-version").arg("--version").answer()?;
     let ran = |engine: &str| {
         let call = wakeful("installed-explain").env("WAKEFUL_GUEST", "").arg("explain").arg(&story);
@@ -165,8 +205,15 @@ fn try_it(paths: &Paths) -> Result<String, Failure> {
     };
     let (native, sandboxed) = (ran("native")?, ran("wasmtime")?);
     if native != sandboxed {
-        return Err(Failure::new("the installed program explains otherwise in its sandbox than without"));
+        return Err(Failure::new(
+            "the installed program explains otherwise in its sandbox than without",
+        ));
     }
-    fs::remove_dir_all(&folder).map_err(|why| Failure::new(format!("cannot remove {}: {why}", folder.display())))?;
-    Ok(format!("{}: {} explains a story the same, natively and by the guest that it carries\n", bold("package"), version.trim()))
+    fs::remove_dir_all(&folder)
+        .map_err(|why| Failure::new(format!("cannot remove {}: {why}", folder.display())))?;
+    Ok(format!(
+        "{}: {} explains a story the same, natively and by the guest that it carries\n",
+        bold("package"),
+        version.trim()
+    ))
 }

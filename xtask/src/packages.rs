@@ -10,8 +10,9 @@ use crate::{
 /// Installs the packages of a folder unless they are newer than its lock.
 pub fn install(paths: &Paths, folder: &Path) -> Result<(), Failure> {
     let time = |name: &str| fs::metadata(folder.join(name)).and_then(|data| data.modified());
-    let lock = time("package-lock.json")
-        .map_err(|why| Failure::new(format!("cannot read {}: {why}", folder.join("package-lock.json").display())))?;
+    let lock = time("package-lock.json").map_err(|why| {
+        Failure::new(format!("cannot read {}: {why}", folder.join("package-lock.json").display()))
+    })?;
     // npm writes this file last, so that an installation that was interrupted is done again.
     if time("node_modules/.package-lock.json").is_ok_and(|installed| installed >= lock) {
         return Ok(());

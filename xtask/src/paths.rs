@@ -14,15 +14,21 @@ pub struct Paths {
 }
 
 impl Paths {
-    /// Finds the root: cargo says where this package is, and without cargo it is looked for from the current folder upwards.
+    /// Finds the root: cargo says where this package is, and without cargo it is looked for from
+    /// the current folder upwards.
     pub fn find() -> Result<Self, Failure> {
         let from_cargo = env::var_os("CARGO_MANIFEST_DIR").map(PathBuf::from);
         let start = from_cargo.or_else(|| env::current_dir().ok()).unwrap_or_default();
         start
             .ancestors()
-            .find(|folder| folder.join("xtask/Cargo.toml").is_file() && folder.join("core/Cargo.toml").is_file())
+            .find(|folder| {
+                folder.join("xtask/Cargo.toml").is_file()
+                    && folder.join("core/Cargo.toml").is_file()
+            })
             .map(|root| Self { root: root.to_owned() })
-            .ok_or_else(|| Failure::new("this is not the tree of Wakeful; run `cargo xtask` inside it"))
+            .ok_or_else(|| {
+                Failure::new("this is not the tree of Wakeful; run `cargo xtask` inside it")
+            })
     }
 
     /// The places below another root: a copy of the tree.
@@ -50,7 +56,8 @@ impl Paths {
         self.target().join("xtask").join(format!("{name}.log"))
     }
 
-    /// The folder of what the guests are made into: the component, the web module, the seeded components.
+    /// The folder of what the guests are made into: the component, the web module, the seeded
+    /// components.
     pub fn guest(&self) -> PathBuf {
         self.target().join("guest")
     }

@@ -1,4 +1,5 @@
-//! Python with wasmtime's package, in target/python: for the engine of the cross-check that is hosted there, the example, and hosts that lie.
+//! Python with wasmtime's package, in target/python: for the engine of the cross-check that is
+//! hosted there, the example, and hosts that lie.
 
 use std::{fs, path::PathBuf};
 
@@ -10,22 +11,31 @@ use crate::{
 /// Makes the environment, unless it was made for these very requirements.
 pub(crate) fn set_up(paths: &Paths) -> Result<(), Failure> {
     let requirements = paths.at("wasm/python/requirements.txt");
-    let wanted = fs::read_to_string(&requirements).map_err(|why| Failure::new(format!("cannot read {}: {why}", requirements.display())))?;
+    let wanted = fs::read_to_string(&requirements)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", requirements.display())))?;
     let folder = paths.target().join("python");
     let made_for = folder.join("requirements.txt");
     if fs::read_to_string(&made_for).is_ok_and(|then| then == wanted) {
         return Ok(());
     }
     let how = |failure: Failure| Failure {
-        what: format!("{}; install Python 3.10 or newer with venv (Debian: apt-get install python3-venv)", failure.what),
+        what: format!(
+            "{}; install Python 3.10 or newer with venv (Debian: apt-get install python3-venv)",
+            failure.what
+        ),
         ..failure
     };
-    Call::new(paths, "python-venv", "python3").args(["-m", "venv", "--clear"]).arg(&folder).build().map_err(how)?;
+    Call::new(paths, "python-venv", "python3")
+        .args(["-m", "venv", "--clear"])
+        .arg(&folder)
+        .build()
+        .map_err(how)?;
     Call::new(paths, "python-pip", program(&folder))
         .args(["-m", "pip", "install", "--quiet", "--requirement"])
         .arg(&requirements)
         .build()?;
-    fs::write(&made_for, wanted).map_err(|why| Failure::new(format!("cannot write {}: {why}", made_for.display())))
+    fs::write(&made_for, wanted)
+        .map_err(|why| Failure::new(format!("cannot write {}: {why}", made_for.display())))
 }
 
 /// Runs the example twice over one ledger: the second process goes on where the first one was.
@@ -33,19 +43,29 @@ pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
     set_up(paths)?;
     let ledger = paths.target().join("python-example.ledger");
     if ledger.exists() {
-        fs::remove_file(&ledger).map_err(|why| Failure::new(format!("cannot remove {}: {why}", ledger.display())))?;
+        fs::remove_file(&ledger)
+            .map_err(|why| Failure::new(format!("cannot remove {}: {why}", ledger.display())))?;
     }
     for turn in ["turn 1", "turn 2"] {
-        let call = Call::new(paths, "python-example", program(&paths.target().join("python"))).arg(paths.at("examples/python/agent.py"));
-        let printed = call.arg(paths.guest().join("wakeful.component.wasm")).arg(&ledger).arg("check the build").answer()?;
-        // The second process replays what the first one was interrupted in, and begins with the same message.
+        let call = Call::new(paths, "python-example", program(&paths.target().join("python")))
+            .arg(paths.at("examples/python/agent.py"));
+        let printed = call
+            .arg(paths.guest().join("wakeful.component.wasm"))
+            .arg(&ledger)
+            .arg("check the build")
+            .answer()?;
+        // The second process replays what the first one was interrupted in, and begins with the
+        // same message.
         let expected = [
             "turn started for: check the build".to_owned(),
             "StartModelTurn (OperatorPrompt)".to_owned(),
             format!("Working: {turn} runs on"),
         ];
         if let Some(missing) = expected.iter().find(|line| !printed.contains(line.as_str())) {
-            return Err(Failure { what: format!("examples/python does not print `{missing}`"), printed });
+            return Err(Failure {
+                what: format!("examples/python does not print `{missing}`"),
+                printed,
+            });
         }
     }
     Ok(())
@@ -53,7 +73,8 @@ pub(crate) fn example(paths: &Paths) -> Result<(), Failure> {
 
 /// The call that runs the tests of hosts that lie; `set_up` comes first.
 pub(crate) fn hostile(paths: &Paths) -> Call {
-    let call = Call::new(paths, "python-hostile", program(&paths.target().join("python"))).arg(paths.at("wasm/python/hostile.py"));
+    let call = Call::new(paths, "python-hostile", program(&paths.target().join("python")))
+        .arg(paths.at("wasm/python/hostile.py"));
     call.arg(paths.guest().join("wakeful.component.wasm"))
 }
 

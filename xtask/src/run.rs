@@ -1,4 +1,5 @@
-//! `cargo xtask run`: first the decisions of one story, then everything is built and the engines are compared.
+//! `cargo xtask run`: first the decisions of one story, then everything is built and the engines
+//! are compared.
 
 use std::{process::ExitCode, thread};
 
@@ -11,17 +12,21 @@ use crate::{
     tools,
 };
 
-/// The program that plays a story with the core alone: it is compiled in seconds, long before the engines.
+/// The program that plays a story with the core alone: it is compiled in seconds, long before the
+/// engines.
 const FIRST: &str = "first-story";
 
 /// The story.
 const STORY: &str = "tests/fixtures/stories/heartbeat.json";
 
-/// Plays a story, then builds everything and compares the engines; the exit code is that of the comparison.
+/// Plays a story, then builds everything and compares the engines; the exit code is that of the
+/// comparison.
 pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
     stage("core", "building the core alone", || native::build_programs(paths, &[FIRST]))?;
     anstream::println!("{STORY}:");
-    let played = Call::new(paths, FIRST, paths.target().join("debug").join(program(FIRST))).arg(STORY).pass_through()?;
+    let played = Call::new(paths, FIRST, paths.target().join("debug").join(program(FIRST)))
+        .arg(STORY)
+        .pass_through()?;
     if !played.success() {
         return Ok(exit_code(played));
     }
@@ -31,20 +36,29 @@ pub(crate) fn run(paths: &Paths) -> Result<ExitCode, Failure> {
     call.args(["--engines", "native,wasmtime,pulley,winch,node"]).pass_through().map(exit_code)
 }
 
-/// The stages that `run`, `serve` and `crosscheck` begin with: the guests and the native program, without tests.
+/// The stages that `run`, `serve` and `crosscheck` begin with: the guests and the native program,
+/// without tests.
 ///
-/// Both are built at once, since each has long parts that use one core: the guests are optimised as a whole, and of wasmtime everything
-/// waits for one crate.
+/// Both are built at once, since each has long parts that use one core: the guests are optimised as
+/// a whole, and of wasmtime everything waits for one crate.
 pub(crate) fn build(paths: &Paths) -> Result<(), Failure> {
     stage("set-up", "checking Node and the wasm targets", || set_up::set_up(paths))?;
     thread::scope(|scope| {
-        let native = scope.spawn(|| stage("native", "building the native host", || native::build_programs(paths, &["wakeful"])));
+        let native = scope.spawn(|| {
+            stage("native", "building the native host", || {
+                native::build_programs(paths, &["wakeful"])
+            })
+        });
         // Two progress bars on one line say nothing; that of the longer build is shown.
         let guests = call::without_progress(|| {
-            stage("tools", "building wasm-bindgen and wit-component (once)", || tools::build(paths))?;
+            stage("tools", "building wasm-bindgen and wit-component (once)", || {
+                tools::build(paths)
+            })?;
             stage("guests", "building the component and the web module", || guests::build(paths))
         });
-        let native = native.join().unwrap_or_else(|_| Err(Failure::new("the thread that builds the native host broke down")));
+        let native = native.join().unwrap_or_else(|_| {
+            Err(Failure::new("the thread that builds the native host broke down"))
+        });
         guests.and(native)
     })
 }

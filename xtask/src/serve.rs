@@ -21,15 +21,25 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
     // A port in use is said before minutes of building, not after.
     let wanted = port.map(|port| free_port(port.get())).transpose()?;
     run::build(paths)?;
-    stage("packages", "installing the workbench's packages", || packages::install(paths, &paths.web_demo()))?;
+    stage("packages", "installing the workbench's packages", || {
+        packages::install(paths, &paths.web_demo())
+    })?;
     stage("traces", "recording the traces of the native engine", || web_demo::bundle(paths))?;
     stage("workbench", "building the workbench", || web_demo::script(paths, "build").build())?;
 
     let port = free_port(wanted.unwrap_or(0))?;
     anstream::eprintln!("{}: on port {port}, until Ctrl-C", bold("serving"));
-    // Vite prints the address as soon as it answers there. It is called without npx, which would leave it behind when it is ended itself.
+    // Vite prints the address as soon as it answers there. It is called without npx, which would
+    // leave it behind when it is ended itself.
     Call::new(paths, "serve", "node")
-        .args(["node_modules/vite/bin/vite.js", "preview", "--host", "127.0.0.1", "--strictPort", "--port"])
+        .args([
+            "node_modules/vite/bin/vite.js",
+            "preview",
+            "--host",
+            "127.0.0.1",
+            "--strictPort",
+            "--port",
+        ])
         .arg(port.to_string())
         .folder(paths.web_demo())
         .become_it()
@@ -37,15 +47,22 @@ pub(crate) fn serve(paths: &Paths, port: Option<NonZeroU16>) -> Result<ExitCode,
 
 /// The port if nobody listens there; for 0 a free one of the system's choice.
 fn free_port(port: u16) -> Result<u16, Failure> {
-    TcpListener::bind((Ipv4Addr::LOCALHOST, port)).and_then(|listener| listener.local_addr()).map(|address| address.port()).map_err(|why| {
-        if why.kind() == io::ErrorKind::AddrInUse {
-            Failure::new(format!(
-                "port {port} is in use; end the program that listens there, choose another with `--port N`, or leave `--port` away"
-            ))
-        } else {
-            Failure::new(format!("port {port} cannot be used: {why}; choose another with `--port N`, or leave `--port` away"))
-        }
-    })
+    TcpListener::bind((Ipv4Addr::LOCALHOST, port))
+        .and_then(|listener| listener.local_addr())
+        .map(|address| address.port())
+        .map_err(|why| {
+            if why.kind() == io::ErrorKind::AddrInUse {
+                Failure::new(format!(
+                    "port {port} is in use; end the program that listens there, choose another \
+                     with `--port N`, or leave `--port` away"
+                ))
+            } else {
+                Failure::new(format!(
+                    "port {port} cannot be used: {why}; choose another with `--port N`, or leave \
+                     `--port` away"
+                ))
+            }
+        })
 }
 
 #[cfg(test)]
@@ -57,7 +74,12 @@ mod tests {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let port = listener.local_addr().expect("its address").port();
         let failure = free_port(port).expect_err("it is in use");
-        assert!(failure.what.starts_with(&format!("port {port} is in use; ")) && failure.what.contains("--port N"), "{}", failure.what);
+        assert!(
+            failure.what.starts_with(&format!("port {port} is in use; "))
+                && failure.what.contains("--port N"),
+            "{}",
+            failure.what
+        );
         assert_ne!(free_port(0).expect("a free port"), 0);
     }
 }

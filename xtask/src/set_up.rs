@@ -1,4 +1,5 @@
-//! What a machine must have before anything is built: Node, and the wasm targets of the pinned toolchain.
+//! What a machine must have before anything is built: Node, and the wasm targets of the pinned
+//! toolchain.
 
 use crate::{
     call::{Call, Failure},
@@ -19,7 +20,11 @@ pub fn set_up(paths: &Paths) -> Result<(), Failure> {
 
 fn check_node(paths: &Paths) -> Result<(), Failure> {
     let answer = Call::new(paths, "node-version", "node").arg("--version").answer();
-    let version = answer.map_err(|_| Failure::new(format!("Node is missing; install Node {OLDEST_NODE} or newer (https://nodejs.org)")))?;
+    let version = answer.map_err(|_| {
+        Failure::new(format!(
+            "Node is missing; install Node {OLDEST_NODE} or newer (https://nodejs.org)"
+        ))
+    })?;
     match node_major(&version) {
         Some(major) if major >= OLDEST_NODE => Ok(()),
         _ => Err(Failure::new(format!(
@@ -36,10 +41,16 @@ fn node_major(version: &str) -> Option<u32> {
 
 /// Adds those of these targets that are missing.
 pub(crate) fn add_targets(paths: &Paths, targets: &[&'static str]) -> Result<(), Failure> {
-    let listed = Call::new(paths, "targets", "rustup").args(["target", "list", "--installed"]).answer().map_err(|failure| Failure {
-        what: format!("{}; install rustup (https://rustup.rs), which adds the targets", failure.what),
-        printed: failure.printed,
-    })?;
+    let listed = Call::new(paths, "targets", "rustup")
+        .args(["target", "list", "--installed"])
+        .answer()
+        .map_err(|failure| Failure {
+            what: format!(
+                "{}; install rustup (https://rustup.rs), which adds the targets",
+                failure.what
+            ),
+            printed: failure.printed,
+        })?;
     let missing = missing_targets(targets, &listed);
     if missing.is_empty() {
         return Ok(());
@@ -47,9 +58,14 @@ pub(crate) fn add_targets(paths: &Paths, targets: &[&'static str]) -> Result<(),
     Call::new(paths, "targets", "rustup").args(["target", "add"]).args(missing).build()
 }
 
-/// Only what is missing is asked for: `rustup target add` wants the network even when there is nothing to add.
+/// Only what is missing is asked for: `rustup target add` wants the network even when there is
+/// nothing to add.
 fn missing_targets(targets: &[&'static str], listed: &str) -> Vec<&'static str> {
-    targets.iter().copied().filter(|target| !listed.lines().any(|line| line.trim() == *target)).collect()
+    targets
+        .iter()
+        .copied()
+        .filter(|target| !listed.lines().any(|line| line.trim() == *target))
+        .collect()
 }
 
 #[cfg(test)]
@@ -65,7 +81,10 @@ mod tests {
 
     #[test]
     fn only_missing_targets_are_added() {
-        assert_eq!(missing_targets(&TARGETS, "wasm32v1-none\nx86_64-unknown-linux-gnu\n"), ["wasm32-unknown-unknown"]);
+        assert_eq!(
+            missing_targets(&TARGETS, "wasm32v1-none\nx86_64-unknown-linux-gnu\n"),
+            ["wasm32-unknown-unknown"]
+        );
         assert_eq!(missing_targets(&TARGETS, "wasm32-unknown-unknown\nwasm32v1-none\n"), [""; 0]);
     }
 }

@@ -31,13 +31,21 @@ pub fn bold(text: impl fmt::Display) -> impl fmt::Display {
 }
 
 /// Runs one stage of a command that stops at the first failure.
-pub fn stage<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, Failure>) -> Result<T, Failure> {
+pub fn stage<T>(
+    name: &str,
+    does: &str,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> Result<T, Failure> {
     let (done, _) = timed(name, does, work);
     done
 }
 
 /// Runs one stage, and says how long it took.
-pub fn timed<T>(name: &str, does: &str, work: impl FnOnce() -> Result<T, Failure>) -> (Result<T, Failure>, Duration) {
+pub fn timed<T>(
+    name: &str,
+    does: &str,
+    work: impl FnOnce() -> Result<T, Failure>,
+) -> (Result<T, Failure>, Duration) {
     anstream::eprintln!("{}: {does}", bold(name));
     let start = Instant::now();
     let done = work();

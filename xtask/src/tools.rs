@@ -1,4 +1,5 @@
-//! The build tools (xtask/tools), built once into target/tools and left alone until their source changes.
+//! The build tools (xtask/tools), built once into target/tools and left alone until their source
+//! changes.
 
 use std::{fs, io, path::Path};
 
@@ -12,7 +13,8 @@ use crate::{
 pub fn build(paths: &Paths) -> Result<(), Failure> {
     let source = paths.at("xtask/tools");
     let stamp = paths.target().join("tools/stamp");
-    let now = stamp_of(&source).map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))?;
+    let now = stamp_of(&source)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", source.display())))?;
     if paths.tools().is_file() && fs::read_to_string(&stamp).is_ok_and(|then| then == now) {
         return Ok(());
     }
@@ -21,7 +23,8 @@ pub fn build(paths: &Paths) -> Result<(), Failure> {
         .arg(source.join("Cargo.toml"))
         .env("CARGO_TARGET_DIR", paths.target().join("tools"))
         .build()?;
-    fs::write(&stamp, now).map_err(|why| Failure::new(format!("cannot write {}: {why}", stamp.display())))
+    fs::write(&stamp, now)
+        .map_err(|why| Failure::new(format!("cannot write {}: {why}", stamp.display())))
 }
 
 /// The manifest, the lock and the source.

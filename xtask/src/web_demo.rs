@@ -11,7 +11,11 @@ const CASES: [&str; 2] = ["tests/fixtures/stories", "tests/fixtures/scheduler"];
 
 /// Records the traces of the native engine, which the workbench shows and compares its own with.
 pub fn bundle(paths: &Paths) -> Result<(), Failure> {
-    Call::new(paths, "bundle", paths.wakeful()).arg("trace").args(CASES).args(["--bundle", "web-demo/public/bundle.json"]).build()
+    Call::new(paths, "bundle", paths.wakeful())
+        .arg("trace")
+        .args(CASES)
+        .args(["--bundle", "web-demo/public/bundle.json"])
+        .build()
 }
 
 /// A script of web-demo/package.json.

@@ -8,12 +8,20 @@ use crate::{
 };
 
 /// The crates that are published.
-pub const PUBLISHED: [&str; 6] = ["wakeful-json-derive", "wakeful-json", "wakeful-core", "wakeful-host", "wakeful-agent", "wakeful"];
+pub const PUBLISHED: [&str; 6] = [
+    "wakeful-json-derive",
+    "wakeful-json",
+    "wakeful-core",
+    "wakeful-host",
+    "wakeful-agent",
+    "wakeful",
+];
 
 /// Windows with the compiler and the libraries that other systems have for it.
 const TARGET: &str = "x86_64-pc-windows-gnu";
 
-/// The C compiler by the name under which the crate `cc` looks for it; SQLite, ring and BLAKE3 have C or assembly.
+/// The C compiler by the name under which the crate `cc` looks for it; SQLite, ring and BLAKE3 have
+/// C or assembly.
 const COMPILER: &str = "x86_64-w64-mingw32-gcc";
 
 const HOW: &str = "install MinGW (Debian: apt-get install gcc-mingw-w64-x86-64)";
@@ -22,7 +30,12 @@ const HOW: &str = "install MinGW (Debian: apt-get install gcc-mingw-w64-x86-64)"
 pub(crate) fn check(paths: &Paths) -> Result<(), Failure> {
     set_up::add_targets(paths, &[TARGET])?;
     if paths::on_path(COMPILER).is_none() {
-        debian::install(paths, "windows", &["gcc-mingw-w64-x86-64"], &format!("`{COMPILER}` is not on PATH; {HOW}"))?;
+        debian::install(
+            paths,
+            "windows",
+            &["gcc-mingw-w64-x86-64"],
+            &format!("`{COMPILER}` is not on PATH; {HOW}"),
+        )?;
     }
     let packages = PUBLISHED.iter().flat_map(|name| ["-p", name]);
     Call::cargo(paths, "windows", "check").args(packages).args(["--target", TARGET]).build()

@@ -1,8 +1,9 @@
 //! The processes of a command, also those that went away from it, found by what they carry.
 //!
-//! A process belongs to a command when it is in the command's process group or session, carries the command's mark in its environment, or
-//! was once seen to descend from one that does. So only what leaves the group, clears its environment and loses its parent before anyone
-//! looks is lost from sight.
+//! A process belongs to a command when it is in the command's process group or session, carries the
+//! command's mark in its environment, or was once seen to descend from one that does. So only what
+//! leaves the group, clears its environment and loses its parent before anyone looks is lost from
+//! sight.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -34,7 +35,8 @@ pub(super) struct Family {
 }
 
 impl Family {
-    /// Of the command whose own process is `leader`. True until that process is reaped, since its id is not given again before.
+    /// Of the command whose own process is `leader`. True until that process is reaped, since its
+    /// id is not given again before.
     pub(super) fn new(leader: Pid, mark: String) -> Self {
         Self { leader, mark, seen: BTreeSet::new() }
     }
@@ -63,17 +65,24 @@ impl Family {
     fn members(&mut self) -> Vec<Process> {
         let (leader, mark) = (self.leader.as_raw_pid(), self.mark.as_bytes());
         let is_marked = |one: &Process| one.mark.as_deref() == Some(mark);
-        let is_own = |one: &Process| one.group == leader || one.session == leader || is_marked(one) || self.seen.contains(&one.identity());
+        let is_own = |one: &Process| {
+            one.group == leader
+                || one.session == leader
+                || is_marked(one)
+                || self.seen.contains(&one.identity())
+        };
         let members = with_descendants(living(), is_own, leader);
         self.seen.extend(members.iter().map(Process::identity));
         members
     }
 }
 
-/// Ends every process whose mark begins with `prefix`: what an earlier life of this host left behind, for one that was killed cannot stop
-/// its commands. The host itself and those that it descends from are spared. Gives how many there were.
+/// Ends every process whose mark begins with `prefix`: what an earlier life of this host left
+/// behind, for one that was killed cannot stop its commands. The host itself and those that it
+/// descends from are spared. Gives how many there were.
 pub fn sweep(prefix: &str) -> usize {
-    let is_own = |one: &Process| one.mark.as_deref().is_some_and(|mark| mark.starts_with(prefix.as_bytes()));
+    let is_own =
+        |one: &Process| one.mark.as_deref().is_some_and(|mark| mark.starts_with(prefix.as_bytes()));
     let find = || with_descendants(living(), is_own, 0);
     let found = find();
     send(found.iter(), Signal::TERM);
@@ -103,7 +112,8 @@ fn send<'a>(processes: impl Iterator<Item = &'a Process>, signal: Signal) {
     }
 }
 
-/// A process that lives; its handle was opened before the rest was read, so a signal never meets another one with the same id.
+/// A process that lives; its handle was opened before the rest was read, so a signal never meets
+/// another one with the same id.
 struct Process {
     handle: OwnedFd,
     id: i32,
@@ -128,7 +138,8 @@ impl Process {
 fn living() -> Vec<Process> {
     let entries = fs::read_dir("/proc").into_iter().flatten().flatten();
     let ids = entries.filter_map(|entry| entry.file_name().to_str()?.parse().ok());
-    let mut found: BTreeMap<i32, Process> = ids.filter_map(process_of).map(|one| (one.id, one)).collect();
+    let mut found: BTreeMap<i32, Process> =
+        ids.filter_map(process_of).map(|one| (one.id, one)).collect();
     let mut own = i32::try_from(process::id()).ok();
     while let Some(ancestor) = own.and_then(|id| found.remove(&id)) {
         own = Some(ancestor.parent);
@@ -149,21 +160,34 @@ fn process_of(id: i32) -> Option<Process> {
     let (parent, group, session) = (number()?, number()?, number()?);
     // Fifteen more fields stand before it.
     let started = fields.nth(15)?.parse().ok()?;
-    let mark = fs::read(format!("/proc/{id}/environ")).ok().and_then(|environment| mark_in(&environment));
+    let mark =
+        fs::read(format!("/proc/{id}/environ")).ok().and_then(|environment| mark_in(&environment));
     Some(Process { handle, id, parent, group, session, started, mark })
 }
 
 fn mark_in(environment: &[u8]) -> Option<Vec<u8>> {
     let mut variables = environment.split(|byte| *byte == 0);
-    variables.find_map(|one| one.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec))
+    variables
+        .find_map(|one| one.strip_prefix(MARK.as_bytes())?.strip_prefix(b"=").map(<[u8]>::to_vec))
 }
 
 /// Those that are `own`, and all that descend from them or from `ancestor`.
-fn with_descendants(mut all: Vec<Process>, own: impl Fn(&Process) -> bool, ancestor: i32) -> Vec<Process> {
+fn with_descendants(
+    mut all: Vec<Process>,
+    own: impl Fn(&Process) -> bool,
+    ancestor: i32,
+) -> Vec<Process> {
     let mut chosen: BTreeSet<i32> = all.iter().filter(|one| own(one)).map(|one| one.id).collect();
     loop {
-        let is_child = |one: &&Process| chosen.contains(&one.parent) || (one.parent == ancestor && ancestor != 0);
-        let more: Vec<i32> = all.iter().filter(|one| !chosen.contains(&one.id)).filter(is_child).map(|one| one.id).collect();
+        let is_child = |one: &&Process| {
+            chosen.contains(&one.parent) || (one.parent == ancestor && ancestor != 0)
+        };
+        let more: Vec<i32> = all
+            .iter()
+            .filter(|one| !chosen.contains(&one.id))
+            .filter(is_child)
+            .map(|one| one.id)
+            .collect();
         if more.is_empty() {
             break;
         }

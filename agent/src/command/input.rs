@@ -15,7 +15,10 @@ pub enum InputError {
     #[error("the command takes no more input: its input is closed, or it has ended")]
     Closed,
     /// It does not read what it was given.
-    #[error("the command has not read {waiting} bytes that it was given, and no more than {CAPACITY} may wait; write less, or later")]
+    #[error(
+        "the command has not read {waiting} bytes that it was given, and no more than {CAPACITY} \
+         may wait; write less, or later"
+    )]
     Full {
         /// How many bytes wait.
         waiting: usize,
@@ -30,7 +33,8 @@ pub(super) enum Input {
         waiting: VecDeque<u8>,
         /// Whether it ends behind what waits.
         ends: bool,
-        /// The last byte that was written; on a terminal the end of input means something else in the middle of a line.
+        /// The last byte that was written; on a terminal the end of input means something else in
+        /// the middle of a line.
         last: Option<u8>,
     },
     Closed,
@@ -50,7 +54,9 @@ impl Input {
         match self {
             Self::NotAccepted => Err(InputError::NotAccepted),
             Self::Closed | Self::Open { ends: true, .. } => Err(InputError::Closed),
-            Self::Open { waiting, .. } if waiting.len() + bytes.len() > CAPACITY => Err(InputError::Full { waiting: waiting.len() }),
+            Self::Open { waiting, .. } if waiting.len() + bytes.len() > CAPACITY => {
+                Err(InputError::Full { waiting: waiting.len() })
+            }
             Self::Open { waiting, last, .. } => {
                 waiting.extend(bytes);
                 *last = bytes.last().copied().or(*last);
@@ -93,7 +99,10 @@ mod tests {
         let mut input = Input::open();
         assert_eq!((input.push(b"a"), input.close()), (Ok(1), Ok(())));
         assert!(input.is_due());
-        assert_eq!((input.push(b"b"), input.close()), (Err(InputError::Closed), Err(InputError::Closed)));
+        assert_eq!(
+            (input.push(b"b"), input.close()),
+            (Err(InputError::Closed), Err(InputError::Closed))
+        );
         input.shut();
         assert!(!input.is_due());
         assert_eq!(Input::NotAccepted.close(), Err(InputError::NotAccepted));

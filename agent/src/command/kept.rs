@@ -25,13 +25,20 @@ impl Excerpt {
         if text.len() <= max_bytes {
             return self.clone();
         }
-        Self::new(&text[..half], self.left_out + (text.len() - 2 * half) as u64, &text[text.len() - half..])
+        Self::new(
+            &text[..half],
+            self.left_out + (text.len() - 2 * half) as u64,
+            &text[text.len() - half..],
+        )
     }
 
     /// A beginning and an end, with `left_out` bytes between them.
     pub(super) fn new(head: &[u8], left_out: u64, tail: &[u8]) -> Self {
         if left_out == 0 {
-            return Self { text: String::from_utf8_lossy(&[head, tail].concat()).into_owned(), left_out };
+            return Self {
+                text: String::from_utf8_lossy(&[head, tail].concat()).into_owned(),
+                left_out,
+            };
         }
         // A character that was cut in two goes with what is left out.
         let (head_end, tail_start) = (whole_end(head), whole_start(tail));
@@ -103,13 +110,20 @@ mod tests {
 
     #[test]
     fn what_fits_is_kept_whole() {
-        assert_eq!(kept(8, &["abc", "", "defgh"]), Excerpt { text: "abcdefgh".into(), left_out: 0 });
+        assert_eq!(
+            kept(8, &["abc", "", "defgh"]),
+            Excerpt { text: "abcdefgh".into(), left_out: 0 }
+        );
     }
 
     #[test]
     fn what_does_not_fit_loses_its_middle() {
         let cut = Excerpt { text: "abcd\n[wakeful: 3 bytes left out]\nhijk".into(), left_out: 3 };
-        for pieces in [&["abcdefghijk"][..], &["abc", "defg", "hijk"], &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"]] {
+        for pieces in [
+            &["abcdefghijk"][..],
+            &["abc", "defg", "hijk"],
+            &["a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "k"],
+        ] {
             assert_eq!(kept(8, pieces), cut, "{pieces:?}");
         }
     }

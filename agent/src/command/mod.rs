@@ -1,8 +1,10 @@
 //! Commands as processes that are looked after.
 //!
-//! [`Running::start`] starts a shell with a command line, in a process group of its own or on a terminal of its own. One thread tends each:
-//! it stores the output as it comes, feeds the input, keeps the limits, and ends whatever the command leaves behind. A caller waits as
-//! long as it likes and goes on with something else; what it holds is a receipt, and the command lives without it.
+//! [`Running::start`] starts a shell with a command line, in a process group of its own or on a
+//! terminal of its own. One thread tends each: it stores the output as it comes, feeds the input,
+//! keeps the limits, and ends whatever the command leaves behind. A caller waits as long as it
+//! likes and goes on with something else; what it holds is a receipt, and the command lives without
+//! it.
 //!
 //! [`sweep`] ends what an earlier life of the host left running.
 
@@ -47,28 +49,34 @@ pub struct Spec {
     pub workdir: PathBuf,
     /// The shell, by name or path; `bash`, else `sh`, where there is none.
     pub shell: Option<String>,
-    /// Whether the shell reads the user's profile first; where that is closed to the command there is none to read.
+    /// Whether the shell reads the user's profile first; where that is closed to the command there
+    /// is none to read.
     pub login: bool,
     /// Whether it runs on a terminal, of 24 lines and 80 columns.
     pub tty: bool,
-    /// Whether [`Running::write`] reaches it. Else it reads the end of input at once, or on a terminal nothing.
+    /// Whether [`Running::write`] reaches it. Else it reads the end of input at once, or on a
+    /// terminal nothing.
     pub accepts_input: bool,
     /// The whole environment of the command, besides its mark.
     pub environment: BTreeMap<String, String>,
-    /// What marks its processes, in the variable [`MARK`]; no two commands that live at one time have the same.
+    /// What marks its processes, in the variable [`MARK`]; no two commands that live at one time
+    /// have the same.
     pub mark: String,
-    /// Takes secrets out of its output before that is kept anywhere. The end of what came so far may wait for more, where it may begin one.
+    /// Takes secrets out of its output before that is kept anywhere. The end of what came so far
+    /// may wait for more, where it may begin one.
     pub redactor: Arc<Redactor>,
 }
 
 /// How much a command may write and how long it may take.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
-    /// How many bytes of output are kept in its file, about; a command that writes more goes on. The default is 8 MiB.
+    /// How many bytes of output are kept in its file, about; a command that writes more goes on.
+    /// The default is 8 MiB.
     pub output_bytes: u64,
     /// How long it may run before it is stopped; as long as it likes by default.
     pub wall: Option<Duration>,
-    /// How long a command that is told to end has for it before it is killed; five seconds by default.
+    /// How long a command that is told to end has for it before it is killed; five seconds by
+    /// default.
     pub stop_grace: Duration,
 }
 
@@ -78,7 +86,8 @@ impl Default for Limits {
     }
 }
 
-/// A command that was started. Clones are the same command; it goes on when all of them are dropped.
+/// A command that was started. Clones are the same command; it goes on when all of them are
+/// dropped.
 #[derive(Clone)]
 pub struct Running {
     shared: Arc<Shared>,
@@ -86,7 +95,10 @@ pub struct Running {
 
 impl fmt::Debug for Running {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Running").field("output", &self.shared.output).field("exit", &self.exit()).finish_non_exhaustive()
+        f.debug_struct("Running")
+            .field("output", &self.shared.output)
+            .field("exit", &self.exit())
+            .finish_non_exhaustive()
     }
 }
 
@@ -124,17 +136,24 @@ impl Shared {
 }
 
 impl Running {
-    /// Waits until the command has ended, at most this long, and says how it ended. Any number of threads may wait.
+    /// Waits until the command has ended, at most this long, and says how it ended. Any number of
+    /// threads may wait.
     #[must_use]
     pub fn wait(&self, timeout: Duration) -> Option<Exit> {
         let until = Instant::now().checked_add(timeout);
         let mut state = self.shared.state();
         while state.exit.is_none() {
-            let left = until.map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
+            let left = until
+                .map_or(Duration::MAX, |until| until.saturating_duration_since(Instant::now()));
             if left.is_zero() {
                 return None;
             }
-            state = self.shared.ended.wait_timeout(state, left).unwrap_or_else(PoisonError::into_inner).0;
+            state = self
+                .shared
+                .ended
+                .wait_timeout(state, left)
+                .unwrap_or_else(PoisonError::into_inner)
+                .0;
         }
         state.exit.clone()
     }
@@ -145,7 +164,8 @@ impl Running {
         self.wait(Duration::ZERO)
     }
 
-    /// What it wrote to its standard output so far; on a terminal all that it wrote. At most [`STREAM_BYTES`].
+    /// What it wrote to its standard output so far; on a terminal all that it wrote. At most
+    /// [`STREAM_BYTES`].
     #[must_use]
     pub fn stdout(&self) -> Excerpt {
         self.shared.state().stdout.excerpt()
@@ -171,7 +191,8 @@ impl Running {
         &self.shared.output
     }
 
-    /// Hands bytes to its standard input, and gives how many: all of them. It reads them when it likes.
+    /// Hands bytes to its standard input, and gives how many: all of them. It reads them when it
+    /// likes.
     ///
     /// # Errors
     /// It takes no input, not any more, or not so much at once; then nothing was handed over.
@@ -191,14 +212,16 @@ impl Running {
         Ok(())
     }
 
-    /// Tells all processes of the command to end (SIGTERM), and kills those that have not after the grace of its limits. Told a second time,
-    /// it kills them at once. It does not wait; where the command has ended it does nothing.
+    /// Tells all processes of the command to end (SIGTERM), and kills those that have not after the
+    /// grace of its limits. Told a second time, it kills them at once. It does not wait; where the
+    /// command has ended it does nothing.
     pub fn stop(&self) {
         self.shared.state().stops += 1;
         self.shared.wake();
     }
 
-    /// Calls `listener` when the command has ended, from the tending thread; at once where it has ended already.
+    /// Calls `listener` when the command has ended, from the tending thread; at once where it has
+    /// ended already.
     pub fn on_exit(&self, listener: impl FnOnce(&Exit) + Send + 'static) {
         let mut state = self.shared.state();
         match state.exit.clone() {

@@ -14,8 +14,9 @@ const GAP_BYTES: u64 = 64;
 
 /// A file that holds the beginning and the end of what was appended.
 ///
-/// Its first half never changes. When the other half is full, the newer half of that moves up against the first, and a line between
-/// them says how many bytes are gone; so the file is true at any time, and each byte is written at most twice.
+/// Its first half never changes. When the other half is full, the newer half of that moves up
+/// against the first, and a line between them says how many bytes are gone; so the file is true at
+/// any time, and each byte is written at most twice.
 #[derive(Debug)]
 pub(super) struct OutputFile {
     file: File,
@@ -33,12 +34,28 @@ pub(super) struct OutputFile {
 impl OutputFile {
     /// A new file, readable by its owner only, that keeps about `limit` bytes.
     pub(super) fn create(path: &Path, limit: u64) -> io::Result<Self> {
-        let file = OpenOptions::new().read(true).write(true).create(true).truncate(true).mode(0o600).open(path)?;
+        let file = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(path)?;
         let head = limit / 2;
-        Ok(Self { file, head, tail: (limit / 4).max(1), length: 0, tail_start: head, total: 0, left_out: 0, fault: None })
+        Ok(Self {
+            file,
+            head,
+            tail: (limit / 4).max(1),
+            length: 0,
+            tail_start: head,
+            total: 0,
+            left_out: 0,
+            fault: None,
+        })
     }
 
-    /// Appends; where the disk refuses, the rest of the output is left out and [`OutputFile::fault`] says why.
+    /// Appends; where the disk refuses, the rest of the output is left out and
+    /// [`OutputFile::fault`] says why.
     pub(super) fn append(&mut self, bytes: &[u8]) {
         self.total += bytes.len() as u64;
         let written = match self.fault {
@@ -81,7 +98,8 @@ impl OutputFile {
         let tail_start = self.head + line.len() as u64;
         self.file.write_all_at(&newest, tail_start)?;
         self.file.set_len(tail_start + self.tail)?;
-        (self.left_out, self.tail_start, self.length) = (left_out, tail_start, tail_start + self.tail);
+        (self.left_out, self.tail_start, self.length) =
+            (left_out, tail_start, tail_start + self.tail);
         Ok(())
     }
 
@@ -101,7 +119,8 @@ impl OutputFile {
     }
 }
 
-/// The beginning and the end of an output file, at most `max_bytes` of it; also of a command that an earlier process ran.
+/// The beginning and the end of an output file, at most `max_bytes` of it; also of a command that
+/// an earlier process ran.
 ///
 /// # Errors
 /// The file cannot be read.
@@ -145,7 +164,10 @@ mod tests {
         let mut file = OutputFile::create(&path, limit).unwrap();
         for bytes in all.as_bytes().chunks(piece) {
             file.append(bytes);
-            assert!(fs::metadata(&path).unwrap().len() <= limit + GAP_BYTES, "the file is never longer than its limit");
+            assert!(
+                fs::metadata(&path).unwrap().len() <= limit + GAP_BYTES,
+                "the file is never longer than its limit"
+            );
         }
         assert_eq!((file.total(), file.fault()), (all.len() as u64, None));
         (all, fs::read_to_string(&path).unwrap(), file.left_out())
@@ -161,7 +183,10 @@ mod tests {
             assert_eq!(text[..head], all[..head], "limit {limit}, pieces of {piece}");
             assert_eq!(&text[head..head + line.len()], line);
             let tail = &text[head + line.len()..];
-            assert!(all.ends_with(tail) && tail.len() as u64 >= limit / 4, "limit {limit}, pieces of {piece}: {tail}");
+            assert!(
+                all.ends_with(tail) && tail.len() as u64 >= limit / 4,
+                "limit {limit}, pieces of {piece}: {tail}"
+            );
             assert_eq!((head + tail.len()) as u64 + left_out, all.len() as u64);
         }
     }
@@ -178,7 +203,13 @@ mod tests {
         let path = folder.path().join("output");
         fs::write(&path, "0123456789").unwrap();
         assert_eq!(excerpt(&path, 10).unwrap(), Excerpt { text: "0123456789".into(), left_out: 0 });
-        assert_eq!(excerpt(&path, 4).unwrap(), Excerpt { text: format!("01{}89", gap(6)), left_out: 6 });
-        assert_eq!(excerpt(&folder.path().join("none"), 4).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(
+            excerpt(&path, 4).unwrap(),
+            Excerpt { text: format!("01{}89", gap(6)), left_out: 6 }
+        );
+        assert_eq!(
+            excerpt(&folder.path().join("none"), 4).unwrap_err().kind(),
+            io::ErrorKind::NotFound
+        );
     }
 }

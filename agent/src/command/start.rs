@@ -59,25 +59,38 @@ pub enum StartError {
 }
 
 impl Running {
-    /// Starts a command, confined or with the rights of the host, whose output goes to a new file at `output`.
+    /// Starts a command, confined or with the rights of the host, whose output goes to a new file
+    /// at `output`.
     ///
     /// # Errors
     /// It cannot be started; then nothing of it runs.
-    pub fn start(spec: &Spec, limits: &Limits, confinement: Option<&Confinement>, output: &Path) -> Result<Self, StartError> {
+    pub fn start(
+        spec: &Spec,
+        limits: &Limits,
+        confinement: Option<&Confinement>,
+        output: &Path,
+    ) -> Result<Self, StartError> {
         if !spec.workdir.is_dir() {
             return Err(StartError::NoFolder(spec.workdir.clone()));
         }
-        let file = OutputFile::create(output, limits.output_bytes).map_err(|why| StartError::Output { path: output.to_owned(), why })?;
-        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK).map_err(|why| StartError::Exhausted(why.into()))?;
-        // The thread comes first: where there is none, nothing has been started that nobody looks after.
+        let file = OutputFile::create(output, limits.output_bytes)
+            .map_err(|why| StartError::Output { path: output.to_owned(), why })?;
+        let waker = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)
+            .map_err(|why| StartError::Exhausted(why.into()))?;
+        // The thread comes first: where there is none, nothing has been started that nobody looks
+        // after.
         let (hand_over, handed_over) = mpsc::channel::<Tender>();
         let tending = thread::Builder::new().name("command".to_owned());
-        tending.spawn(move || handed_over.recv().map(Tender::run)).map_err(StartError::Exhausted)?;
+        tending
+            .spawn(move || handed_over.recv().map(Tender::run))
+            .map_err(StartError::Exhausted)?;
 
-        let (mut child, streams) = if spec.tty { on_a_terminal(spec, confinement)? } else { on_pipes(spec, confinement)? };
+        let (mut child, streams) =
+            if spec.tty { on_a_terminal(spec, confinement)? } else { on_pipes(spec, confinement)? };
         let started = Instant::now();
         let leader = Pid::from_child(&child);
-        let handle = pidfd_open(leader, PidfdFlags::empty()).map_err(|why| given_up(&mut child, why.into()))?;
+        let handle = pidfd_open(leader, PidfdFlags::empty())
+            .map_err(|why| given_up(&mut child, why.into()))?;
         let shared = Arc::new(Shared {
             waker,
             output: output.to_owned(),
@@ -93,19 +106,29 @@ impl Running {
         });
         let family = Family::new(leader, spec.mark.clone());
         let output = Output::new(file, &spec.redactor);
-        let tender = Tender::new(Tended { child, handle, family, started }, streams, output, *limits, Arc::clone(&shared));
+        let tender = Tender::new(
+            Tended { child, handle, family, started },
+            streams,
+            output,
+            *limits,
+            Arc::clone(&shared),
+        );
         hand_over.send(tender).expect("the thread waits for it");
         Ok(Self { shared })
     }
 }
 
 /// On a terminal of its own, in a session of its own; the terminal is input, output and errors.
-fn on_a_terminal(spec: &Spec, confinement: Option<&Confinement>) -> Result<(Child, Streams), StartError> {
+fn on_a_terminal(
+    spec: &Spec,
+    confinement: Option<&Confinement>,
+) -> Result<(Child, Streams), StartError> {
     let failed = |why| StartError::Terminal(io_error(why));
     let (ours, theirs) = pty_process::blocking::open().map_err(failed)?;
     ours.resize(pty_process::Size::new(LINES, COLUMNS)).map_err(failed)?;
     let output = never_blocking(OwnedFd::from(ours)).map_err(StartError::Terminal)?;
-    let input = spec.accepts_input.then(|| output.try_clone()).transpose().map_err(StartError::Terminal)?;
+    let input =
+        spec.accepts_input.then(|| output.try_clone()).transpose().map_err(StartError::Terminal)?;
     let (program, command) = command(spec, confinement);
     let child = pty_process::blocking::Command::from(command).spawn(theirs);
     let child = child.map_err(|why| StartError::Spawn { program, why: io_error(why) })?;
@@ -120,15 +143,20 @@ fn io_error(why: pty_process::Error) -> io::Error {
 }
 
 /// On pipes, in a process group of its own.
-fn on_pipes(spec: &Spec, confinement: Option<&Confinement>) -> Result<(Child, Streams), StartError> {
+fn on_pipes(
+    spec: &Spec,
+    confinement: Option<&Confinement>,
+) -> Result<(Child, Streams), StartError> {
     let (program, mut command) = command(spec, confinement);
     command.stdin(if spec.accepts_input { Stdio::piped() } else { Stdio::null() });
     command.stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn().map_err(|why| StartError::Spawn { program, why })?;
     let (stdout, stderr, input) = (child.stdout.take(), child.stderr.take(), child.stdin.take());
-    let [stdout, stderr, input] = [stdout.map(OwnedFd::from), stderr.map(OwnedFd::from), input.map(OwnedFd::from)]
-        .map(|stream| stream.map(never_blocking).transpose());
-    let streams = || Ok(Streams { stdout: stdout?, stderr: stderr?, input: input?, is_terminal: false });
+    let [stdout, stderr, input] =
+        [stdout.map(OwnedFd::from), stderr.map(OwnedFd::from), input.map(OwnedFd::from)]
+            .map(|stream| stream.map(never_blocking).transpose());
+    let streams =
+        || Ok(Streams { stdout: stdout?, stderr: stderr?, input: input?, is_terminal: false });
     let streams = streams().map_err(|why| given_up(&mut child, why))?;
     Ok((child, streams))
 }
@@ -139,19 +167,29 @@ fn given_up(child: &mut Child, why: io::Error) -> StartError {
     StartError::Exhausted(why)
 }
 
-/// The shell with the command line, in its folder and its environment; and the name of the program that is started for that.
+/// The shell with the command line, in its folder and its environment; and the name of the program
+/// that is started for that.
 fn command(spec: &Spec, confinement: Option<&Confinement>) -> (String, Command) {
-    let mut command = confine::command(confinement, spec.shell.as_deref().unwrap_or_else(|| default_shell()));
+    let mut command =
+        confine::command(confinement, spec.shell.as_deref().unwrap_or_else(|| default_shell()));
     // A shell that cannot read the profile would only complain.
     if spec.login && confinement.is_none_or(Confinement::shows_home) {
         command.arg("-l");
     }
-    command.args(["-c", &spec.cmd]).current_dir(&spec.workdir).env_clear().envs(&spec.environment).env(MARK, &spec.mark);
+    command
+        .args(["-c", &spec.cmd])
+        .current_dir(&spec.workdir)
+        .env_clear()
+        .envs(&spec.environment)
+        .env(MARK, &spec.mark);
     (command.get_program().to_string_lossy().into_owned(), command)
 }
 
 fn default_shell() -> &'static str {
-    ["/bin/bash", "/usr/bin/bash"].into_iter().find(|path| Path::new(path).is_file()).unwrap_or("/bin/sh")
+    ["/bin/bash", "/usr/bin/bash"]
+        .into_iter()
+        .find(|path| Path::new(path).is_file())
+        .unwrap_or("/bin/sh")
 }
 
 /// The same stream, whose reads and writes give up instead of waiting.

@@ -1,7 +1,8 @@
 //! The thread that looks after a command, from its start until nothing of it is left.
 //!
-//! It waits in one place for everything: output, room for input, the end of the command's own process, a word from a caller, and the next
-//! deadline. Nothing is polled for, except what the command left behind: those processes are not ours to wait for.
+//! It waits in one place for everything: output, room for input, the end of the command's own
+//! process, a word from a caller, and the next deadline. Nothing is polled for, except what the
+//! command left behind: those processes are not ours to wait for.
 
 use std::{
     borrow::Cow,
@@ -27,11 +28,13 @@ use crate::confine::{RedactedStream, Redactor};
 /// How much is read at once.
 const CHUNK: usize = 64 * 1024;
 
-/// How long processes that outlived their command have to end by themselves, at most; and how often they are looked for.
+/// How long processes that outlived their command have to end by themselves, at most; and how often
+/// they are looked for.
 const LEFTOVER_GRACE: Duration = Duration::from_millis(500);
 const LEFTOVER_PAUSE: Duration = Duration::from_millis(10);
 
-/// How long output is waited for when nothing of the command can be seen any more, but something holds its streams open.
+/// How long output is waited for when nothing of the command can be seen any more, but something
+/// holds its streams open.
 const DRAIN: Duration = Duration::from_millis(250);
 
 /// The command's own process.
@@ -43,7 +46,8 @@ pub(super) struct Tended {
     pub(super) started: Instant,
 }
 
-/// Our ends of its streams, none of which blocks. A terminal is all three; its output comes as stdout.
+/// Our ends of its streams, none of which blocks. A terminal is all three; its output comes as
+/// stdout.
 pub(super) struct Streams {
     pub(super) stdout: Option<OwnedFd>,
     pub(super) stderr: Option<OwnedFd>,
@@ -103,8 +107,24 @@ pub(super) struct Tender {
 }
 
 impl Tender {
-    pub(super) fn new(tended: Tended, streams: Streams, output: Output, limits: Limits, shared: Arc<Shared>) -> Self {
-        Self { tended, streams, output, limits, shared, phase: Phase::Runs, cause: Cause::Exited, ended: None, kill_at: None }
+    pub(super) fn new(
+        tended: Tended,
+        streams: Streams,
+        output: Output,
+        limits: Limits,
+        shared: Arc<Shared>,
+    ) -> Self {
+        Self {
+            tended,
+            streams,
+            output,
+            limits,
+            shared,
+            phase: Phase::Runs,
+            cause: Cause::Exited,
+            ended: None,
+            kill_at: None,
+        }
     }
 
     /// Looks after the command until it has ended and its output is stored.
@@ -124,16 +144,28 @@ impl Tender {
         matches!(self.phase, Phase::Drains { until } if is_silent || Instant::now() >= until)
     }
 
-    /// Waits until something can be done. What it is, the reads and writes find out: they do not block.
+    /// Waits until something can be done. What it is, the reads and writes find out: they do not
+    /// block.
     fn wait(&mut self) {
         let now = Instant::now();
-        let timeout = self.deadline(now).map(|at| at.saturating_duration_since(now)).and_then(|left| Timespec::try_from(left).ok());
+        let timeout = self
+            .deadline(now)
+            .map(|at| at.saturating_duration_since(now))
+            .and_then(|left| Timespec::try_from(left).ok());
         let input_is_due = self.shared.state().input.is_due();
         let mut sources = vec![PollFd::new(&self.shared.waker, PollFlags::IN)];
         let own = matches!(self.phase, Phase::Runs).then_some(&self.tended.handle);
         let outputs = [&self.streams.stdout, &self.streams.stderr].into_iter().flatten();
-        sources.extend(own.into_iter().chain(outputs).map(|source| PollFd::new(source, PollFlags::IN)));
-        sources.extend(self.streams.input.iter().filter(|_| input_is_due).map(|input| PollFd::new(input, PollFlags::OUT)));
+        sources.extend(
+            own.into_iter().chain(outputs).map(|source| PollFd::new(source, PollFlags::IN)),
+        );
+        sources.extend(
+            self.streams
+                .input
+                .iter()
+                .filter(|_| input_is_due)
+                .map(|input| PollFd::new(input, PollFlags::OUT)),
+        );
         // An interrupted wait is a short one.
         let _ready = poll(&mut sources, timeout.as_ref());
         let _empty = read(&self.shared.waker, &mut [0; 8]);
@@ -142,7 +174,9 @@ impl Tender {
     /// When something must be done although nothing happens.
     fn deadline(&self, now: Instant) -> Option<Instant> {
         let own = match self.phase {
-            Phase::Runs if self.cause == Cause::Exited => self.limits.wall.and_then(|wall| self.tended.started.checked_add(wall)),
+            Phase::Runs if self.cause == Cause::Exited => {
+                self.limits.wall.and_then(|wall| self.tended.started.checked_add(wall))
+            }
             Phase::Runs => None,
             Phase::Leaves { .. } => Some(now + LEFTOVER_PAUSE),
             Phase::Drains { until } => Some(until),
@@ -152,10 +186,13 @@ impl Tender {
 
     fn take_output(&mut self, chunk: &mut [u8]) {
         for is_stderr in [false, true] {
-            let stream = if is_stderr { &mut self.streams.stderr } else { &mut self.streams.stdout };
+            let stream =
+                if is_stderr { &mut self.streams.stderr } else { &mut self.streams.stdout };
             let Some(source) = stream else { continue };
             match read(&*source, &mut *chunk) {
-                Ok(count) if count > 0 => self.output.keep(is_stderr, Some(&chunk[..count]), &self.shared),
+                Ok(count) if count > 0 => {
+                    self.output.keep(is_stderr, Some(&chunk[..count]), &self.shared)
+                }
                 Err(Errno::AGAIN | Errno::INTR) => {}
                 // The end; a terminal that nobody holds says so with an error.
                 Ok(_) | Err(_) => *stream = None,
@@ -189,7 +226,10 @@ impl Tender {
 
     fn hold_to_its_limits(&mut self, now: Instant) {
         let stops = self.shared.state().stops;
-        let is_late = self.limits.wall.is_some_and(|wall| now.saturating_duration_since(self.tended.started) >= wall);
+        let is_late = self
+            .limits
+            .wall
+            .is_some_and(|wall| now.saturating_duration_since(self.tended.started) >= wall);
         match self.cause {
             Cause::Exited if stops > 0 => self.tell_to_end(Cause::Stopped, now),
             Cause::Exited if is_late => self.tell_to_end(Cause::TimedOut, now),
@@ -227,7 +267,9 @@ impl Tender {
 
     fn finish(mut self) {
         let status = self.tended.child.wait().ok();
-        [false, true].into_iter().for_each(|is_stderr| self.output.keep(is_stderr, None, &self.shared));
+        [false, true]
+            .into_iter()
+            .for_each(|is_stderr| self.output.keep(is_stderr, None, &self.shared));
         let exit = Exit {
             code: status.and_then(|status| status.code()),
             signal: status.and_then(|status| status.signal()),
@@ -235,7 +277,9 @@ impl Tender {
             output_bytes: self.output.file.total(),
             left_out_bytes: self.output.file.left_out(),
             output_fault: self.output.file.fault(),
-            duration: self.ended.map_or_else(|| self.tended.started.elapsed(), |ended| ended - self.tended.started),
+            duration: self
+                .ended
+                .map_or_else(|| self.tended.started.elapsed(), |ended| ended - self.tended.started),
         };
         let listeners = {
             let mut state = self.shared.state();
@@ -257,7 +301,8 @@ fn has_ended(handle: &OwnedFd) -> bool {
 /// Writes what waits, as far as it is taken; gives whether the input is over.
 fn hand_over(input: &mut Input, to: impl AsFd, is_terminal: bool) -> Result<bool, Errno> {
     let Input::Open { waiting, ends, last } = input else { return Ok(true) };
-    let is_busy = |why: Errno| if matches!(why, Errno::AGAIN | Errno::INTR) { Ok(false) } else { Err(why) };
+    let is_busy =
+        |why: Errno| if matches!(why, Errno::AGAIN | Errno::INTR) { Ok(false) } else { Err(why) };
     while !waiting.is_empty() {
         match write(&to, waiting.as_slices().0) {
             Ok(count) => drop(waiting.drain(..count)),
@@ -265,7 +310,8 @@ fn hand_over(input: &mut Input, to: impl AsFd, is_terminal: bool) -> Result<bool
         }
     }
     if *ends && is_terminal {
-        // In the middle of a line the character only sends that line off, and a second one ends the input.
+        // In the middle of a line the character only sends that line off, and a second one ends the
+        // input.
         let end = [tcgetattr(&to)?.special_codes[SpecialCodeIndex::VEOF]; 2];
         let times = if last.is_none_or(|last| last == b'\n') { 1 } else { 2 };
         return write(&to, &end[..times]).map_or_else(is_busy, |_| Ok(true));

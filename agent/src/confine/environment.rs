@@ -12,10 +12,17 @@ const USUAL_START: &str = "LC_";
 const OF_SECRETS: [&str; 6] = ["KEY", "TOKEN", "SECRET", "PASSW", "CREDENTIAL", "AUTH"];
 
 impl Policy {
-    /// What is let through of an environment, and what is set; never what its name says is a secret, unless the policy has that very name.
-    pub fn environment(&self, from: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
-        let text = from.into_iter().filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)));
-        let mut all: BTreeMap<String, String> = text.filter(|(name, _)| self.lets_through(name)).collect();
+    /// What is let through of an environment, and what is set; never what its name says is a
+    /// secret, unless the policy has that very name.
+    pub fn environment(
+        &self,
+        from: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<String, String> {
+        let text = from.into_iter().filter_map(|(name, value)| {
+            Some((name.into_string().ok()?, value.into_string().ok()?))
+        });
+        let mut all: BTreeMap<String, String> =
+            text.filter(|(name, _)| self.lets_through(name)).collect();
         all.extend(self.environment.set.clone());
         all
     }
@@ -35,8 +42,11 @@ mod tests {
 
     #[test]
     fn only_what_is_usual_or_allowed_is_let_through() {
-        let policy =
-            Policy::read("[environment]\nallow = [\"CARGO_*\", \"GH_TOKEN\"]\nset = { CI = \"1\", LANG = \"C\" }\n").expect("a policy");
+        let policy = Policy::read(
+            "[environment]\nallow = [\"CARGO_*\", \"GH_TOKEN\"]\nset = { CI = \"1\", LANG = \"C\" \
+             }\n",
+        )
+        .expect("a policy");
         let host = [
             ("PATH", "/bin"),
             ("LANG", "de_DE"),
@@ -50,7 +60,14 @@ mod tests {
             ("EDITOR", "vi"),
         ];
         let seen = policy.environment(host.map(|(name, value)| (name.into(), value.into())));
-        let expected = [("CARGO_HOME", "/c"), ("CI", "1"), ("GH_TOKEN", "t"), ("LANG", "C"), ("LC_ALL", "C"), ("PATH", "/bin")];
+        let expected = [
+            ("CARGO_HOME", "/c"),
+            ("CI", "1"),
+            ("GH_TOKEN", "t"),
+            ("LANG", "C"),
+            ("LC_ALL", "C"),
+            ("PATH", "/bin"),
+        ];
         assert_eq!(seen, expected.map(|(name, value)| (name.to_owned(), value.to_owned())).into());
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a command line keeps to a policy, as far as its words say it.
 //!
-//! This is for clear refusals, before anything runs; what a program does inside, only the kernel can hold. Where it cannot be said what
-//! would run, the answer is no.
+//! This is for clear refusals, before anything runs; what a program does inside, only the kernel
+//! can hold. Where it cannot be said what would run, the answer is no.
 
 use std::path::{Path, PathBuf};
 
@@ -15,9 +15,10 @@ use super::{
 
 /// What runs, or keeps for later, the program that is named behind it.
 const RUN_OTHERS: [&str; 29] = [
-    "builtin", "busybox", "chroot", "command", "coproc", "doas", "entr", "env", "exec", "find", "flock", "function", "ionice", "nice",
-    "nohup", "nsenter", "parallel", "script", "setarch", "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "unshare",
-    "watch", "xargs",
+    "builtin", "busybox", "chroot", "command", "coproc", "doas", "entr", "env", "exec", "find",
+    "flock", "function", "ionice", "nice", "nohup", "nsenter", "parallel", "script", "setarch",
+    "setsid", "stdbuf", "strace", "sudo", "taskset", "time", "timeout", "unshare", "watch",
+    "xargs",
 ];
 
 const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
@@ -26,15 +27,16 @@ const SHELLS: [&str; 7] = ["sh", "bash", "dash", "zsh", "ksh", "ash", "fish"];
 const READERS: [&str; 6] = ["sh", "bash", "dash", "zsh", "ksh", "ash"];
 
 /// Words of the shell's grammar before a command.
-const BEFORE_COMMANDS: [&str; 12] = ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
+const BEFORE_COMMANDS: [&str; 12] =
+    ["!", "{", "}", "if", "then", "elif", "else", "fi", "while", "until", "do", "done"];
 
 /// Words of the shell's grammar before something that is no command.
 const BEFORE_DATA: [&str; 4] = ["for", "case", "select", "esac"];
 
 /// What the shell itself does, and what concerns nothing but the shell.
 const OF_THE_SHELL: [&str; 22] = [
-    ":", "[", "[[", "break", "cd", "continue", "echo", "exit", "export", "false", "local", "popd", "printf", "pushd", "pwd", "read",
-    "return", "set", "shift", "test", "true", "unset",
+    ":", "[", "[[", "break", "cd", "continue", "echo", "exit", "export", "false", "local", "popd",
+    "printf", "pushd", "pwd", "read", "return", "set", "shift", "test", "true", "unset",
 ];
 
 /// Judges command lines by a policy.
@@ -52,15 +54,22 @@ enum Match {
 }
 
 impl Judge<'_> {
-    /// Judges the program that reads a command line: it must read it as it is read here, so it is a shell that commands cannot replace.
+    /// Judges the program that reads a command line: it must read it as it is read here, so it is a
+    /// shell that commands cannot replace.
     pub(super) fn shell(&self, shell: &str) -> Result<(), Refusal> {
         let path = Path::new(shell);
-        let is_known = path.file_name().and_then(|name| name.to_str()).is_some_and(|name| READERS.contains(&name));
+        let is_known = path
+            .file_name()
+            .and_then(|name| name.to_str())
+            .is_some_and(|name| READERS.contains(&name));
         let is_fixed = path.is_absolute() && !self.places.is_writable(&real_path(path));
         if is_known && (is_fixed || !shell.contains('/')) {
             return Ok(());
         }
-        Err(Refusal::Shell { shell: shell.to_owned(), known: READERS.map(|name| format!("`{name}`")).join(", ") })
+        Err(Refusal::Shell {
+            shell: shell.to_owned(),
+            known: READERS.map(|name| format!("`{name}`")).join(", "),
+        })
     }
 
     /// Judges a command line that runs in a folder.
@@ -72,8 +81,12 @@ impl Judge<'_> {
     fn line(&self, cmd: &str, folder: &mut Option<PathBuf>, depth: usize) -> Result<(), Refusal> {
         for simple in words::read(cmd, depth).map_err(|what| Refusal::Unreadable { what })? {
             self.paths(&simple, folder.as_deref())?;
-            let is_before = |word: &Word| is_assignment(word) || (word.is_literal && BEFORE_COMMANDS.contains(&word.text.as_str()));
-            let start = simple.words.iter().position(|word| !is_before(word)).unwrap_or(simple.words.len());
+            let is_before = |word: &Word| {
+                is_assignment(word)
+                    || (word.is_literal && BEFORE_COMMANDS.contains(&word.text.as_str()))
+            };
+            let start =
+                simple.words.iter().position(|word| !is_before(word)).unwrap_or(simple.words.len());
             let command = &simple.words[start..];
             let Some(first) = command.first() else { continue };
             if BEFORE_DATA.contains(&first.text.as_str()) {
@@ -82,7 +95,9 @@ impl Judge<'_> {
             self.program(command, &simple, folder, depth)?;
             if matches!(first.text.as_str(), "cd" | "pushd" | "popd") {
                 *folder = match (folder.take(), command.get(1)) {
-                    (Some(from), Some(to)) if to.is_literal && to.text != "-" => Some(self.places.resolve(&from, &to.text)),
+                    (Some(from), Some(to)) if to.is_literal && to.text != "-" => {
+                        Some(self.places.resolve(&from, &to.text))
+                    }
                     _ => None,
                 };
             }
@@ -91,10 +106,18 @@ impl Judge<'_> {
     }
 
     /// Judges a program and its words.
-    fn program(&self, command: &[Word], simple: &Simple, folder: &mut Option<PathBuf>, depth: usize) -> Result<(), Refusal> {
+    fn program(
+        &self,
+        command: &[Word],
+        simple: &Simple,
+        folder: &mut Option<PathBuf>,
+        depth: usize,
+    ) -> Result<(), Refusal> {
         let Some(first) = command.first() else { return Ok(()) };
         if !first.is_literal {
-            return Err(Refusal::Unreadable { what: format!("the shell makes the name of the program, `{}`", first.text) });
+            return Err(Refusal::Unreadable {
+                what: format!("the shell makes the name of the program, `{}`", first.text),
+            });
         }
         let name = program_name(first);
         self.is_denied(command)?;
@@ -103,16 +126,28 @@ impl Judge<'_> {
             && !allowed.iter().any(|rule| begins_with(rule, command))
         {
             let allowed: Vec<String> = allowed.iter().map(|rule| format!("`{rule}`")).collect();
-            return Err(Refusal::NotAllowed { command: shown(command), allowed: allowed.join(", ") });
+            return Err(Refusal::NotAllowed {
+                command: shown(command),
+                allowed: allowed.join(", "),
+            });
         }
         self.scripts(command, simple, folder, depth)?;
         if RUN_OTHERS.contains(&name) {
             let is_program = |word: &&Word| {
-                !word.text.starts_with(['-', '+']) && !is_assignment(word) && !word.text.starts_with(|c: char| c.is_ascii_digit())
+                !word.text.starts_with(['-', '+'])
+                    && !is_assignment(word)
+                    && !word.text.starts_with(|c: char| c.is_ascii_digit())
             };
-            if let Some(made) = command[1..].iter().find(is_program).filter(|word| !word.is_literal && name != "find") {
+            if let Some(made) = command[1..]
+                .iter()
+                .find(is_program)
+                .filter(|word| !word.is_literal && name != "find")
+            {
                 return Err(Refusal::Unreadable {
-                    what: format!("the shell makes the name of the program behind `{name}`, `{}`", made.text),
+                    what: format!(
+                        "the shell makes the name of the program behind `{name}`, `{}`",
+                        made.text
+                    ),
                 });
             }
             // Which of its words is the program depends on its options: any may be.
@@ -128,9 +163,19 @@ impl Judge<'_> {
         for rule in &self.commands.deny {
             match matches(rule, command) {
                 Match::No => {}
-                Match::Yes => return Err(Refusal::Denied { command: shown(command), rule: rule.to_string() }),
+                Match::Yes => {
+                    return Err(Refusal::Denied {
+                        command: shown(command),
+                        rule: rule.to_string(),
+                    });
+                }
                 Match::Unclear => {
-                    return Err(Refusal::Unreadable { what: format!("`{}` may be `{rule}`, which the policy denies", shown(command)) });
+                    return Err(Refusal::Unreadable {
+                        what: format!(
+                            "`{}` may be `{rule}`, which the policy denies",
+                            shown(command)
+                        ),
+                    });
                 }
             }
         }
@@ -138,24 +183,35 @@ impl Judge<'_> {
     }
 
     /// Judges the command lines that a program is given as text.
-    fn scripts(&self, command: &[Word], simple: &Simple, folder: &mut Option<PathBuf>, depth: usize) -> Result<(), Refusal> {
+    fn scripts(
+        &self,
+        command: &[Word],
+        simple: &Simple,
+        folder: &mut Option<PathBuf>,
+        depth: usize,
+    ) -> Result<(), Refusal> {
         let Some(first) = command.first().filter(|word| word.is_literal) else { return Ok(()) };
         let arguments = &command[1..];
-        let joined = || arguments.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
+        let joined =
+            || arguments.iter().map(|word| word.text.as_str()).collect::<Vec<_>>().join(" ");
         let script = match program_name(first) {
             "eval" | "watch" => Some(joined()),
             "trap" => arguments.first().map(|word| word.text.clone()),
             name if SHELLS.contains(&name) => {
                 let is_option = |word: &&Word| word.text.starts_with(['-', '+']);
-                let takes_script =
-                    arguments.iter().take_while(is_option).any(|word| !word.text.starts_with("--") && word.text.contains('c'));
+                let takes_script = arguments
+                    .iter()
+                    .take_while(is_option)
+                    .any(|word| !word.text.starts_with("--") && word.text.contains('c'));
                 let operand = arguments.iter().find(|word| !is_option(word));
                 match operand {
                     Some(script) if takes_script => Some(script.text.clone()),
                     Some(_) => None,
                     None if simple.here.is_some() => simple.here.clone(),
                     None if simple.is_piped => {
-                        return Err(Refusal::Unreadable { what: format!("`{name}` reads its commands from another command") });
+                        return Err(Refusal::Unreadable {
+                            what: format!("`{name}` reads its commands from another command"),
+                        });
                     }
                     None => None,
                 }
@@ -163,7 +219,9 @@ impl Judge<'_> {
             _ => None,
         };
         match script {
-            Some(_) if depth >= DEEPEST => Err(Refusal::Unreadable { what: "commands stand in commands too deep".to_owned() }),
+            Some(_) if depth >= DEEPEST => {
+                Err(Refusal::Unreadable { what: "commands stand in commands too deep".to_owned() })
+            }
             Some(script) => self.line(&script, folder, depth + 1),
             None => Ok(()),
         }
@@ -173,7 +231,11 @@ impl Judge<'_> {
     fn paths(&self, simple: &Simple, folder: Option<&Path>) -> Result<(), Refusal> {
         for word in simple.words.iter().chain(&simple.reads) {
             for text in paths_in(&word.text) {
-                if self.places.meant(text, folder).is_some_and(|path| !self.places.is_readable(&path)) {
+                if self
+                    .places
+                    .meant(text, folder)
+                    .is_some_and(|path| !self.places.is_readable(&path))
+                {
                     return Err(self.outside(text));
                 }
             }
@@ -181,7 +243,9 @@ impl Judge<'_> {
         for word in &simple.writes {
             match self.places.meant(&word.text, folder) {
                 Some(path) if self.places.is_writable(&path) => {}
-                Some(path) if self.places.is_readable(&path) => return Err(Refusal::NotWritable { path: word.text.clone() }),
+                Some(path) if self.places.is_readable(&path) => {
+                    return Err(Refusal::NotWritable { path: word.text.clone() });
+                }
                 Some(_) => return Err(self.outside(&word.text)),
                 None => {}
             }
@@ -215,12 +279,18 @@ fn is_assignment(word: &Word) -> bool {
 fn begins_with(rule: &Words, command: &[Word]) -> bool {
     let mut words = command.iter();
     words.next().is_some_and(|first| program_name(first) == rule.0[0])
-        && rule.0[1..].iter().all(|wanted| words.next().is_some_and(|word| word.is_literal && word.text == *wanted))
+        && rule.0[1..]
+            .iter()
+            .all(|wanted| words.next().is_some_and(|word| word.is_literal && word.text == *wanted))
 }
 
-/// Whether a command is what a rule names; options, and a value behind each, may stand between its words.
+/// Whether a command is what a rule names; options, and a value behind each, may stand between its
+/// words.
 fn matches(rule: &Words, command: &[Word]) -> Match {
-    let Some((_, rest)) = command.split_first().filter(|(first, _)| first.is_literal && program_name(first) == rule.0[0]) else {
+    let Some((_, rest)) = command
+        .split_first()
+        .filter(|(first, _)| first.is_literal && program_name(first) == rule.0[0])
+    else {
         return Match::No;
     };
     let mut wanted = rule.0[1..].iter().peekable();
@@ -241,9 +311,12 @@ fn matches(rule: &Words, command: &[Word]) -> Match {
     if wanted.peek().is_none() { Match::Yes } else { Match::No }
 }
 
-/// The parts of a word that may be paths: all of it, what stands behind `=`, and what stands behind the letter of an option.
+/// The parts of a word that may be paths: all of it, what stands behind `=`, and what stands behind
+/// the letter of an option.
 fn paths_in(word: &str) -> impl Iterator<Item = &str> {
-    let option = word.strip_prefix('-').and_then(|rest| rest.find(['/', '~', '.', '$']).map(|at| &rest[at..]));
+    let option = word
+        .strip_prefix('-')
+        .and_then(|rest| rest.find(['/', '~', '.', '$']).map(|at| &rest[at..]));
     let value = word.split_once('=').map(|(_, value)| value);
     let whole = (!word.starts_with('-')).then_some(word);
     whole.into_iter().chain(value).chain(option)

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreatedAttr, RulesetError,
-    Scope,
+    ABI, Access, AccessFs, AccessNet, CompatLevel, Compatible, PathBeneath, PathFd, Ruleset,
+    RulesetAttr, RulesetCreatedAttr, RulesetError, Scope,
 };
 use rustix::{
     io,
@@ -12,7 +12,8 @@ use rustix::{
 };
 use serde::{Deserialize, Serialize};
 
-/// The kernels whose rights these are: files since Linux 6.2, devices since 6.10, TCP since 6.7, signals and abstract sockets since 6.12.
+/// The kernels whose rights these are: files since Linux 6.2, devices since 6.10, TCP since 6.7,
+/// signals and abstract sockets since 6.12.
 const FILES: ABI = ABI::V3;
 const DEVICES: ABI = ABI::V5;
 const TCP: ABI = ABI::V4;
@@ -54,16 +55,19 @@ impl Held {
     }
 }
 
-/// What a host that is root leaves to its commands: whose a file is does not matter; which files they are, Landlock says.
-const LEFT_TO_ROOT: CapabilitySet = CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
+/// What a host that is root leaves to its commands: whose a file is does not matter; which files
+/// they are, Landlock says.
+const LEFT_TO_ROOT: CapabilitySet =
+    CapabilitySet::CHOWN.union(CapabilitySet::DAC_OVERRIDE).union(CapabilitySet::FOWNER);
 
-/// Gives up what a host that is root may do to the machine, for good. With it a command could read the memory and the environment of any
-/// process, whatever Landlock says.
+/// Gives up what a host that is root may do to the machine, for good. With it a command could read
+/// the memory and the environment of any process, whatever Landlock says.
 pub(super) fn give_up_capabilities() -> io::Result<()> {
     // Without it the next program of root would get them all again.
     set_no_new_privs(true)?;
     let CapabilitySets { effective, permitted, inheritable } = capabilities(None)?;
-    let [effective, permitted, inheritable] = [effective, permitted, inheritable].map(|set| set.intersection(LEFT_TO_ROOT));
+    let [effective, permitted, inheritable] =
+        [effective, permitted, inheritable].map(|set| set.intersection(LEFT_TO_ROOT));
     set_capabilities(None, CapabilitySets { effective, permitted, inheritable })
 }
 
@@ -73,13 +77,16 @@ impl Rights {
     /// # Errors
     /// The kernel cannot, and it is required; or a place cannot be named to it.
     pub(super) fn restrict(&self) -> Result<(), RulesetError> {
-        let level = if self.is_required { CompatLevel::HardRequirement } else { CompatLevel::BestEffort };
-        let mut ruleset = Ruleset::default().set_compatibility(level).handle_access(AccessFs::from_all(FILES))?;
+        let level =
+            if self.is_required { CompatLevel::HardRequirement } else { CompatLevel::BestEffort };
+        let mut ruleset =
+            Ruleset::default().set_compatibility(level).handle_access(AccessFs::from_all(FILES))?;
         if !self.network {
             ruleset = ruleset.handle_access(AccessNet::from_all(TCP))?;
         }
         let ruleset = ruleset.set_compatibility(CompatLevel::BestEffort);
-        let ruleset = ruleset.handle_access(AccessFs::from_all(DEVICES))?.scope(Scope::from_all(SCOPES))?;
+        let ruleset =
+            ruleset.handle_access(AccessFs::from_all(DEVICES))?.scope(Scope::from_all(SCOPES))?;
 
         let read = AccessFs::from_read(FILES);
         // A device that was made in the workspace would open what the device is: no device is made.
@@ -87,7 +94,8 @@ impl Rights {
         let devices = AccessFs::ReadFile | AccessFs::WriteFile | AccessFs::IoctlDev;
         let of_files = AccessFs::from_file(DEVICES);
         let mut created = ruleset.create()?;
-        for (places, rights) in [(&self.read, read), (&self.write, write), (&self.devices, devices)] {
+        for (places, rights) in [(&self.read, read), (&self.write, write), (&self.devices, devices)]
+        {
             for place in places {
                 // What has gone meanwhile is no place any more.
                 let Ok(handle) = PathFd::new(place) else { continue };

@@ -1,7 +1,7 @@
 //! The process between the host and a command: it gives up its rights, and becomes the command.
 //!
-//! A host has threads and work of its own and must keep its rights; so its program is started again as `wakeful confined-exec`, restricts
-//! itself, and executes the command in its place.
+//! A host has threads and work of its own and must keep its rights; so its program is started again
+//! as `wakeful confined-exec`, restricts itself, and executes the command in its place.
 
 use std::{
     env,
@@ -31,7 +31,8 @@ enum LaunchError {
     #[error("{NAME}: {0}")]
     Rights(#[from] serde_json::Error),
     #[error(
-        "the kernel does not hold commands to their policy: {0}; use a kernel with Landlock, or set `kernel = \"best_effort\"` in the policy"
+        "the kernel does not hold commands to their policy: {0}; use a kernel with Landlock, or \
+         set `kernel = \"best_effort\"` in the policy"
     )]
     Kernel(#[from] landlock::RulesetError),
     #[error("cannot give up the rights of root: {0}; run the host as another user")]
@@ -42,13 +43,19 @@ enum LaunchError {
 
 /// What stands before a program and its arguments, so that it runs with these rights only.
 pub(super) fn before(launcher: &Path, rights: &Rights) -> Vec<OsString> {
-    [launcher.as_os_str(), OsStr::new(NAME), OsStr::new(OPTION), OsStr::new(&json::write(rights)), OsStr::new("--")]
-        .map(OsStr::to_owned)
-        .to_vec()
+    [
+        launcher.as_os_str(),
+        OsStr::new(NAME),
+        OsStr::new(OPTION),
+        OsStr::new(&json::write(rights)),
+        OsStr::new("--"),
+    ]
+    .map(OsStr::to_owned)
+    .to_vec()
 }
 
-/// Becomes the command, where this process was started for that; then it returns only if it cannot. For the beginning of `main`, before
-/// there are other threads.
+/// Becomes the command, where this process was started for that; then it returns only if it cannot.
+/// For the beginning of `main`, before there are other threads.
 #[must_use]
 pub fn launched() -> Option<ExitCode> {
     let mut arguments = env::args_os().skip(1);
@@ -66,8 +73,12 @@ fn restrict(rights: &str) -> Result<(), LaunchError> {
 }
 
 fn become_command(arguments: &[OsString]) -> LaunchError {
-    let [option, rights, dashes, program, arguments @ ..] = arguments else { return LaunchError::Arguments };
-    let Some(rights) = rights.to_str().filter(|_| option == OPTION && dashes == "--") else { return LaunchError::Arguments };
+    let [option, rights, dashes, program, arguments @ ..] = arguments else {
+        return LaunchError::Arguments;
+    };
+    let Some(rights) = rights.to_str().filter(|_| option == OPTION && dashes == "--") else {
+        return LaunchError::Arguments;
+    };
     match restrict(rights) {
         Err(why) => why,
         Ok(()) => {

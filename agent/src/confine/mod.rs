@@ -1,9 +1,11 @@
 //! What commands may do.
 //!
-//! A [`Policy`] is what people write; a [`Confinement`] is a policy over a [`Workspace`], and is given to [`Running::start`]. It works in two
-//! ways. [`Confinement::judge`] reads a command line before it runs and refuses it with a reason and a way out ([`Refusal`]). The kernel
-//! (Landlock) holds the processes themselves, whatever they do: the command is started through this program, which gives up its rights and
-//! becomes the command. [`Redactor`] takes secrets out of what commands wrote.
+//! A [`Policy`] is what people write; a [`Confinement`] is a policy over a [`Workspace`], and is
+//! given to [`Running::start`]. It works in two ways. [`Confinement::judge`] reads a command line
+//! before it runs and refuses it with a reason and a way out ([`Refusal`]). The kernel (Landlock)
+//! holds the processes themselves, whatever they do: the command is started through this program,
+//! which gives up its rights and becomes the command. [`Redactor`] takes secrets out of what
+//! commands wrote.
 //!
 //! [`Running::start`]: crate::command::Running::start
 
@@ -30,7 +32,9 @@ use kernel::{Held, Rights};
 use places::Places;
 
 pub use launch::launched;
-pub use policy::{Commands, Environment, Files, Kernel, NamePattern, Place, Policy, PolicyLimits, Words};
+pub use policy::{
+    Commands, Environment, Files, Kernel, NamePattern, Place, Policy, PolicyLimits, Words,
+};
 pub use redact::{RedactedStream, Redactor};
 pub use refusal::Refusal;
 pub use workspace::Workspace;
@@ -41,7 +45,8 @@ const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 /// What belongs to the host around a workspace.
 #[derive(Clone, Debug)]
 pub struct Surroundings {
-    /// The program that becomes the commands: one whose `main` begins with [`launched`], as `wakeful` does.
+    /// The program that becomes the commands: one whose `main` begins with [`launched`], as
+    /// `wakeful` does.
     pub launcher: PathBuf,
     /// The user's home.
     pub home: Option<PathBuf>,
@@ -55,7 +60,10 @@ pub struct Surroundings {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfineError {
     /// The kernel cannot hold them.
-    #[error("commands do not run: {missing}; use a newer kernel with Landlock, or set `kernel = \"best_effort\"` in the policy")]
+    #[error(
+        "commands do not run: {missing}; use a newer kernel with Landlock, or set `kernel = \
+         \"best_effort\"` in the policy"
+    )]
     Kernel {
         /// What it cannot hold.
         missing: String,
@@ -82,15 +90,23 @@ impl Confinement {
     ///
     /// # Errors
     /// The kernel cannot enforce it and the policy requires that.
-    pub fn new(policy: Policy, workspace: Workspace, around: &Surroundings) -> Result<Self, ConfineError> {
+    pub fn new(
+        policy: Policy,
+        workspace: Workspace,
+        around: &Surroundings,
+    ) -> Result<Self, ConfineError> {
         let held = Held::here();
         let missing = not_held(&policy, held);
         if policy.kernel == Kernel::Required && !missing.is_empty() {
             return Err(ConfineError::Kernel { missing: missing.join("; ") });
         }
         let home = around.home.as_deref();
-        let open = |places: &[Place]| places.iter().filter_map(|place| place.path(home)).collect::<Vec<_>>();
-        let write = [open(&policy.files.write), vec![around.scratch.clone()], around.also_write.clone()].concat();
+        let open = |places: &[Place]| {
+            places.iter().filter_map(|place| place.path(home)).collect::<Vec<_>>()
+        };
+        let write =
+            [open(&policy.files.write), vec![around.scratch.clone()], around.also_write.clone()]
+                .concat();
         let places = Places::new(workspace.root(), home, open(&policy.files.read), write);
         let rights = Rights {
             read: places.read().to_vec(),
@@ -99,7 +115,9 @@ impl Confinement {
             network: policy.network,
             is_required: policy.kernel == Kernel::Required,
         };
-        if let Some(path) = [&rights.read, &rights.write].into_iter().flatten().find(|path| path.to_str().is_none()) {
+        if let Some(path) =
+            [&rights.read, &rights.write].into_iter().flatten().find(|path| path.to_str().is_none())
+        {
             return Err(ConfineError::NotText(path.clone()));
         }
         let before = launch::before(&around.launcher, &rights);
@@ -118,7 +136,8 @@ impl Confinement {
         &self.workspace
     }
 
-    /// Whether a command line may run in a folder that [`Workspace::resolve`] gave. A line whose commands cannot be told is refused.
+    /// Whether a command line may run in a folder that [`Workspace::resolve`] gave. A line whose
+    /// commands cannot be told is refused.
     ///
     /// # Errors
     /// Why not, and what to do.
@@ -138,13 +157,18 @@ impl Confinement {
         Judge { commands: &self.policy.commands, places: &self.places }
     }
 
-    /// The environment of commands: what the policy lets through of the host's, without the folders of `PATH` that are closed to them, and
-    /// with a folder of their own for temporary files.
-    pub fn environment(&self, from: impl IntoIterator<Item = (OsString, OsString)>) -> BTreeMap<String, String> {
+    /// The environment of commands: what the policy lets through of the host's, without the folders
+    /// of `PATH` that are closed to them, and with a folder of their own for temporary files.
+    pub fn environment(
+        &self,
+        from: impl IntoIterator<Item = (OsString, OsString)>,
+    ) -> BTreeMap<String, String> {
         let mut all = self.policy.environment(from);
         let path = all.get("PATH").map_or(USUAL_PATH, String::as_str);
-        let is_open =
-            |folder: &&str| folder.starts_with('/') && Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real));
+        let is_open = |folder: &&str| {
+            folder.starts_with('/')
+                && Path::new(folder).canonicalize().is_ok_and(|real| self.places.is_readable(&real))
+        };
         let open: Vec<&str> = path.split(':').filter(is_open).collect();
         let path = if open.is_empty() { USUAL_PATH.to_owned() } else { open.join(":") };
         all.insert("PATH".to_owned(), path);
@@ -157,13 +181,17 @@ impl Confinement {
     pub fn describe(&self) -> Vec<String> {
         let mut all = not_held(&self.policy, self.held);
         if !self.held.scopes {
-            all.push("commands can send signals to other processes of the user: this needs Linux 6.12".to_owned());
+            all.push(
+                "commands can send signals to other processes of the user: this needs Linux 6.12"
+                    .to_owned(),
+            );
         }
         if !self.policy.network {
             all.push("commands can use UDP: the kernel does not hold it back".to_owned());
         }
         all.push(
-            "commands can use the sockets of local services that the user may use, as Docker's: the kernel does not hold them back"
+            "commands can use the sockets of local services that the user may use, as Docker's: \
+             the kernel does not hold them back"
                 .to_owned(),
         );
         all
@@ -189,7 +217,8 @@ pub(crate) fn command(confinement: Option<&Confinement>, program: &str) -> Comma
 
 /// What a policy asks for and the kernel cannot hold.
 fn not_held(policy: &Policy, held: Held) -> Vec<String> {
-    let files = "commands can use files outside their workspace: this needs Linux 6.2 with Landlock (`lsm=landlock,...`)";
+    let files = "commands can use files outside their workspace: this needs Linux 6.2 with \
+                 Landlock (`lsm=landlock,...`)";
     let tcp = "commands can use TCP: this needs Linux 6.7 with Landlock";
     let missing = [(held.files, files), (held.tcp || policy.network, tcp)];
     missing.into_iter().filter(|(is_held, _)| !is_held).map(|(_, what)| what.to_owned()).collect()
@@ -204,11 +233,18 @@ mod tests {
         let missing = |files, tcp, network| {
             let policy = Policy { network, ..Policy::default() };
             let all = not_held(&policy, Held { files, tcp, scopes: true });
-            all.iter().map(|line| line.split(':').next().unwrap_or_default().to_owned()).collect::<Vec<_>>()
+            all.iter()
+                .map(|line| line.split(':').next().unwrap_or_default().to_owned())
+                .collect::<Vec<_>>()
         };
-        let (files, tcp) = ("commands can use files outside their workspace", "commands can use TCP");
+        let (files, tcp) =
+            ("commands can use files outside their workspace", "commands can use TCP");
         assert_eq!(missing(true, true, false), [""; 0]);
-        assert_eq!(missing(true, false, true), [""; 0], "a policy that opens the network needs no hold on it");
+        assert_eq!(
+            missing(true, false, true),
+            [""; 0],
+            "a policy that opens the network needs no hold on it"
+        );
         assert_eq!(missing(true, false, false), [tcp]);
         assert_eq!(missing(false, false, true), [files]);
         assert_eq!(missing(false, false, false), [files, tcp]);

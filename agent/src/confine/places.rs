@@ -25,7 +25,8 @@ const OF_THE_SYSTEM: [&str; 12] = [
 ];
 
 /// Devices that hold nothing of anyone.
-const DEVICES: [&str; 6] = ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
+const DEVICES: [&str; 6] =
+    ["/dev/null", "/dev/zero", "/dev/full", "/dev/random", "/dev/urandom", "/dev/tty"];
 
 /// Names of a command's own streams; where they lead differs for each process.
 const STREAMS: [&str; 4] = ["/dev/stdin", "/dev/stdout", "/dev/stderr", "/dev/fd/"];
@@ -42,8 +43,15 @@ pub(super) struct Places {
 
 impl Places {
     /// A workspace, and what is open beside it and the system; what is not there is left out.
-    pub(super) fn new(root: &Path, home: Option<&Path>, read: Vec<PathBuf>, write: Vec<PathBuf>) -> Self {
-        let real = |paths: Vec<PathBuf>| paths.into_iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>();
+    pub(super) fn new(
+        root: &Path,
+        home: Option<&Path>,
+        read: Vec<PathBuf>,
+        write: Vec<PathBuf>,
+    ) -> Self {
+        let real = |paths: Vec<PathBuf>| {
+            paths.into_iter().filter_map(|path| path.canonicalize().ok()).collect::<Vec<_>>()
+        };
         let system = OF_THE_SYSTEM.into_iter().map(PathBuf::from).chain(open_in_etc()).collect();
         Self {
             root: root.to_owned(),
@@ -90,8 +98,9 @@ impl Places {
         real_path(&folder.join(self.below_home(text).unwrap_or_else(|| text.into())))
     }
 
-    /// Where a word of a command leads, if it is a path: one from the root whose first folder is there, one below the home, or one that
-    /// starts in a folder that is known. Of what the shell makes, the folder counts that stands before it.
+    /// Where a word of a command leads, if it is a path: one from the root whose first folder is
+    /// there, one below the home, or one that starts in a folder that is known. Of what the shell
+    /// makes, the folder counts that stands before it.
     pub(super) fn meant(&self, word: &str, folder: Option<&Path>) -> Option<PathBuf> {
         let below_home = self.below_home(word);
         let text = below_home.as_deref().and_then(Path::to_str).unwrap_or(word);
@@ -99,11 +108,14 @@ impl Places {
             Some(made) => &text[..text[..made].rfind('/')?],
             None => text,
         };
-        let from_root = text.strip_prefix('/').map(|below| below.trim_start_matches('/').split('/').next().unwrap_or_default());
+        let from_root = text
+            .strip_prefix('/')
+            .map(|below| below.trim_start_matches('/').split('/').next().unwrap_or_default());
         let is_stream = STREAMS.iter().any(|stream| text.starts_with(stream));
         match from_root {
             _ if text.is_empty() || is_stream => None,
-            // A slash alone parts words more often than it is a folder; that one is closed to commands.
+            // A slash alone parts words more often than it is a folder; that one is closed to
+            // commands.
             Some("") => None,
             Some(first) => Path::new("/").join(first).exists().then(|| real_path(text.as_ref())),
             None => folder.map(|folder| real_path(&folder.join(text))),
@@ -114,7 +126,8 @@ impl Places {
     fn below_home(&self, text: &str) -> Option<PathBuf> {
         let below = ["~", "$HOME", "${HOME}"].iter().find_map(|home| text.strip_prefix(home))?;
         let home = self.home.as_deref()?;
-        (below.is_empty() || below.starts_with('/')).then(|| home.join(below.trim_start_matches('/')))
+        (below.is_empty() || below.starts_with('/'))
+            .then(|| home.join(below.trim_start_matches('/')))
     }
 }
 
@@ -124,5 +137,11 @@ fn open_in_etc() -> Vec<PathBuf> {
         let wanted = if path.is_dir() { 0o005 } else { 0o004 };
         fs::metadata(path).is_ok_and(|metadata| metadata.permissions().mode() & wanted == wanted)
     };
-    fs::read_dir("/etc").into_iter().flatten().flatten().map(|entry| entry.path()).filter(|path| is_open(path)).collect()
+    fs::read_dir("/etc")
+        .into_iter()
+        .flatten()
+        .flatten()
+        .map(|entry| entry.path())
+        .filter(|path| is_open(path))
+        .collect()
 }

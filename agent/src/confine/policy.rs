@@ -13,8 +13,8 @@ use crate::{command::Limits, toml_text};
 /// The policy file that says what holds without one, with comments.
 const TEMPLATE: &str = include_str!("template.toml");
 
-/// What commands may do. The workspace is always theirs; this says what else. What a file leaves out is as [`Policy::default`] has it, and
-/// the [`Policy::template`] says that.
+/// What commands may do. The workspace is always theirs; this says what else. What a file leaves
+/// out is as [`Policy::default`] has it, and the [`Policy::template`] says that.
 #[derive(Clone, Debug, PartialEq, Eq, Readable)]
 #[serde(deny_unknown_fields)]
 pub struct Policy {
@@ -75,7 +75,9 @@ impl Default for Files {
 
 /// Git does not work where it cannot read them; keys stand elsewhere.
 fn settings_of_git() -> Vec<Place> {
-    ["~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes"].map(|path| Place(path.to_owned())).to_vec()
+    ["~/.gitconfig", "~/.config/git/config", "~/.config/git/ignore", "~/.config/git/attributes"]
+        .map(|path| Place(path.to_owned()))
+        .to_vec()
 }
 
 /// An absolute path, or one below the user's home (`~/...`).
@@ -99,7 +101,9 @@ impl TryFrom<String> for Place {
     fn try_from(text: String) -> Result<Self, String> {
         match text.starts_with('/') || text == "~" || text.starts_with("~/") {
             true => Ok(Self(text)),
-            false => Err(format!("`{text}` is relative: write an absolute path, or one that begins with `~/`")),
+            false => Err(format!(
+                "`{text}` is relative: write an absolute path, or one that begins with `~/`"
+            )),
         }
     }
 }
@@ -137,10 +141,13 @@ impl TryFrom<String> for NamePattern {
 
     fn try_from(text: String) -> Result<Self, String> {
         let name = text.strip_suffix('*').unwrap_or(&text);
-        let is_name = !name.is_empty() && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
+        let is_name = !name.is_empty()
+            && name.bytes().all(|byte| byte == b'_' || byte.is_ascii_alphanumeric());
         match is_name {
             true => Ok(Self(text)),
-            false => Err(format!("`{text}` names no variables: write a name, or the beginning of one and a `*`")),
+            false => Err(format!(
+                "`{text}` names no variables: write a name, or the beginning of one and a `*`"
+            )),
         }
     }
 }
@@ -165,7 +172,9 @@ impl Default for Commands {
 
 /// What asks for the rights of another user or ends the machine.
 fn never_needed() -> Vec<Words> {
-    ["sudo", "su", "doas", "pkexec", "shutdown", "reboot", "poweroff", "halt"].map(|word| Words(vec![word.to_owned()])).to_vec()
+    ["sudo", "su", "doas", "pkexec", "shutdown", "reboot", "poweroff", "halt"]
+        .map(|word| Words(vec![word.to_owned()]))
+        .to_vec()
 }
 
 /// A program and the words after it, as in `git push`.
@@ -180,7 +189,10 @@ impl TryFrom<String> for Words {
         let words: Vec<String> = text.split_whitespace().map(str::to_owned).collect();
         match words.first() {
             Some(program) if !program.contains('/') => Ok(Self(words)),
-            _ => Err(format!("`{text}` names no command: write a program without its folder, and the words after it, as in `git push`")),
+            _ => Err(format!(
+                "`{text}` names no command: write a program without its folder, and the words \
+                 after it, as in `git push`"
+            )),
         }
     }
 }
@@ -261,13 +273,21 @@ mod tests {
         let without_limits = Policy { limits: PolicyLimits::default(), ..template };
         assert_eq!(without_limits, Policy::default());
         assert_eq!(Policy::read("").expect("a policy"), Policy::default());
-        assert_eq!(Policy::read("[files]\nwrite = []\n[commands]\n[limits]\n").expect("a policy"), Policy::default());
+        assert_eq!(
+            Policy::read("[files]\nwrite = []\n[commands]\n[limits]\n").expect("a policy"),
+            Policy::default()
+        );
     }
 
     #[test]
     fn limits_are_in_the_units_of_their_names() {
-        let policy = Policy::read("[limits]\nseconds = 2\noutput_bytes = 3\nstop_grace_ms = 4\n").expect("a policy");
-        let expected = Limits { output_bytes: 3, wall: Some(Duration::from_secs(2)), stop_grace: Duration::from_millis(4) };
+        let policy = Policy::read("[limits]\nseconds = 2\noutput_bytes = 3\nstop_grace_ms = 4\n")
+            .expect("a policy");
+        let expected = Limits {
+            output_bytes: 3,
+            wall: Some(Duration::from_secs(2)),
+            stop_grace: Duration::from_millis(4),
+        };
         assert_eq!(policy.limits.of_commands(), expected);
     }
 
@@ -275,9 +295,14 @@ mod tests {
     fn what_is_wrong_is_told_with_its_place() {
         assert_eq!(
             refused("network = true\n\n[files]\nread = [\"/opt\", \"etc\"]\n"),
-            "`etc` is relative: write an absolute path, or one that begins with `~/` at `files.read[1]`, line 4 column 17"
+            "`etc` is relative: write an absolute path, or one that begins with `~/` at \
+             `files.read[1]`, line 4 column 17"
         );
-        assert!(refused("[commands]\ndenied = []\n").contains("line 2 column 1"), "{}", refused("[commands]\ndenied = []\n"));
+        assert!(
+            refused("[commands]\ndenied = []\n").contains("line 2 column 1"),
+            "{}",
+            refused("[commands]\ndenied = []\n")
+        );
         assert!(refused("kernel = \"maybe\"").contains("best_effort"));
         assert!(refused("[limits]\nseconds = -1\n").contains("line 2 column 11"));
         assert!(refused("[environment]\nallow = [\"*\"]").contains("names no variables"));
@@ -287,10 +312,14 @@ mod tests {
 
     #[test]
     fn places_below_the_home_need_one() {
-        let [absolute, below, home] = ["/opt/x", "~/.cargo", "~"].map(|text| Place::try_from(text.to_owned()).expect("a place"));
+        let [absolute, below, home] = ["/opt/x", "~/.cargo", "~"]
+            .map(|text| Place::try_from(text.to_owned()).expect("a place"));
         let someone = Path::new("/people/someone");
         assert_eq!(absolute.path(None), Some("/opt/x".into()));
-        assert_eq!((below.path(Some(someone)), below.path(None)), (Some("/people/someone/.cargo".into()), None));
+        assert_eq!(
+            (below.path(Some(someone)), below.path(None)),
+            (Some("/people/someone/.cargo".into()), None)
+        );
         assert_eq!(home.path(Some(someone)), Some("/people/someone/".into()));
     }
 }

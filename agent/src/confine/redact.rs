@@ -49,8 +49,15 @@ impl Redactor {
         for secret in secrets {
             let secret = secret.as_ref();
             if secret.len() >= SHORTEST {
-                forms.extend([secret.to_owned(), in_json(secret), percent(secret, true), percent(secret, false)]);
-                forms.extend((0..3).flat_map(|before| [base64(&STANDARD, secret, before), base64(&URL_SAFE, secret, before)]));
+                forms.extend([
+                    secret.to_owned(),
+                    in_json(secret),
+                    percent(secret, true),
+                    percent(secret, false),
+                ]);
+                forms.extend((0..3).flat_map(|before| {
+                    [base64(&STANDARD, secret, before), base64(&URL_SAFE, secret, before)]
+                }));
             }
         }
         forms.sort_by(|one, other| other.len().cmp(&one.len()).then_with(|| one.cmp(other)));
@@ -75,7 +82,8 @@ impl Redactor {
         clean
     }
 
-    /// Copies bytes without the secrets, up to what may be the beginning of one; says how many bytes of the text that covers.
+    /// Copies bytes without the secrets, up to what may be the beginning of one; says how many
+    /// bytes of the text that covers.
     fn copy(&self, text: &[u8], follows: Follows, clean: &mut Vec<u8>) -> usize {
         let mut begins = [false; 256];
         self.forms.iter().for_each(|form| begins[usize::from(form.as_bytes()[0])] = true);
@@ -102,16 +110,19 @@ impl Redactor {
     /// What stands at the beginning of a text: of several secrets the longest.
     fn find(&self, text: &[u8], follows: Follows) -> Found {
         let forms = self.forms.iter().map(String::as_bytes);
-        let mut found = forms.filter_map(|form| match (text.starts_with(form), follows == Follows::More && form.starts_with(text)) {
-            (true, _) => Some(Found::Secret(form.len())),
-            (false, true) => Some(Found::Beginning),
-            (false, false) => None,
+        let mut found = forms.filter_map(|form| {
+            match (text.starts_with(form), follows == Follows::More && form.starts_with(text)) {
+                (true, _) => Some(Found::Secret(form.len())),
+                (false, true) => Some(Found::Beginning),
+                (false, false) => None,
+            }
         });
         found.next().unwrap_or(Found::Nothing)
     }
 }
 
-/// Takes secrets out of a text that comes in pieces. What may be the beginning of a secret is held back until that is known.
+/// Takes secrets out of a text that comes in pieces. What may be the beginning of a secret is held
+/// back until that is known.
 #[derive(Debug)]
 pub struct RedactedStream {
     redactor: Arc<Redactor>,
@@ -166,7 +177,8 @@ fn percent(secret: &str, upper: bool) -> String {
     out
 }
 
-/// The part of base64 that the secret alone decides where `before` bytes, or three more, and so on, stand before it.
+/// The part of base64 that the secret alone decides where `before` bytes, or three more, and so on,
+/// stand before it.
 fn base64(engine: &impl Engine, secret: &str, before: usize) -> String {
     let bytes = [&[0; 2][..before], secret.as_bytes()].concat();
     let first = (before * 8).div_ceil(6);
@@ -190,7 +202,11 @@ mod tests {
             percent,
             &percent.replace("%C3%A4", "%c3%a4").replace("%2F%2B", "%2f%2b").replace("%3F", "%3f"),
         ] {
-            assert_eq!(redactor.redact(&format!("a {form} b {form}")), "a [secret] b [secret]", "{form}");
+            assert_eq!(
+                redactor.redact(&format!("a {form} b {form}")),
+                "a [secret] b [secret]",
+                "{form}"
+            );
         }
         for engine in [&STANDARD, &URL_SAFE] {
             for user in ["", "u", "us", "usr", "user:"] {
@@ -219,12 +235,20 @@ mod tests {
     #[test]
     fn a_text_in_pieces_loses_the_same_as_the_whole_wherever_it_is_cut() {
         let redactor = Arc::new(Redactor::new(["12345678", "12345678-and-more", KEY]));
-        let text = format!("1 12 1234567 12345678 12345678-and-mor 12345678-and-more {KEY} sk-\"live {} 1234512345678 123456", &KEY[..9]);
+        let text = format!(
+            "1 12 1234567 12345678 12345678-and-mor 12345678-and-more {KEY} sk-\"live {} \
+             1234512345678 123456",
+            &KEY[..9]
+        );
         let whole = redactor.redact(&text).into_owned();
         assert_eq!(whole.matches(INSTEAD).count(), 5, "{whole}");
         for size in 1..text.len() {
             let mut stream = RedactedStream::new(Arc::clone(&redactor));
-            let mut shown: Vec<u8> = text.as_bytes().chunks(size).flat_map(|piece| stream.next(piece).into_owned()).collect();
+            let mut shown: Vec<u8> = text
+                .as_bytes()
+                .chunks(size)
+                .flat_map(|piece| stream.next(piece).into_owned())
+                .collect();
             shown.extend(stream.rest());
             assert_eq!(String::from_utf8(shown).unwrap(), whole, "in pieces of {size}");
         }

@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-/// Why a command was not run. Its text says what, why, and what to do; [`Refusal::code`] is for programs.
+/// Why a command was not run. Its text says what, why, and what to do; [`Refusal::code`] is for
+/// programs.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 pub enum Refusal {
     /// The folder is not in the workspace.
@@ -14,13 +15,19 @@ pub enum Refusal {
         root: PathBuf,
     },
     /// There is no such folder in the workspace.
-    #[error("cannot run in `{asked}`: there is no such folder in the workspace; make it first, or name another")]
+    #[error(
+        "cannot run in `{asked}`: there is no such folder in the workspace; make it first, or \
+         name another"
+    )]
     NoFolder {
         /// What was asked for.
         asked: String,
     },
     /// The policy denies the command.
-    #[error("`{command}` is not run: the policy denies `{rule}`; do without, or ask the operator to run it or to change `commands.deny`")]
+    #[error(
+        "`{command}` is not run: the policy denies `{rule}`; do without, or ask the operator to \
+         run it or to change `commands.deny`"
+    )]
     Denied {
         /// The command, in a few words.
         command: String,
@@ -28,7 +35,10 @@ pub enum Refusal {
         rule: String,
     },
     /// The policy does not name the command.
-    #[error("`{command}` is not run: the policy allows only {allowed}; use one of these, or ask the operator to change `commands.allow`")]
+    #[error(
+        "`{command}` is not run: the policy allows only {allowed}; use one of these, or ask the \
+         operator to change `commands.allow`"
+    )]
     NotAllowed {
         /// The command, in a few words.
         command: String,
@@ -36,7 +46,10 @@ pub enum Refusal {
         allowed: String,
     },
     /// It cannot be said what would run.
-    #[error("the command line is not run: {what}, so the policy cannot be applied to it; write the program and its words out")]
+    #[error(
+        "the command line is not run: {what}, so the policy cannot be applied to it; write the \
+         program and its words out"
+    )]
     Unreadable {
         /// What cannot be read.
         what: String,
@@ -58,7 +71,10 @@ pub enum Refusal {
         root: PathBuf,
     },
     /// A path may be read, and is written.
-    #[error("`{path}` may be read but not written; write inside the workspace, or ask the operator to change `files.write`")]
+    #[error(
+        "`{path}` may be read but not written; write inside the workspace, or ask the operator to \
+         change `files.write`"
+    )]
     NotWritable {
         /// The path, as it was written.
         path: String,

@@ -1,7 +1,8 @@
 //! What a shell would run, read from a command line without running it.
 //!
-//! A reader of the part of the shell's grammar that tells commands apart: quotes, expansions, lists and pipes, redirections, here-documents, and
-//! commands inside of others. It does not expand anything: a word that the shell would make is marked as such, and keeps its text.
+//! A reader of the part of the shell's grammar that tells commands apart: quotes, expansions, lists
+//! and pipes, redirections, here-documents, and commands inside of others. It does not expand
+//! anything: a word that the shell would make is marked as such, and keeps its text.
 
 /// A word of a command.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -19,7 +20,8 @@ pub(super) struct Simple {
     /// Files that it is made to read or write.
     pub(super) reads: Vec<Word>,
     pub(super) writes: Vec<Word>,
-    /// What the here-documents and here-strings of its line hold: it reads one of them, or what another command makes of it.
+    /// What the here-documents and here-strings of its line hold: it reads one of them, or what
+    /// another command makes of it.
     pub(super) here: Option<String>,
     /// Whether it reads what another command writes.
     pub(super) is_piped: bool,
@@ -103,7 +105,10 @@ impl Reader {
 
     /// Goes over a text, where it stands here.
     fn takes(&mut self, text: &str) -> bool {
-        let is_here = text.chars().enumerate().all(|(index, letter)| self.letters.get(self.at + index) == Some(&letter));
+        let is_here = text
+            .chars()
+            .enumerate()
+            .all(|(index, letter)| self.letters.get(self.at + index) == Some(&letter));
         self.at += if is_here { text.chars().count() } else { 0 };
         is_here
     }
@@ -174,7 +179,11 @@ impl Reader {
             () if self.takes("<<") => Target::Here { strips_tabs: false },
             () if self.takes("<>") || self.takes(">>") || self.takes(">|") => Target::Write,
             () if self.takes("<&") => Target::Stream,
-            () if self.takes(">&") && self.peek().is_some_and(|next| next.is_ascii_digit() || next == '-') => Target::Stream,
+            () if self.takes(">&")
+                && self.peek().is_some_and(|next| next.is_ascii_digit() || next == '-') =>
+            {
+                Target::Stream
+            }
             () if self.takes("<") => Target::Read,
             () => {
                 // Of `>&` the first part is gone already.
@@ -186,7 +195,8 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the commands of a substitution, behind the parenthesis that opens it; what they read is not what the outer command reads.
+    /// Reads the commands of a substitution, behind the parenthesis that opens it; what they read
+    /// is not what the outer command reads.
     fn inside(&mut self) -> Result<(), String> {
         let outer = (std::mem::take(&mut self.now), self.target.take(), self.depth);
         self.depth += 1;
@@ -228,7 +238,8 @@ impl Reader {
                 }
                 '$' | '`' => self.expansion(&mut word)?,
                 _ => {
-                    word.is_literal &= !matches!(letter, '*' | '?' | '[' | '{') || is_bracket_alone(&self.letters, self.at);
+                    word.is_literal &= !matches!(letter, '*' | '?' | '[' | '{')
+                        || is_bracket_alone(&self.letters, self.at);
                     word.text.push(letter);
                     self.at += 1;
                 }
@@ -239,7 +250,9 @@ impl Reader {
             Some(Target::Read) => self.now.reads.push(word),
             Some(Target::Write) => self.now.writes.push(word),
             Some(Target::Stream) => {}
-            Some(Target::HereString) => self.here_strings.get_or_insert_default().extend([&word.text, "\n"]),
+            Some(Target::HereString) => {
+                self.here_strings.get_or_insert_default().extend([&word.text, "\n"])
+            }
             Some(Target::Here { strips_tabs }) => {
                 self.heres.push(Here { end: word.text, strips_tabs, is_quoted });
             }
@@ -250,7 +263,10 @@ impl Reader {
     /// The text up to a letter, and goes over that.
     fn up_to(&mut self, end: char) -> Result<String, String> {
         let rest = &self.letters[self.at..];
-        let length = rest.iter().position(|letter| *letter == end).ok_or_else(|| format!("a {end} is not closed"))?;
+        let length = rest
+            .iter()
+            .position(|letter| *letter == end)
+            .ok_or_else(|| format!("a {end} is not closed"))?;
         self.at += length + 1;
         Ok(rest[..length].iter().collect())
     }
@@ -310,7 +326,11 @@ impl Reader {
                 Some(letter) if letter.is_ascii_alphanumeric() || "_@*#?!$-".contains(letter) => {
                     self.at += 1;
                     let is_name = letter.is_ascii_alphabetic() || letter == '_';
-                    while is_name && self.peek().is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_') {
+                    while is_name
+                        && self
+                            .peek()
+                            .is_some_and(|letter| letter.is_ascii_alphanumeric() || letter == '_')
+                    {
                         self.at += 1;
                     }
                 }
@@ -323,14 +343,16 @@ impl Reader {
         Ok(())
     }
 
-    /// Reads the here-documents that begin here, and what the shell would run in them; those and the here-strings are told to the commands of the line.
+    /// Reads the here-documents that begin here, and what the shell would run in them; those and
+    /// the here-strings are told to the commands of the line.
     fn here_documents(&mut self) -> Result<(), String> {
         let line = self.line_start..self.found.len();
         let mut all = self.here_strings.take();
         for here in std::mem::take(&mut self.heres) {
             let mut text = String::new();
             while self.at < self.letters.len() {
-                let line: String = self.letters[self.at..].iter().take_while(|letter| **letter != '\n').collect();
+                let line: String =
+                    self.letters[self.at..].iter().take_while(|letter| **letter != '\n').collect();
                 self.at = (self.at + line.chars().count() + 1).min(self.letters.len());
                 let line = if here.strips_tabs { line.trim_start_matches('\t') } else { &line };
                 if line == here.end {
@@ -355,8 +377,12 @@ impl Reader {
 
 /// Whether a letter that may begin a pattern is a word by itself, as in `[ -f x ]` and `{ true; }`.
 fn is_bracket_alone(letters: &[char], at: usize) -> bool {
-    let is_gap = |letter: Option<&char>| letter.is_none_or(|letter| letter.is_whitespace() || "[;&|(".contains(*letter));
-    matches!(letters[at], '[' | '{') && is_gap(at.checked_sub(1).and_then(|before| letters.get(before))) && is_gap(letters.get(at + 1))
+    let is_gap = |letter: Option<&char>| {
+        letter.is_none_or(|letter| letter.is_whitespace() || "[;&|(".contains(*letter))
+    };
+    matches!(letters[at], '[' | '{')
+        && is_gap(at.checked_sub(1).and_then(|before| letters.get(before)))
+        && is_gap(letters.get(at + 1))
 }
 
 #[cfg(test)]
@@ -365,7 +391,9 @@ mod tests {
 
     /// The commands of a line, a line each; words that the shell makes stand in angle brackets.
     fn shown(text: &str) -> String {
-        let show = |word: &Word| if word.is_literal { word.text.clone() } else { format!("<{}>", word.text) };
+        let show = |word: &Word| {
+            if word.is_literal { word.text.clone() } else { format!("<{}>", word.text) }
+        };
         let line = |one: &Simple| {
             let words = one.words.iter().map(show);
             let reads = one.reads.iter().map(|word| format!("<={}", show(word)));
@@ -374,7 +402,10 @@ mod tests {
             let all: Vec<String> = words.chain(reads).chain(writes).chain(here).collect();
             format!("{}{}", if one.is_piped { "| " } else { "" }, all.join(" "))
         };
-        read(text, 0).map_or_else(|why| format!("error: {why}"), |all| all.iter().map(line).collect::<Vec<_>>().join("\n"))
+        read(text, 0).map_or_else(
+            |why| format!("error: {why}"),
+            |all| all.iter().map(line).collect::<Vec<_>>().join("\n"),
+        )
     }
 
     #[test]
@@ -398,7 +429,8 @@ mod tests {
             ("cat <<E | b\ntext $x\nE\nc", "cat here=\"text $x\\n\"\n| b here=\"text $x\\n\"\nc"),
             (
                 "git commit -m \"$(cat <<'E'\nIt's (almost) done\nE\n)\"",
-                "cat here=\"It's (almost) done\\n\"\ngit commit -m <$(cat <<'E'\nIt's (almost) done\nE\n)>",
+                "cat here=\"It's (almost) done\\n\"\ngit commit -m <$(cat <<'E'\nIt's (almost) \
+                 done\nE\n)>",
             ),
             ("sh <<E \"$(a)\"\nb\nE", "a here=\"b\\n\"\nsh <$(a)> here=\"b\\n\""),
             ("cat <<E\n$(b)\nE", "cat here=\"$(b)\\n\"\nb"),

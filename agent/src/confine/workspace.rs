@@ -22,7 +22,10 @@ impl Workspace {
         let root = root.canonicalize()?;
         match root.is_dir() {
             true => Ok(Self { root }),
-            false => Err(io::Error::new(io::ErrorKind::NotADirectory, format!("`{}` is no folder", root.display()))),
+            false => Err(io::Error::new(
+                io::ErrorKind::NotADirectory,
+                format!("`{}` is no folder", root.display()),
+            )),
         }
     }
 
@@ -32,7 +35,8 @@ impl Workspace {
         &self.root
     }
 
-    /// The folder in which a command runs: the root, or what was asked for, absolute or relative to the root.
+    /// The folder in which a command runs: the root, or what was asked for, absolute or relative to
+    /// the root.
     ///
     /// # Errors
     /// It is outside, also by `..` or a link, or not there.
@@ -40,7 +44,8 @@ impl Workspace {
         let Some(asked) = workdir else { return Ok(self.root.clone()) };
         let wanted = self.root.join(asked);
         // What is outside is not even looked at: whether it is there is nobody's business.
-        let outside = || Refusal::ExecutionRoot { asked: asked.to_owned(), root: self.root.clone() };
+        let outside =
+            || Refusal::ExecutionRoot { asked: asked.to_owned(), root: self.root.clone() };
         let is_inside = |path: &Path| path.starts_with(&self.root);
         match wanted.canonicalize() {
             Ok(real) if !is_inside(&real) => Err(outside()),
@@ -51,7 +56,8 @@ impl Workspace {
     }
 }
 
-/// Where a path leads: its links are resolved as far as it is there, and the rest is taken by its words.
+/// Where a path leads: its links are resolved as far as it is there, and the rest is taken by its
+/// words.
 pub(super) fn real_path(path: &Path) -> PathBuf {
     let mut real = PathBuf::new();
     for component in path.components() {

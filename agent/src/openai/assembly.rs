@@ -105,7 +105,8 @@ impl Assembly {
 
     fn take_call(&mut self, delta: CallDelta, watch: &mut dyn Watch) {
         let id = delta.id.unwrap_or_default();
-        let arguments = delta.function.as_ref().map(|function| function.arguments()).unwrap_or_default();
+        let arguments =
+            delta.function.as_ref().map(|function| function.arguments()).unwrap_or_default();
         let name = delta.function.and_then(|function| function.name).unwrap_or_default();
         let at = self.place(delta.index, &id, &name);
         let call = &mut self.calls[at];
@@ -119,12 +120,17 @@ impl Assembly {
         call.arguments.push_str(&arguments);
     }
 
-    /// The call that a piece belongs to. The format says it with `index`; servers that have none send whole calls or pieces in order, and
-    /// some give each call the same one. So a piece with a name begins a call, unless what it belongs to has none or has the same id.
+    /// The call that a piece belongs to. The format says it with `index`; servers that have none
+    /// send whole calls or pieces in order, and some give each call the same one. So a piece with a
+    /// name begins a call, unless what it belongs to has none or has the same id.
     fn place(&mut self, index: Option<u64>, id: &str, name: &str) -> usize {
         let candidate = match index {
             Some(_) => self.calls.iter().rposition(|call| call.index == index),
-            None if !id.is_empty() => self.calls.iter().rposition(|call| call.id == id).or(self.calls.len().checked_sub(1)),
+            None if !id.is_empty() => self
+                .calls
+                .iter()
+                .rposition(|call| call.id == id)
+                .or(self.calls.len().checked_sub(1)),
             None => self.calls.len().checked_sub(1),
         };
         let belongs = |call: &Call| {
@@ -135,7 +141,12 @@ impl Assembly {
         match candidate.filter(|&at| belongs(&self.calls[at])) {
             Some(at) => at,
             None => {
-                self.calls.push(Call { index, id: String::new(), name: String::new(), arguments: String::new() });
+                self.calls.push(Call {
+                    index,
+                    id: String::new(),
+                    name: String::new(),
+                    arguments: String::new(),
+                });
                 self.calls.len() - 1
             }
         }
@@ -154,17 +165,24 @@ impl Assembly {
             tool_calls: identified(self.calls, chat),
             finish: self.finish.unwrap_or(Finish::Unsaid),
             usage: self.usage,
-            timing: Timing { first_token_ms: self.first_token.map(ms), total_ms: ms(self.begun.elapsed()), attempts: self.attempts },
+            timing: Timing {
+                first_token_ms: self.first_token.map(ms),
+                total_ms: ms(self.begun.elapsed()),
+                attempts: self.attempts,
+            },
             model: self.model,
             response_id: self.response_id,
         }
     }
 }
 
-/// The calls with ids that no other call of the chat has: the server's, or one that is made where it gave none or one that is taken.
+/// The calls with ids that no other call of the chat has: the server's, or one that is made where
+/// it gave none or one that is taken.
 fn identified(calls: Vec<Call>, chat: &Chat<'_>) -> Vec<ToolCall> {
     let of_message = |message: &ChatMessage| match message {
-        ChatMessage::Assistant { tool_calls, .. } => tool_calls.iter().map(|call| call.id.clone()).collect(),
+        ChatMessage::Assistant { tool_calls, .. } => {
+            tool_calls.iter().map(|call| call.id.clone()).collect()
+        }
         _ => Vec::new(),
     };
     let mut taken: BTreeSet<String> = chat.messages.iter().flat_map(of_message).collect();
@@ -175,7 +193,9 @@ fn identified(calls: Vec<Call>, chat: &Chat<'_>) -> Vec<ToolCall> {
         .map(|Call { mut id, name, arguments, .. }| {
             while id.is_empty() || taken.contains(&id) {
                 number += 1;
-                id = Some(format!("call_{number}")).filter(|made| !given.contains(made)).unwrap_or_default();
+                id = Some(format!("call_{number}"))
+                    .filter(|made| !given.contains(made))
+                    .unwrap_or_default();
             }
             taken.insert(id.clone());
             ToolCall { id, name, arguments }

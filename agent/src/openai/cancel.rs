@@ -54,7 +54,8 @@ impl Cancel {
         waiting.recv_timeout(at_most).is_ok()
     }
 
-    /// Calls this when it is cancelled, or at once where it was already; not after the answer is dropped.
+    /// Calls this when it is cancelled, or at once where it was already; not after the answer is
+    /// dropped.
     pub(super) fn listen(&self, listener: impl FnOnce() + Send + 'static) -> Listening {
         let mut state = self.state();
         let id = state.next_id;

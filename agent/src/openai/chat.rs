@@ -113,14 +113,20 @@ impl From<ToolCall> for Function<Called> {
 }
 
 impl From<Function<Defined>> for ToolDefinition {
-    fn from(Function { function: Defined { name, description, parameters }, .. }: Function<Defined>) -> Self {
+    fn from(
+        Function { function: Defined { name, description, parameters }, .. }: Function<Defined>,
+    ) -> Self {
         Self { name, description, parameters }
     }
 }
 
 impl From<ToolDefinition> for Function<Defined> {
     fn from(ToolDefinition { name, description, parameters }: ToolDefinition) -> Self {
-        Self { id: None, kind: FunctionKind::Function, function: Defined { name, description, parameters } }
+        Self {
+            id: None,
+            kind: FunctionKind::Function,
+            function: Defined { name, description, parameters },
+        }
     }
 }
 
@@ -149,12 +155,14 @@ struct StreamOptions {
 impl<'a> Request<'a> {
     /// The request for a chat, to a server at this host.
     pub(super) fn new(chat: &Chat<'a>, options: &'a EndpointOptions, host: &str) -> Self {
-        // Two names for one limit: the newer models of the hosted service refuse the old one, other servers know no other.
-        let (max_tokens, max_completion_tokens) = if host == "api.openai.com" || host.ends_with(".openai.azure.com") {
-            (None, options.max_output_tokens)
-        } else {
-            (options.max_output_tokens, None)
-        };
+        // Two names for one limit: the newer models of the hosted service refuse the old one, other
+        // servers know no other.
+        let (max_tokens, max_completion_tokens) =
+            if host == "api.openai.com" || host.ends_with(".openai.azure.com") {
+                (None, options.max_output_tokens)
+            } else {
+                (options.max_output_tokens, None)
+            };
         Self {
             model: &options.model,
             messages: chat.messages,
@@ -176,7 +184,8 @@ mod tests {
 
     #[test]
     fn a_request_has_the_shape_of_chat_completions() {
-        let call = ToolCall { id: "c1".into(), name: "read".into(), arguments: "{\"path\":\"a\"}".into() };
+        let call =
+            ToolCall { id: "c1".into(), name: "read".into(), arguments: "{\"path\":\"a\"}".into() };
         let messages = [
             ChatMessage::System { content: "Be brief.".into() },
             ChatMessage::User { content: "Hi".into() },
@@ -184,9 +193,18 @@ mod tests {
             ChatMessage::Tool { tool_call_id: "c1".into(), content: "text".into() },
             ChatMessage::Assistant { text: Some("Done.".into()), tool_calls: vec![] },
         ];
-        let tools = [ToolDefinition { name: "read".into(), description: "Reads.".into(), parameters: json!({"type": "object"}) }];
+        let tools = [ToolDefinition {
+            name: "read".into(),
+            description: "Reads.".into(),
+            parameters: json!({"type": "object"}),
+        }];
         let options = EndpointOptions::new("http://localhost/v1", "m");
-        let request = serde_json::to_value(Request::new(&Chat { messages: &messages, tools: &tools }, &options, "localhost")).unwrap();
+        let request = serde_json::to_value(Request::new(
+            &Chat { messages: &messages, tools: &tools },
+            &options,
+            "localhost",
+        ))
+        .unwrap();
         let expected = json!({
             "model": "m",
             "messages": [
@@ -213,7 +231,9 @@ mod tests {
     fn what_is_not_asked_for_is_not_sent_and_the_limit_has_the_name_that_the_host_knows() {
         let mut options = EndpointOptions::new("http://localhost/v1", "m");
         let chat = Chat { messages: &[], tools: &[] };
-        let sent = |options: &EndpointOptions, host| serde_json::to_value(Request::new(&chat, options, host)).unwrap();
+        let sent = |options: &EndpointOptions, host| {
+            serde_json::to_value(Request::new(&chat, options, host)).unwrap()
+        };
         let plain = sent(&options, "localhost");
         let names: Vec<&String> = plain.as_object().unwrap().keys().collect();
         assert_eq!(names, ["model", "messages", "stream", "stream_options"]);
@@ -222,6 +242,9 @@ mod tests {
         assert_eq!(sent(&options, "localhost")["max_tokens"], 100);
         assert_eq!(sent(&options, "localhost")["temperature"], 0.5);
         let hosted = sent(&options, "api.openai.com");
-        assert_eq!((hosted.get("max_tokens"), &hosted["max_completion_tokens"]), (None, &json!(100)));
+        assert_eq!(
+            (hosted.get("max_tokens"), &hosted["max_completion_tokens"]),
+            (None, &json!(100))
+        );
     }
 }

@@ -28,7 +28,8 @@ pub trait Watch {
     /// The model begins to call this tool.
     fn tool_call_begun(&mut self, _name: &str) {}
 
-    /// A request failed before any output; the one after it is this attempt, from 2, after this wait.
+    /// A request failed before any output; the one after it is this attempt, from 2, after this
+    /// wait.
     fn retrying(&mut self, _attempt: u32, _after: Duration, _why: &ChatError) {}
 }
 
@@ -67,16 +68,23 @@ impl Endpoint {
         &self.options
     }
 
-    /// Asks for the next round of a chat, and waits for the whole of it. What failed before anything of the answer was accepted is tried
-    /// again, as far as that may help; after that nothing is.
+    /// Asks for the next round of a chat, and waits for the whole of it. What failed before
+    /// anything of the answer was accepted is tried again, as far as that may help; after that
+    /// nothing is.
     ///
     /// # Errors
     ///
-    /// Why no whole round came; [`ChatError::CutOff`] has the part that did. Cancelled, it returns at once with
-    /// [`ChatError::Cancelled`], wherever it is.
-    pub fn complete(&self, chat: &Chat<'_>, watch: &mut dyn Watch, cancel: &Cancel) -> Result<Round, ChatError> {
+    /// Why no whole round came; [`ChatError::CutOff`] has the part that did. Cancelled, it returns
+    /// at once with [`ChatError::Cancelled`], wherever it is.
+    pub fn complete(
+        &self,
+        chat: &Chat<'_>,
+        watch: &mut dyn Watch,
+        cancel: &Cancel,
+    ) -> Result<Round, ChatError> {
         let request = Request::new(chat, &self.options, self.url.host().unwrap_or_default());
-        let body = serde_json::to_vec(&request).expect("a request is strings, numbers and JSON values, which are all JSON");
+        let body = serde_json::to_vec(&request)
+            .expect("a request is strings, numbers and JSON values, which are all JSON");
         let authorization = self.options.key.as_ref().map(|key| key.bearer());
         let post = Post { url: self.url.clone(), authorization, body };
         let mut attempt = 1;
@@ -88,7 +96,9 @@ impl Endpoint {
                 Ok(round) => return Ok(round),
                 Err(why) => why,
             };
-            let Some(after) = self.wait_after(attempt, &why) else { return Err(given_up(attempt, why)) };
+            let Some(after) = self.wait_after(attempt, &why) else {
+                return Err(given_up(attempt, why));
+            };
             attempt += 1;
             watch.retrying(attempt, after, &why);
             let _ = cancel.wait(after); // The next attempt sees whether it is still wanted.
@@ -107,11 +117,24 @@ impl Endpoint {
     }
 
     /// One request.
-    fn attempt(&self, attempt: u32, post: &Post, chat: &Chat<'_>, watch: &mut dyn Watch, cancel: &Cancel) -> Result<Round, ChatError> {
+    fn attempt(
+        &self,
+        attempt: u32,
+        post: &Post,
+        chat: &Chat<'_>,
+        watch: &mut dyn Watch,
+        cancel: &Cancel,
+    ) -> Result<Round, ChatError> {
         let mut assembly = Assembly::new(attempt);
         let first = assembly.begun() + self.options.patience.first_byte;
         let lost = |why| self.lost(why, Phase::FirstByte);
-        let exchange = Exchange::begin(&self.connections, post.clone(), self.options.max_response_bytes, cancel).map_err(lost)?;
+        let exchange = Exchange::begin(
+            &self.connections,
+            post.clone(),
+            self.options.max_response_bytes,
+            cancel,
+        )
+        .map_err(lost)?;
         let head = match exchange.next(first).map_err(lost)? {
             Heard::Head(head) => head,
             Heard::Bytes(_) | Heard::End => return Err(self.ended()),
@@ -122,7 +145,10 @@ impl Endpoint {
         match self.read(&exchange, first, &mut assembly, watch) {
             Err(ChatError::Cancelled) => Err(ChatError::Cancelled),
             Err(why) if !assembly.is_finished() && assembly.has_output() => {
-                Err(ChatError::CutOff { partial: Box::new(assembly.into_round(chat)), why: Box::new(why) })
+                Err(ChatError::CutOff {
+                    partial: Box::new(assembly.into_round(chat)),
+                    why: Box::new(why),
+                })
             }
             Err(why) if !assembly.is_finished() => Err(why),
             // The server has said that the answer is over: what broke after that is none of it.
@@ -131,7 +157,13 @@ impl Endpoint {
     }
 
     /// Reads an answer until it is over.
-    fn read(&self, exchange: &Exchange<'_>, first: Instant, assembly: &mut Assembly, watch: &mut dyn Watch) -> Result<(), ChatError> {
+    fn read(
+        &self,
+        exchange: &Exchange<'_>,
+        first: Instant,
+        assembly: &mut Assembly,
+        watch: &mut dyn Watch,
+    ) -> Result<(), ChatError> {
         let mut framing = Framing::default();
         let mut deadline = first;
         let mut phase = Phase::FirstByte;
@@ -143,7 +175,11 @@ impl Endpoint {
                             return Err(ChatError::Cancelled);
                         }
                         if data.trim_ascii() == b"[DONE]" {
-                            return if assembly.is_finished() || assembly.has_output() { Ok(()) } else { Err(self.ended()) };
+                            return if assembly.is_finished() || assembly.has_output() {
+                                Ok(())
+                            } else {
+                                Err(self.ended())
+                            };
                         }
                         assembly.take(self.chunk(&data)?, watch);
                     }
@@ -166,7 +202,8 @@ impl Endpoint {
 
     /// The chunk that stands in this text.
     fn chunk(&self, data: &[u8]) -> Result<Chunk, ChatError> {
-        let chunk: Chunk = serde_json::from_slice(data).map_err(|why| self.malformed(&why.to_string(), data))?;
+        let chunk: Chunk =
+            serde_json::from_slice(data).map_err(|why| self.malformed(&why.to_string(), data))?;
         match chunk.error() {
             None => Ok(chunk),
             Some(says) => {
@@ -192,36 +229,57 @@ impl Endpoint {
             }
         }
         let says = match head.location.filter(|_| (300..400).contains(&head.status)) {
-            Some(location) => ServerMessage { message: format!("it redirects to `{location}`"), ..ServerMessage::default() },
+            Some(location) => ServerMessage {
+                message: format!("it redirects to `{location}`"),
+                ..ServerMessage::default()
+            },
             None => ServerMessage::read(&String::from_utf8_lossy(&body)),
         };
         let says = says.shown(|text| self.hidden(text));
         if says.is_about_context_length() {
             return Ok(ChatError::ContextLength { says });
         }
-        let retry_after = head.retry_after.and_then(|text| wait_asked_for(&text, SystemTime::now()));
-        Ok(ChatError::Refused { url: self.url(), status: head.status, says, retry_after, had_key: self.options.key.is_some() })
+        let retry_after =
+            head.retry_after.and_then(|text| wait_asked_for(&text, SystemTime::now()));
+        Ok(ChatError::Refused {
+            url: self.url(),
+            status: head.status,
+            says,
+            retry_after,
+            had_key: self.options.key.is_some(),
+        })
     }
 
     /// What it means that nothing more comes.
     fn lost(&self, why: Break, phase: Phase) -> ChatError {
         let Patience { connect, first_byte, idle } = self.options.patience;
         let timed_out = |phase, after| ChatError::TimedOut { url: self.url(), phase, after };
-        let unreachable = |why| ChatError::Unreachable { url: self.url(), proxy: self.proxy(), why };
+        let unreachable =
+            |why| ChatError::Unreachable { url: self.url(), proxy: self.proxy(), why };
         match why {
             Break::Cancelled => ChatError::Cancelled,
             Break::TooLarge => ChatError::TooLarge { limit: self.options.max_response_bytes },
             Break::Silent if phase == Phase::Idle => timed_out(Phase::Idle, idle),
             Break::Silent => timed_out(Phase::FirstByte, first_byte),
-            Break::Lost(HttpError::Timeout(Timeout::Resolve | Timeout::Connect)) => timed_out(Phase::Connect, connect),
+            Break::Lost(HttpError::Timeout(Timeout::Resolve | Timeout::Connect)) => {
+                timed_out(Phase::Connect, connect)
+            }
             Break::Lost(HttpError::HostNotFound) => unreachable(Unreachable::NoSuchHost),
-            Break::Lost(HttpError::Io(why)) if why.kind() == std::io::ErrorKind::ConnectionRefused => unreachable(Unreachable::Refused),
-            Break::Lost(HttpError::Io(why)) if why.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) => {
+            Break::Lost(HttpError::Io(why))
+                if why.kind() == std::io::ErrorKind::ConnectionRefused =>
+            {
+                unreachable(Unreachable::Refused)
+            }
+            Break::Lost(HttpError::Io(why))
+                if why.get_ref().is_some_and(|inner| inner.is::<rustls::Error>()) =>
+            {
                 unreachable(Unreachable::Tls(why.to_string()))
             }
             Break::Lost(HttpError::Rustls(why)) => unreachable(Unreachable::Tls(why.to_string())),
             Break::Lost(HttpError::Tls(why)) => unreachable(Unreachable::Tls(why.to_owned())),
-            Break::Lost(why @ (HttpError::Protocol(_) | HttpError::LargeResponseHeader(..))) => self.malformed(&why.to_string(), b""),
+            Break::Lost(why @ (HttpError::Protocol(_) | HttpError::LargeResponseHeader(..))) => {
+                self.malformed(&why.to_string(), b"")
+            }
             Break::Lost(HttpError::Io(why)) => unreachable(Unreachable::Lost(why.to_string())),
             Break::Lost(why) => unreachable(Unreachable::Lost(why.to_string())),
         }
@@ -261,7 +319,10 @@ fn given_up(attempts: u32, why: ChatError) -> ChatError {
 fn wait_asked_for(text: &str, now: SystemTime) -> Option<Duration> {
     let text = text.trim();
     let until = |date: SystemTime| date.duration_since(now).unwrap_or_default();
-    text.parse().ok().map(Duration::from_secs).or_else(|| httpdate::parse_http_date(text).ok().map(until))
+    text.parse()
+        .ok()
+        .map(Duration::from_secs)
+        .or_else(|| httpdate::parse_http_date(text).ok().map(until))
 }
 
 #[cfg(test)]
@@ -290,8 +351,11 @@ mod tests {
         options.retries.longest_wait = Duration::from_secs(3);
         options.retries.most = 3;
         let endpoint = Endpoint::new(options).unwrap();
-        let waits: Vec<Option<u64>> =
-            (1..=4).map(|attempt| endpoint.wait_after(attempt, &endpoint.ended()).map(|wait| wait.as_secs())).collect();
+        let waits: Vec<Option<u64>> = (1..=4)
+            .map(|attempt| {
+                endpoint.wait_after(attempt, &endpoint.ended()).map(|wait| wait.as_secs())
+            })
+            .collect();
         assert_eq!(waits, [Some(1), Some(2), Some(3), None]);
         assert_eq!(endpoint.wait_after(1, &endpoint.malformed("it is text", b"")), None);
     }
@@ -301,12 +365,20 @@ mod tests {
         let mut endpoint = Endpoint::new(EndpointOptions::new("http://localhost/v1", "m")).unwrap();
         let refused = || Break::Lost(HttpError::Io(std::io::ErrorKind::ConnectionRefused.into()));
         let said = endpoint.lost(refused(), Phase::FirstByte).to_string();
-        assert!(said.starts_with("cannot reach `http://localhost/v1/chat/completions`: the connection was refused"), "{said}");
+        assert!(
+            said.starts_with(
+                "cannot reach `http://localhost/v1/chat/completions`: the connection was refused"
+            ),
+            "{said}"
+        );
         let proxy = ureq::Proxy::new("http://me:hunter2@proxy.example:3128").unwrap();
         endpoint.connections = ureq::Agent::config_builder().proxy(Some(proxy)).build();
         let said = endpoint.lost(refused(), Phase::FirstByte).to_string();
         assert!(
-            said.contains("` through the proxy `proxy.example:3128`, which the environment names: the connection was refused"),
+            said.contains(
+                "` through the proxy `proxy.example:3128`, which the environment names: the \
+                 connection was refused"
+            ),
             "{said}"
         );
         assert!(!said.contains("hunter2"), "{said}");
@@ -314,6 +386,9 @@ mod tests {
 
     #[test]
     fn an_endpoint_needs_a_model() {
-        assert_eq!(Endpoint::new(EndpointOptions::new("http://localhost/v1", " ")).unwrap_err(), OptionsError::NoModel);
+        assert_eq!(
+            Endpoint::new(EndpointOptions::new("http://localhost/v1", " ")).unwrap_err(),
+            OptionsError::NoModel
+        );
     }
 }

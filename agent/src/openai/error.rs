@@ -60,13 +60,18 @@ pub enum ChatError {
         says: ServerMessage,
     },
     /// The chat does not fit into what the model can read.
-    #[error("the chat is longer than the model can read: {says}; shorten it, or use a model or server setting with a longer context")]
+    #[error(
+        "the chat is longer than the model can read: {says}; shorten it, or use a model or server \
+         setting with a longer context"
+    )]
     ContextLength {
         /// The server's own words.
         says: ServerMessage,
     },
     /// What came is no answer of chat completions.
-    #[error("`{url}` does not speak chat completions: {why}; it said `{beginning}`; check the base URL")]
+    #[error(
+        "`{url}` does not speak chat completions: {why}; it said `{beginning}`; check the base URL"
+    )]
     Malformed {
         /// What was asked.
         url: String,
@@ -87,7 +92,8 @@ pub enum ChatError {
         /// What was asked.
         url: String,
     },
-    /// A part of the answer was accepted, and then it broke off. It is not asked for again, since what was said cannot be taken back.
+    /// A part of the answer was accepted, and then it broke off. It is not asked for again, since
+    /// what was said cannot be taken back.
     #[error("the answer broke off after its beginning was accepted: {why}")]
     CutOff {
         /// What came; the last tool call in it may be cut.
@@ -116,7 +122,10 @@ pub enum Unreachable {
     #[error("its host is not known; correct the base URL, or look at the network")]
     NoSuchHost,
     /// The connection is not secure.
-    #[error("no secure connection ({0}); look at the server's certificate, and that this system has certificates (ca-certificates)")]
+    #[error(
+        "no secure connection ({0}); look at the server's certificate, and that this system has \
+         certificates (ca-certificates)"
+    )]
     Tls(String),
     /// The connection was lost.
     #[error("the connection was lost ({0}); look at the server and at the network")]
@@ -138,7 +147,9 @@ impl fmt::Display for Phase {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Connect => "to connect; look at the base URL and at the network",
-            Self::FirstByte => "to begin its answer; it may be overloaded, or the chat too long for it",
+            Self::FirstByte => {
+                "to begin its answer; it may be overloaded, or the chat too long for it"
+            }
             Self::Idle => "to go on with its answer",
         })
     }
@@ -150,12 +161,18 @@ impl ChatError {
         let helps = match self {
             Self::Refused { status, says, retry_after, .. } => {
                 return match retry_after {
-                    _ if !may_go_better(*status) || says.code.as_deref() == Some("insufficient_quota") => Retry::Never,
+                    _ if !may_go_better(*status)
+                        || says.code.as_deref() == Some("insufficient_quota") =>
+                    {
+                        Retry::Never
+                    }
                     Some(after) => Retry::After(*after),
                     None => Retry::Later,
                 };
             }
-            Self::Failed { says, .. } => says.code.as_deref().and_then(|code| code.parse().ok()).is_none_or(may_go_better),
+            Self::Failed { says, .. } => {
+                says.code.as_deref().and_then(|code| code.parse().ok()).is_none_or(may_go_better)
+            }
             Self::Unreachable { why, .. } => !matches!(why, Unreachable::Tls(_)),
             Self::TimedOut { .. } | Self::Ended { .. } => true,
             _ => false,
@@ -194,7 +211,9 @@ impl ServerMessage {
     /// The message of an error's body: JSON of several shapes, or any text.
     pub(super) fn read(body: &str) -> Self {
         match serde_json::from_str::<Value>(body) {
-            Ok(value @ Value::Object(_)) => Self::from_json(value.get("error").filter(|error| !error.is_null()).unwrap_or(&value)),
+            Ok(value @ Value::Object(_)) => Self::from_json(
+                value.get("error").filter(|error| !error.is_null()).unwrap_or(&value),
+            ),
             _ => Self { message: body.trim().to_owned(), ..Self::default() },
         }
     }
@@ -206,7 +225,10 @@ impl ServerMessage {
             Value::String(text) => Some(text.clone()),
             other => Some(other.to_string()),
         };
-        let message = ["message", "detail"].iter().find_map(|name| error.get(name).and_then(plain)).or_else(|| plain(error));
+        let message = ["message", "detail"]
+            .iter()
+            .find_map(|name| error.get(name).and_then(plain))
+            .or_else(|| plain(error));
         Self {
             message: message.unwrap_or_default().trim().to_owned(),
             code: error.get("code").and_then(plain),
@@ -214,7 +236,8 @@ impl ServerMessage {
         }
     }
 
-    /// Whether it says that the chat is too long: by its code, its type or in the words of the usual servers.
+    /// Whether it says that the chat is too long: by its code, its type or in the words of the
+    /// usual servers.
     pub(super) fn is_about_context_length(&self) -> bool {
         const NAMES: [&str; 2] = ["context_length_exceeded", "exceed_context_size_error"];
         const WORDINGS: [&str; 6] = [
@@ -225,7 +248,10 @@ impl ServerMessage {
             "exceed context window",
             "longer than the maximum model length",
         ];
-        let is_named = [&self.code, &self.kind].into_iter().flatten().any(|name| NAMES.contains(&name.as_str()));
+        let is_named = [&self.code, &self.kind]
+            .into_iter()
+            .flatten()
+            .any(|name| NAMES.contains(&name.as_str()));
         let message = self.message.to_lowercase();
         is_named || WORDINGS.iter().any(|wording| message.contains(wording))
     }
@@ -233,7 +259,11 @@ impl ServerMessage {
     /// The same as it may be shown: with the key taken out first, and then no longer than is kept.
     pub(super) fn shown(self, hide: impl Fn(&str) -> String) -> Self {
         let shown = |text: String| beginning(&hide(&text), MOST_SAID);
-        Self { message: shown(self.message), code: self.code.map(shown), kind: self.kind.map(shown) }
+        Self {
+            message: shown(self.message),
+            code: self.code.map(shown),
+            kind: self.kind.map(shown),
+        }
     }
 }
 
@@ -284,10 +314,17 @@ fn advice(status: u16, says: &ServerMessage, had_key: bool) -> &'static str {
         300..=399 => "; give the base URL that it names",
         401 if !had_key => "; no key was sent: put it into WAKEFUL_API_KEY or OPENAI_API_KEY",
         401 => "; put a key that it knows into WAKEFUL_API_KEY or OPENAI_API_KEY",
-        403 => "; the key in WAKEFUL_API_KEY or OPENAI_API_KEY may not do this: use another key or model",
-        404 | 405 => "; check the model (--model) and the base URL (--base-url), which mostly ends in `/v1`",
+        403 => {
+            "; the key in WAKEFUL_API_KEY or OPENAI_API_KEY may not do this: use another key or \
+             model"
+        }
+        404 | 405 => {
+            "; check the model (--model) and the base URL (--base-url), which mostly ends in `/v1`"
+        }
         413 => "; shorten the chat",
-        429 if says.code.as_deref() == Some("insufficient_quota") => "; what the key may spend is used up: add credit, or use another key",
+        429 if says.code.as_deref() == Some("insufficient_quota") => {
+            "; what the key may spend is used up: add credit, or use another key"
+        }
         429 => "; it is asked too often: wait a while, or use another key or model",
         500..=599 => "; the server failed: try again later, or look at its log",
         _ => "",

@@ -1,4 +1,5 @@
-//! One request and its response, on a thread of its own, so that whoever waits for it can stop waiting at any moment.
+//! One request and its response, on a thread of its own, so that whoever waits for it can stop
+//! waiting at any moment.
 
 use std::{
     io::Read,
@@ -58,8 +59,9 @@ pub(super) enum Break {
     Lost(ureq::Error),
 }
 
-/// How connections are made to a server: TLS as the system trusts it, through the proxy of the environment unless the server is this
-/// machine, and without following redirects, which would lose the body or carry the key elsewhere.
+/// How connections are made to a server: TLS as the system trusts it, through the proxy of the
+/// environment unless the server is this machine, and without following redirects, which would lose
+/// the body or carry the key elsewhere.
 pub(super) fn connections(url: &Uri, patience: &Patience) -> Config {
     let tls = TlsConfig::builder()
         .root_certs(RootCerts::PlatformVerifier)
@@ -83,7 +85,8 @@ fn is_here(url: &Uri) -> bool {
     host == "localhost" || host.parse::<IpAddr>().is_ok_and(|address| address.is_loopback())
 }
 
-/// A request under way. Dropped, it closes its connection, which ends its thread; one that still connects ends with that.
+/// A request under way. Dropped, it closes its connection, which ends its thread; one that still
+/// connects ends with that.
 pub(super) struct Exchange<'a> {
     agent: Agent,
     heard: Receiver<Result<Heard, Break>>,
@@ -92,8 +95,14 @@ pub(super) struct Exchange<'a> {
 }
 
 impl<'a> Exchange<'a> {
-    /// Sends a request over a connection of its own; takes at most `limit` bytes of the response's body.
-    pub(super) fn begin(connections: &Config, post: Post, limit: u64, cancel: &'a Cancel) -> Result<Self, Break> {
+    /// Sends a request over a connection of its own; takes at most `limit` bytes of the response's
+    /// body.
+    pub(super) fn begin(
+        connections: &Config,
+        post: Post,
+        limit: u64,
+        cancel: &'a Cancel,
+    ) -> Result<Self, Break> {
         let agent = connections.new_agent();
         let (say, heard) = mpsc::channel();
         let listening = cancel.listen({
@@ -109,7 +118,10 @@ impl<'a> Exchange<'a> {
                 let _ = say.send(end); // Likewise.
             }
         };
-        thread::Builder::new().name("wakeful-openai".to_owned()).spawn(run).map_err(|why| Break::Lost(ureq::Error::Io(why)))?;
+        thread::Builder::new()
+            .name("wakeful-openai".to_owned())
+            .spawn(run)
+            .map_err(|why| Break::Lost(ureq::Error::Io(why)))?;
         Ok(Self { agent, heard, cancel, _listening: listening })
     }
 
@@ -135,14 +147,21 @@ impl Drop for Exchange<'_> {
 }
 
 /// Sends, and tells what comes back as it comes.
-fn converse(agent: &Agent, post: Post, limit: u64, say: &Sender<Result<Heard, Break>>) -> Result<(), Break> {
+fn converse(
+    agent: &Agent,
+    post: Post,
+    limit: u64,
+    say: &Sender<Result<Heard, Break>>,
+) -> Result<(), Break> {
     let mut request = agent.post(post.url).content_type("application/json");
     if let Some(authorization) = post.authorization {
         request = request.header(header::AUTHORIZATION, authorization);
     }
     let response = request.send(&post.body).map_err(Break::Lost)?;
     let (head, body) = response.into_parts();
-    let text = |headers: &HeaderMap, name| headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned);
+    let text = |headers: &HeaderMap, name| {
+        headers.get(name).and_then(|value| value.to_str().ok()).map(str::to_owned)
+    };
     let told = say.send(Ok(Heard::Head(Head {
         status: head.status.as_u16(),
         retry_after: text(&head.headers, header::RETRY_AFTER),
@@ -173,10 +192,20 @@ mod tests {
 
     #[test]
     fn no_proxy_stands_before_this_machine() {
-        for here in ["http://localhost:11434/v1", "http://127.0.0.1/v1", "http://127.3.2.1:8/v1", "http://[::1]:8080/v1"] {
+        for here in [
+            "http://localhost:11434/v1",
+            "http://127.0.0.1/v1",
+            "http://127.3.2.1:8/v1",
+            "http://[::1]:8080/v1",
+        ] {
             assert!(is_here(&here.parse().unwrap()), "{here}");
         }
-        for elsewhere in ["https://api.openai.com/v1", "http://10.0.0.1/v1", "http://localhost.example/v1", "http://[::2]/v1"] {
+        for elsewhere in [
+            "https://api.openai.com/v1",
+            "http://10.0.0.1/v1",
+            "http://localhost.example/v1",
+            "http://[::2]/v1",
+        ] {
             assert!(!is_here(&elsewhere.parse().unwrap()), "{elsewhere}");
         }
     }

@@ -2,8 +2,9 @@
 
 use super::sse::Splitter;
 
-/// The form of a body. Its first letter tells: a field of an event or a comment begins a stream, and neither JSON nor a page begins so.
-/// The content type is not asked, since servers and what stands before them get it wrong.
+/// The form of a body. Its first letter tells: a field of an event or a comment begins a stream,
+/// and neither JSON nor a page begins so. The content type is not asked, since servers and what
+/// stands before them get it wrong.
 #[derive(Debug, Default)]
 pub(super) enum Framing {
     /// Nothing has come yet but white space.
@@ -21,7 +22,9 @@ impl Framing {
         if let Self::Unknown = self {
             match bytes.iter().find(|byte| !byte.is_ascii_whitespace()) {
                 // The fields data, event, id and retry; a comment; a byte order mark.
-                Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xef) => *self = Self::Stream(Splitter::default()),
+                Some(b'd' | b'e' | b'i' | b'r' | b':' | 0xef) => {
+                    *self = Self::Stream(Splitter::default())
+                }
                 Some(_) => *self = Self::Whole(Vec::new()),
                 None => return Vec::new(),
             }
@@ -51,9 +54,15 @@ mod tests {
 
     #[test]
     fn the_first_letter_tells_the_form() {
-        for stream in ["data: x\n\n", "\n: hello\n\ndata: x\n\n", "event: a\ndata: x\n\n", "\u{feff}data: x\n\n"] {
+        for stream in [
+            "data: x\n\n",
+            "\n: hello\n\ndata: x\n\n",
+            "event: a\ndata: x\n\n",
+            "\u{feff}data: x\n\n",
+        ] {
             let mut framing = Framing::default();
-            let chunks: Vec<Vec<u8>> = stream.bytes().flat_map(|byte| framing.push(&[byte])).collect();
+            let chunks: Vec<Vec<u8>> =
+                stream.bytes().flat_map(|byte| framing.push(&[byte])).collect();
             assert_eq!(chunks, [b"x"], "{stream:?}");
             assert_eq!(framing.into_whole(), None);
         }

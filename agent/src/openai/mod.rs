@@ -1,8 +1,9 @@
 //! The wire of the provider `openai`: chat completions over HTTP, with streaming and tool calls.
 //!
-//! An [`Endpoint`] asks a server for one [`Round`] of a [`Chat`] at a time. The bytes come from an exchange on a thread of its own
-//! (`exchange`), are told apart as chunks (`framing`, `sse`), read (`wire`) and joined (`assembly`). What goes wrong is a [`ChatError`],
-//! which says whether to try again and what to do. [`Cancel`] ends it all, at any moment.
+//! An [`Endpoint`] asks a server for one [`Round`] of a [`Chat`] at a time. The bytes come from an
+//! exchange on a thread of its own (`exchange`), are told apart as chunks (`framing`, `sse`), read
+//! (`wire`) and joined (`assembly`). What goes wrong is a [`ChatError`], which says whether to try
+//! again and what to do. [`Cancel`] ends it all, at any moment.
 
 mod assembly;
 mod cancel;

@@ -10,7 +10,8 @@ use super::secret::Secret;
 #[derive(Clone, Debug)]
 #[non_exhaustive]
 pub struct EndpointOptions {
-    /// The base URL as servers document it, with its version: `https://api.openai.com/v1`, `http://localhost:11434/v1`.
+    /// The base URL as servers document it, with its version: `https://api.openai.com/v1`,
+    /// `http://localhost:11434/v1`.
     pub base_url: String,
     /// The name of the model, as the server knows it.
     pub model: String,
@@ -50,7 +51,8 @@ impl EndpointOptions {
 pub struct Patience {
     /// To find the host, and then to connect, TLS included: each may take so long; 10 s by default.
     pub connect: Duration,
-    /// From the beginning of the request to the first byte of the answer's body; 300 s by default, since a local model reads the chat first.
+    /// From the beginning of the request to the first byte of the answer's body; 300 s by default,
+    /// since a local model reads the chat first.
     pub first_byte: Duration,
     /// Between two pieces of the answer; 120 s by default.
     pub idle: Duration,
@@ -58,11 +60,16 @@ pub struct Patience {
 
 impl Default for Patience {
     fn default() -> Self {
-        Self { connect: Duration::from_secs(10), first_byte: Duration::from_secs(300), idle: Duration::from_secs(120) }
+        Self {
+            connect: Duration::from_secs(10),
+            first_byte: Duration::from_secs(300),
+            idle: Duration::from_secs(120),
+        }
     }
 }
 
-/// What is tried again: a request that failed before anything of its answer was accepted, and that may go better the next time.
+/// What is tried again: a request that failed before anything of its answer was accepted, and that
+/// may go better the next time.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Retries {
     /// How often at most, after the first try; 4 by default.
@@ -75,7 +82,11 @@ pub struct Retries {
 
 impl Default for Retries {
     fn default() -> Self {
-        Self { most: 4, first_wait: Duration::from_millis(500), longest_wait: Duration::from_secs(60) }
+        Self {
+            most: 4,
+            first_wait: Duration::from_millis(500),
+            longest_wait: Duration::from_secs(60),
+        }
     }
 }
 
@@ -84,7 +95,9 @@ impl Default for Retries {
 #[non_exhaustive]
 pub enum OptionsError {
     /// The base URL is none.
-    #[error("`{url}` is no base URL: {why}; give one such as `https://api.openai.com/v1` or `http://localhost:11434/v1`")]
+    #[error(
+        "`{url}` is no base URL: {why}; give one such as `https://api.openai.com/v1` or `http://localhost:11434/v1`"
+    )]
     BaseUrl {
         /// What was given; `[url]` where it may hold a password.
         url: String,
@@ -92,13 +105,22 @@ pub enum OptionsError {
         why: &'static str,
     },
     /// There is no model.
-    #[error("no model is named: give the name of a model that the server has, with --model or in WAKEFUL_MODEL")]
+    #[error(
+        "no model is named: give the name of a model that the server has, with --model or in \
+         WAKEFUL_MODEL"
+    )]
     NoModel,
     /// The key is empty.
-    #[error("the API key is empty: put it into WAKEFUL_API_KEY, or leave the variable unset where the server needs none")]
+    #[error(
+        "the API key is empty: put it into WAKEFUL_API_KEY, or leave the variable unset where the \
+         server needs none"
+    )]
     EmptyKey,
     /// The key cannot be sent.
-    #[error("the API key has white space or letters that no HTTP header can carry: put the key alone into WAKEFUL_API_KEY")]
+    #[error(
+        "the API key has white space or letters that no HTTP header can carry: put the key alone \
+         into WAKEFUL_API_KEY"
+    )]
     KeyUnfit,
 }
 
@@ -107,7 +129,8 @@ pub(super) fn completions_url(base_url: &str) -> Result<Uri, OptionsError> {
     let base_url = base_url.trim();
     let refuse = |why| OptionsError::BaseUrl { url: base_url.to_owned(), why };
     if base_url.contains('@') {
-        let why = "a user or password in it would show in messages; the key goes into WAKEFUL_API_KEY";
+        let why =
+            "a user or password in it would show in messages; the key goes into WAKEFUL_API_KEY";
         return Err(OptionsError::BaseUrl { url: "[url]".to_owned(), why });
     }
     if base_url.contains(['?', '#']) {
@@ -117,11 +140,15 @@ pub(super) fn completions_url(base_url: &str) -> Result<Uri, OptionsError> {
     if base.ends_with("/chat/completions") {
         return Err(refuse("`/chat/completions` is added to it, so leave that out"));
     }
-    let is_http = base.split_once("://").is_some_and(|(scheme, _)| matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https"));
+    let is_http = base.split_once("://").is_some_and(|(scheme, _)| {
+        matches!(scheme.to_ascii_lowercase().as_str(), "http" | "https")
+    });
     if !is_http {
         return Err(refuse("it does not begin with `http://` or `https://`"));
     }
-    let uri: Uri = format!("{base}/chat/completions").parse().map_err(|_| refuse("it cannot be read as a URL"))?;
+    let uri: Uri = format!("{base}/chat/completions")
+        .parse()
+        .map_err(|_| refuse("it cannot be read as a URL"))?;
     if uri.host().is_none_or(str::is_empty) {
         return Err(refuse("it names no host"));
     }
@@ -157,7 +184,10 @@ mod tests {
             ("http://ho st/v1", "it cannot be read as a URL"),
         ] {
             let said = completions_url(base).unwrap_err().to_string();
-            assert!(said.starts_with(&format!("`{base}` is no base URL: ")) && said.contains(why), "{said}");
+            assert!(
+                said.starts_with(&format!("`{base}` is no base URL: ")) && said.contains(why),
+                "{said}"
+            );
         }
     }
 

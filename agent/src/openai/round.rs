@@ -13,7 +13,8 @@ pub struct Round {
     pub text: Option<String>,
     /// Why it will not answer, where the server tells a refusal apart from text.
     pub refusal: Option<String>,
-    /// The tools that it called, in the order in which it began them. Their ids are unique in the chat.
+    /// The tools that it called, in the order in which it began them. Their ids are unique in the
+    /// chat.
     pub tool_calls: Vec<ToolCall>,
     /// Why it ended.
     pub finish: Finish,

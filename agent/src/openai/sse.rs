@@ -1,6 +1,7 @@
 //! Server-sent events: bytes in, in pieces of any size, and the data of whole events out.
 
-/// Splits a stream of server-sent events. Only `data` counts here; names, ids, retry times and comments are passed over.
+/// Splits a stream of server-sent events. Only `data` counts here; names, ids, retry times and
+/// comments are passed over.
 #[derive(Debug, Default)]
 pub(super) struct Splitter {
     line: Vec<u8>,
@@ -35,7 +36,8 @@ impl Splitter {
     fn end_line(&mut self) -> Option<Vec<u8>> {
         let line = std::mem::take(&mut self.line);
         let is_first = !std::mem::replace(&mut self.has_begun, true);
-        let line = if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line) } else { &line };
+        let line =
+            if is_first { line.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line) } else { &line };
         if line.is_empty() {
             return self.data.take();
         }
@@ -77,7 +79,8 @@ mod tests {
 
     #[test]
     fn only_data_counts() {
-        let text = "\u{feff}: hello\nevent: message\nid: 4\nretry: 10\ndatabase: no\ndata: yes\n\n: keep-alive\n\nevent: ping\n\n";
+        let text = "\u{feff}: hello\nevent: message\nid: 4\nretry: 10\ndatabase: no\ndata: \
+                    yes\n\n: keep-alive\n\nevent: ping\n\n";
         assert_eq!(whole(text), ["yes"]);
     }
 
@@ -93,7 +96,8 @@ mod tests {
 
     #[test]
     fn every_cut_gives_the_same_events() {
-        let text = "\u{feff}data: {\"a\":\"é\u{1f980}\"}\r\n\r\n: c\rdata: x\r\rdata: y\r\ndata: z\r\n\r\ndata: [DONE]\n\n";
+        let text = "\u{feff}data: {\"a\":\"é\u{1f980}\"}\r\n\r\n: c\rdata: x\r\rdata: y\r\ndata: \
+                    z\r\n\r\ndata: [DONE]\n\n";
         let expected = whole(text);
         assert_eq!(expected, ["{\"a\":\"é\u{1f980}\"}", "x", "y\nz", "[DONE]"]);
         let bytes = text.as_bytes();

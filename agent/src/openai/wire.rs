@@ -7,7 +7,8 @@ use serde_json::{Value, value::RawValue};
 
 use super::{error::ServerMessage, round::Usage};
 
-/// A chunk of a stream. A whole answer is read as the one chunk that there is: it has `message` for `delta`.
+/// A chunk of a stream. A whole answer is read as the one chunk that there is: it has `message` for
+/// `delta`.
 #[derive(Deserialize)]
 pub(super) struct Chunk {
     pub(super) id: Option<String>,
@@ -24,7 +25,10 @@ impl Chunk {
             prompt_tokens: given.prompt_tokens,
             completion_tokens: given.completion_tokens,
             total_tokens: given.total_tokens,
-            cached_tokens: given.prompt_tokens_details.as_ref().and_then(|details| details.cached_tokens),
+            cached_tokens: given
+                .prompt_tokens_details
+                .as_ref()
+                .and_then(|details| details.cached_tokens),
         })
     }
 
@@ -71,7 +75,8 @@ pub(super) struct FunctionDelta {
 }
 
 impl FunctionDelta {
-    /// The arguments, or a piece of them: text by the format, though some servers send the object itself.
+    /// The arguments, or a piece of them: text by the format, though some servers send the object
+    /// itself.
     pub(super) fn arguments(&self) -> String {
         let Some(raw) = self.arguments.as_ref().map(|raw| raw.get()) else { return String::new() };
         serde_json::from_str(raw).unwrap_or_else(|_| raw.to_owned())

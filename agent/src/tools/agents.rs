@@ -23,7 +23,8 @@ pub(super) struct SpawnAgent {
     /// What kind of agent it is.
     #[serde(default)]
     preset: Preset,
-    /// Where it works: in your workspace, or in a git worktree of its own, which is removed at its end unless it holds changes.
+    /// Where it works: in your workspace, or in a git worktree of its own, which is removed at its
+    /// end unless it holds changes.
     #[serde(default)]
     workspace_mode: Mode,
 }
@@ -60,7 +61,8 @@ struct Spawned {
 
 impl Tool for SpawnAgent {
     const NAME: &'static str = "SpawnAgent";
-    const ABOUT: &'static str = "Makes a child agent that works on its own, in the background. Its result wakes you; TaskInput sends it a follow-up, TaskStop \
+    const ABOUT: &'static str = "Makes a child agent that works on its own, in the background. \
+                                 Its result wakes you; TaskInput sends it a follow-up, TaskStop \
                                  ends it.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
@@ -73,12 +75,25 @@ impl Tool for SpawnAgent {
         let wanted = Wanted { message, workspace_mode, trust: caller.trust };
         let spawned = caller.ask(move |actor| -> Result<_, ToolError> {
             let (task_handle, child_agent_id) = child::spawn(actor, &wanted)?;
-            let record = actor.state().tasks().active.get(&task_handle.task_id).map(|task| &task.record);
+            let record =
+                actor.state().tasks().active.get(&task_handle.task_id).map(|task| &task.record);
             let child_supervision = record.and_then(ChildSupervision::from_task);
             let supervision_task_id = task_handle.task_id.clone();
-            Ok(Spawned { agent_id: child_agent_id.clone(), child_agent_id, supervision_task_id, task_handle, child_supervision })
+            Ok(Spawned {
+                agent_id: child_agent_id.clone(),
+                child_agent_id,
+                supervision_task_id,
+                task_handle,
+                child_supervision,
+            })
         })??;
-        Ok(Success::new(format!("child {} works as task {}", spawned.child_agent_id, spawned.supervision_task_id), &spawned))
+        Ok(Success::new(
+            format!(
+                "child {} works as task {}",
+                spawned.child_agent_id, spawned.supervision_task_id
+            ),
+            &spawned,
+        ))
     }
 }
 
@@ -95,15 +110,23 @@ struct Got {
 
 impl Tool for AgentGet {
     const NAME: &'static str = "AgentGet";
-    const ABOUT: &'static str = "Says how you stand: status, posture, what you wait for, active tasks and children.";
+    const ABOUT: &'static str =
+        "Says how you stand: status, posture, what you wait for, active tasks and children.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let (summary, active_children) = caller.ask(|actor| {
-            let children = actor.state().tasks().active.values().filter_map(|task| ChildSupervision::from_task(&task.record)).collect();
+            let children = actor
+                .state()
+                .tasks()
+                .active
+                .values()
+                .filter_map(|task| ChildSupervision::from_task(&task.record))
+                .collect();
             (actor.summary(), children)
         })?;
         let summary = summary.map_err(|why| ToolError::new("tool_execution_failed", why))?;
-        let agent: Value = serde_json::from_str(&summary).map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;
+        let agent: Value = serde_json::from_str(&summary)
+            .map_err(|why| ToolError::new("tool_execution_failed", why.to_string()))?;
         Ok(Success::new("how the agent stands", &Got { agent, active_children }))
     }
 }

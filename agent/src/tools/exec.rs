@@ -1,4 +1,5 @@
-//! `ExecCommand`: runs a command, and makes a managed task of one that takes longer than the turn waits for it.
+//! `ExecCommand`: runs a command, and makes a managed task of one that takes longer than the turn
+//! waits for it.
 
 use std::{
     env,
@@ -112,13 +113,18 @@ struct Artifact {
 
 impl Tool for ExecCommand {
     const NAME: &'static str = "ExecCommand";
-    const ABOUT: &'static str = "Runs a command line in the workspace and answers with its output. One that takes longer than yield_time_ms goes on \
-                                 as a managed task, whose result wakes you: end the turn or WaitFor it, and do not poll.";
+    const ABOUT: &'static str = "Runs a command line in the workspace and answers with its \
+                                 output. One that takes longer than yield_time_ms goes on as a \
+                                 managed task, whose result wakes you: end the turn or WaitFor \
+                                 it, and do not poll.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let cmd = said(&self.cmd, "cmd")?;
         let workdir = caller.context.workspace.resolve(self.workdir.as_deref()).map_err(refused)?;
-        self.shell.as_deref().map_or(Ok(()), |shell| caller.context.confinement.judge_shell(shell)).map_err(refused)?;
+        self.shell
+            .as_deref()
+            .map_or(Ok(()), |shell| caller.context.confinement.judge_shell(shell))
+            .map_err(refused)?;
         caller.context.confinement.judge(&cmd, &workdir).map_err(refused)?;
         let accepts_input = self.accepts_input.unwrap_or(self.tty);
         let task_spec = CommandTaskSpec {
@@ -151,8 +157,14 @@ impl Tool for ExecCommand {
             mark: format!("{}{}/{number}", caller.context.mark(), caller.run),
             redactor: Arc::clone(&caller.context.redactor),
         };
-        let running = Running::start(&spec, &caller.context.limits, Some(&caller.context.confinement), &output);
-        let running = running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
+        let running = Running::start(
+            &spec,
+            &caller.context.limits,
+            Some(&caller.context.confinement),
+            &output,
+        );
+        let running =
+            running.map_err(|why| ToolError::new("command_spawn_failed", why.to_string()))?;
         match self.wait(caller, &running) {
             Some(exit) => Ok(self.completed(&running, &exit)),
             None => self.promoted(caller, running, task_spec),
@@ -161,9 +173,11 @@ impl Tool for ExecCommand {
 }
 
 impl ExecCommand {
-    /// Waits as long as the turn is to; how the command ended, if it did. A turn that is broken off takes its command with it.
+    /// Waits as long as the turn is to; how the command ended, if it did. A turn that is broken off
+    /// takes its command with it.
     fn wait(&self, caller: &Caller, running: &Running) -> Option<Exit> {
-        let until = Instant::now() + Duration::from_millis(self.yield_time_ms).min(Context::LONGEST_WAIT);
+        let until =
+            Instant::now() + Duration::from_millis(self.yield_time_ms).min(Context::LONGEST_WAIT);
         loop {
             let left = until.saturating_duration_since(Instant::now());
             if let Some(exit) = running.wait(left.min(LOOK)) {
@@ -180,7 +194,11 @@ impl ExecCommand {
     }
 
     fn shown(&self) -> usize {
-        let tokens = if self.max_output_tokens == 0 { default_tokens() } else { self.max_output_tokens.min(MOST_TOKENS) };
+        let tokens = if self.max_output_tokens == 0 {
+            default_tokens()
+        } else {
+            self.max_output_tokens.min(MOST_TOKENS)
+        };
         usize::try_from(tokens * BYTES_PER_TOKEN).unwrap_or(usize::MAX)
     }
 
@@ -190,11 +208,19 @@ impl ExecCommand {
         let each = self.shown() / streams.max(1);
         let (out, err) = (stdout.shortened(each), stderr.shortened(each));
         let truncated = out.is_cut() || err.is_cut();
-        let artifacts = if truncated { vec![Artifact { path: running.output().display().to_string() }] } else { Vec::new() };
+        let artifacts = if truncated {
+            vec![Artifact { path: running.output().display().to_string() }]
+        } else {
+            Vec::new()
+        };
         let shown = |text: String| Some(text).filter(|text| !text.is_empty());
         let summary = match (exit.code, exit.signal) {
-            (Some(code), _) => format!("command exited with status {code}: {}", cut::line(&self.cmd, 80)),
-            (None, Some(signal)) => format!("command was ended by signal {signal}: {}", cut::line(&self.cmd, 80)),
+            (Some(code), _) => {
+                format!("command exited with status {code}: {}", cut::line(&self.cmd, 80))
+            }
+            (None, Some(signal)) => {
+                format!("command was ended by signal {signal}: {}", cut::line(&self.cmd, 80))
+            }
             (None, None) => format!("command ended: {}", cut::line(&self.cmd, 80)),
         };
         let done = Disposition::Completed {
@@ -208,22 +234,43 @@ impl ExecCommand {
         Success::new(summary, &done)
     }
 
-    fn promoted(&self, caller: &Caller, running: Running, spec: CommandTaskSpec) -> Result<Success, ToolError> {
+    fn promoted(
+        &self,
+        caller: &Caller,
+        running: Running,
+        spec: CommandTaskSpec,
+    ) -> Result<Success, ToolError> {
         let preview = running.preview(self.shown()).ok();
         let output_path = running.output().display().to_string();
-        let promoted = Promoted { running: running.clone(), spec, trust: caller.trust, output_path };
-        let promoted = caller.ask(move |actor| jobs::promote(actor, promoted)).and_then(|promoted| promoted);
+        let promoted =
+            Promoted { running: running.clone(), spec, trust: caller.trust, output_path };
+        let promoted =
+            caller.ask(move |actor| jobs::promote(actor, promoted)).and_then(|promoted| promoted);
         // Nobody would look after it.
         let task_handle = promoted.inspect_err(|_| running.stop())?;
-        let summary = format!("command promoted to the managed task {}: {}", task_handle.task_id, cut::line(&self.cmd, 80));
+        let summary = format!(
+            "command promoted to the managed task {}: {}",
+            task_handle.task_id,
+            cut::line(&self.cmd, 80)
+        );
         let initial_output_truncated = preview.as_ref().is_some_and(Excerpt::is_cut);
         let text = preview.map(|preview| preview.text).filter(|text| !text.is_empty());
-        Ok(Success::new(summary, &Disposition::PromotedToTask { task_handle, initial_output_preview: text, initial_output_truncated }))
+        Ok(Success::new(
+            summary,
+            &Disposition::PromotedToTask {
+                task_handle,
+                initial_output_preview: text,
+                initial_output_truncated,
+            },
+        ))
     }
 }
 
 /// The task that runs the same command in the same way, if one does.
-fn already_running(caller: &Caller, wanted: CommandTaskSpec) -> Result<Option<TaskHandle>, ToolError> {
+fn already_running(
+    caller: &Caller,
+    wanted: CommandTaskSpec,
+) -> Result<Option<TaskHandle>, ToolError> {
     caller.ask(move |actor| {
         let is_same = |spec: &CommandTaskSpec| {
             (&spec.cmd, &spec.workdir, &spec.shell, spec.login, spec.tty)

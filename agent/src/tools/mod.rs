@@ -1,5 +1,6 @@
-//! The tools that the model sees (contract 12; `observed-tasks-waits-storage.md` 2). A tool reads its arguments, asks the owner of the agent
-//! for what it needs, and answers in one envelope. What it changes, it changes by facts.
+//! The tools that the model sees (contract 12; `observed-tasks-waits-storage.md` 2). A tool reads
+//! its arguments, asks the owner of the agent for what it needs, and answers in one envelope. What
+//! it changes, it changes by facts.
 
 mod agents;
 mod exec;
@@ -33,7 +34,8 @@ use crate::openai::{Cancel, ToolDefinition};
 /// The longest text that an argument may be, in bytes.
 const LONGEST_TEXT: usize = 64 << 10;
 
-/// The most of an error that the model is told, and of a tool's name, in characters: both may repeat what the model wrote.
+/// The most of an error that the model is told, and of a tool's name, in characters: both may
+/// repeat what the model wrote.
 const LONGEST_MESSAGE: usize = 2_000;
 const LONGEST_NAME: usize = 64;
 
@@ -50,10 +52,16 @@ pub(super) struct Caller {
 }
 
 impl Caller {
-    /// Has the owner of the agent do something for the turn. A turn that was broken off does nothing any more.
-    fn ask<T: Send + 'static>(&self, request: impl FnOnce(&mut Actor) -> T + Send + 'static) -> Result<T, ToolError> {
+    /// Has the owner of the agent do something for the turn. A turn that was broken off does
+    /// nothing any more.
+    fn ask<T: Send + 'static>(
+        &self,
+        request: impl FnOnce(&mut Actor) -> T + Send + 'static,
+    ) -> Result<T, ToolError> {
         let run = self.run.clone();
-        self.handle.ask(move |actor| if actor.is_open(&run) { Ok(request(actor)) } else { Err(ToolError::broken_off()) })?
+        self.handle.ask(move |actor| {
+            if actor.is_open(&run) { Ok(request(actor)) } else { Err(ToolError::broken_off()) }
+        })?
     }
 
     /// Says a fact that must be taken.
@@ -75,7 +83,8 @@ pub(super) fn accepted(actor: &mut Actor, fact: &Fact) -> Result<(), ToolError> 
 struct Success {
     result: Value,
     summary: String,
-    /// Whether the agent rests after it: the turn ends with this round, if nothing else was called in it.
+    /// Whether the agent rests after it: the turn ends with this round, if nothing else was called
+    /// in it.
     sleeps: bool,
 }
 
@@ -168,10 +177,22 @@ impl Answered {
             Err(why) => ("error", why.message.clone(), None, Some(why), false),
         };
         let is_error = error.is_some();
-        let envelope = Envelope { tool_name: cut::line(tool, LONGEST_NAME), status, summary_text, result, error };
+        let envelope = Envelope {
+            tool_name: cut::line(tool, LONGEST_NAME),
+            status,
+            summary_text,
+            result,
+            error,
+        };
         let text = serde_json::to_string(&envelope).unwrap_or_else(|why| why.to_string());
         let clean = |text: &str| caller.context.redactor.redact(text).into_owned();
-        Self { text: clean(&text), tool_name: envelope.tool_name, summary: clean(&envelope.summary_text), is_error, sleeps }
+        Self {
+            text: clean(&text),
+            tool_name: envelope.tool_name,
+            summary: clean(&envelope.summary_text),
+            is_error,
+            sleeps,
+        }
     }
 
     /// The answer to a call of a turn that was broken off before it came to it.
@@ -249,7 +270,11 @@ tools! {
     wait::Sleep,
 }
 
-fn run<T: Tool>(caller: &Caller, arguments: &str, said: Option<&str>) -> Result<Success, ToolError> {
+fn run<T: Tool>(
+    caller: &Caller,
+    arguments: &str,
+    said: Option<&str>,
+) -> Result<Success, ToolError> {
     // A model that has nothing to say writes nothing where an empty object is due.
     let arguments = if arguments.trim().is_empty() { "{}" } else { arguments };
     let tool: T = serde_json::from_str(arguments).map_err(|why| {
@@ -272,7 +297,11 @@ fn definition<T: Tool>() -> ToolDefinition {
     let mut schema = generator.into_generator().into_root_schema_for::<T>();
     schema.remove("title");
     schema.remove("description");
-    ToolDefinition { name: T::NAME.to_owned(), description: T::ABOUT.to_owned(), parameters: schema.to_value() }
+    ToolDefinition {
+        name: T::NAME.to_owned(),
+        description: T::ABOUT.to_owned(),
+        parameters: schema.to_value(),
+    }
 }
 
 /// Arguments that must say something, and not too much of it.
@@ -281,7 +310,10 @@ fn said(text: &str, field: &str) -> Result<String, ToolError> {
     match text.len() {
         0 => Err(ToolError::new("invalid_tool_input", format!("`{field}` is empty"))),
         1..=LONGEST_TEXT => Ok(text.to_owned()),
-        bytes => Err(ToolError::new("invalid_tool_input", format!("`{field}` has {bytes} bytes; the most is {LONGEST_TEXT}"))),
+        bytes => Err(ToolError::new(
+            "invalid_tool_input",
+            format!("`{field}` has {bytes} bytes; the most is {LONGEST_TEXT}"),
+        )),
     }
 }
 
@@ -297,9 +329,20 @@ mod tests {
         for tool in &tools {
             assert_eq!(tool.parameters["type"], "object", "{}", tool.name);
             assert_eq!(tool.parameters["additionalProperties"], false, "{}", tool.name);
-            let properties = tool.parameters["properties"].as_object().map_or(0, serde_json::Map::len);
-            let described = tool.parameters["properties"].as_object().into_iter().flatten().filter(|(_, it)| it["description"].is_string());
-            assert_eq!(described.count(), properties, "{}: each argument says what it is: {}", tool.name, tool.parameters);
+            let properties =
+                tool.parameters["properties"].as_object().map_or(0, serde_json::Map::len);
+            let described = tool.parameters["properties"]
+                .as_object()
+                .into_iter()
+                .flatten()
+                .filter(|(_, it)| it["description"].is_string());
+            assert_eq!(
+                described.count(),
+                properties,
+                "{}: each argument says what it is: {}",
+                tool.name,
+                tool.parameters
+            );
         }
     }
 

@@ -8,7 +8,9 @@ use wakeful_core::{
         queue::{MessageQueued, NewMessage},
     },
     id::MessageId,
-    record::queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority},
+    record::queue::envelope::{
+        AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority,
+    },
 };
 
 use super::{Caller, Success, Tool, ToolError, accepted, said};
@@ -77,6 +79,9 @@ impl Tool for Enqueue {
             };
             accepted(actor, &Fact::MessageQueued(MessageQueued { message }))
         })??;
-        Ok(Success::new("queued for a later turn", &Enqueued { enqueued: true, priority, follow_up_text: text }))
+        Ok(Success::new(
+            "queued for a later turn",
+            &Enqueued { enqueued: true, priority, follow_up_text: text },
+        ))
     }
 }

@@ -1,4 +1,5 @@
-//! The tools of the task plane: what runs, how it stands, what it printed, input for it, and its end (contract 12).
+//! The tools of the task plane: what runs, how it stands, what it printed, input for it, and its
+//! end (contract 12).
 
 use std::time::{Duration, Instant};
 
@@ -62,7 +63,10 @@ impl Tool for TaskList {
                     summary: task.summary.clone(),
                     updated_at: task.updated_at,
                     wait_policy: task.wait_policy(),
-                    command: command_of(task, &["cmd", "workdir", "shell", "login", "tty", "promoted_from_exec_command"]),
+                    command: command_of(
+                        task,
+                        &["cmd", "workdir", "shell", "login", "tty", "promoted_from_exec_command"],
+                    ),
                 })
                 .collect()
         })?;
@@ -120,7 +124,8 @@ impl Snapshot {
             status: task.status,
             running: task.status == task::TaskStatus::Running,
             terminal: !active,
-            accepts_input: open && (supervision.is_some() || noted(task, "accepts_input").unwrap_or(false)),
+            accepts_input: open
+                && (supervision.is_some() || noted(task, "accepts_input").unwrap_or(false)),
             can_be_stopped: active,
             output_available: output_path(task).is_some() || !active,
             summary: task.summary.clone(),
@@ -130,9 +135,21 @@ impl Snapshot {
             parent_message_id: task.parent_message_id.clone(),
             command: command_of(
                 task,
-                &["cmd", "workdir", "shell", "login", "tty", "promoted_from_exec_command", "output_path", "exit_status", "input_target"],
+                &[
+                    "cmd",
+                    "workdir",
+                    "shell",
+                    "login",
+                    "tty",
+                    "promoted_from_exec_command",
+                    "output_path",
+                    "exit_status",
+                    "input_target",
+                ],
             ),
-            child_agent_id: supervision.as_ref().map(|supervision| supervision.child_agent_id().to_string()),
+            child_agent_id: supervision
+                .as_ref()
+                .map(|supervision| supervision.child_agent_id().to_string()),
             child_supervision: supervision,
         }
     }
@@ -140,11 +157,15 @@ impl Snapshot {
 
 impl Tool for TaskStatus {
     const NAME: &'static str = "TaskStatus";
-    const ABOUT: &'static str = "Says how a task stands: whether it runs, takes input, can be stopped, and has output.";
+    const ABOUT: &'static str =
+        "Says how a task stands: whether it runs, takes input, can be stopped, and has output.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let task = find(caller, &self.task_id)?;
-        Ok(Success::new(format!("task {} is {}", task.id, task.status), &Status { task: Snapshot::from_task(&task) }))
+        Ok(Success::new(
+            format!("task {} is {}", task.id, task.status),
+            &Status { task: Snapshot::from_task(&task) },
+        ))
     }
 }
 
@@ -193,11 +214,12 @@ struct TaskResult {
 
 impl Tool for TaskOutput {
     const NAME: &'static str = "TaskOutput";
-    const ABOUT: &'static str =
-        "Shows what a task printed, or what a child answered. By default it waits for the end of the task, for a while.";
+    const ABOUT: &'static str = "Shows what a task printed, or what a child answered. By default \
+                                 it waits for the end of the task, for a while.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
-        let until = Instant::now() + Duration::from_millis(self.timeout_ms).min(Context::LONGEST_WAIT);
+        let until =
+            Instant::now() + Duration::from_millis(self.timeout_ms).min(Context::LONGEST_WAIT);
         let mut task = find(caller, &self.task_id)?;
         let mut waited = false;
         while self.block && !task.status.is_terminal() && Instant::now() < until {
@@ -216,7 +238,10 @@ impl Tool for TaskOutput {
         let excerpt = path.as_ref().and_then(|path| command::excerpt(path.as_ref(), SHOWN).ok());
         let (truncated, preview) = match excerpt {
             Some(excerpt) => (excerpt.is_cut(), excerpt.text),
-            None => (false, noted(&task, "output_summary").or_else(|| task.summary.clone()).unwrap_or_default()),
+            None => (
+                false,
+                noted(&task, "output_summary").or_else(|| task.summary.clone()).unwrap_or_default(),
+            ),
         };
         let exit_status = noted(&task, "exit_status");
         let summary = format!("output of task {} ({}, {retrieval_status})", task.id, task.status);
@@ -259,13 +284,14 @@ struct InputReport {
 
 impl Tool for TaskInput {
     const NAME: &'static str = "TaskInput";
-    const ABOUT: &'static str =
-        "Sends input to a task: standard input or keys to a command that accepts input, or a follow-up message to a child agent.";
+    const ABOUT: &'static str = "Sends input to a task: standard input or keys to a command that \
+                                 accepts input, or a follow-up message to a child agent.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let task = find(caller, &self.task_id)?;
         let id = task.id.clone();
-        let (running, child) = caller.ask(move |actor| (actor.jobs.command(&id), actor.jobs.child(&id)))?;
+        let (running, child) =
+            caller.ask(move |actor| (actor.jobs.command(&id), actor.jobs.child(&id)))?;
         let snapshot = Snapshot::from_task(&task);
         let sent = match (running, child) {
             _ if task.status.is_terminal() || task.status == task::TaskStatus::Cancelling => {
@@ -273,7 +299,10 @@ impl Tool for TaskInput {
             }
             (Some(running), _) => {
                 let target = if noted(&task, "tty").unwrap_or(false) { "tty" } else { "stdin" };
-                running.write(self.input.as_bytes()).map(|bytes| (target, bytes)).map_err(|why| why.to_string())
+                running
+                    .write(self.input.as_bytes())
+                    .map(|bytes| (target, bytes))
+                    .map_err(|why| why.to_string())
             }
             (None, Some(child)) => {
                 let (task, text) = (task.id.clone(), self.input.clone());
@@ -289,11 +318,23 @@ impl Tool for TaskInput {
         let (summary, report) = match sent {
             Ok((target, bytes)) => (
                 format!("{bytes} bytes to the {} of task {}", target.replace('_', " "), task.id),
-                InputReport { task: snapshot, accepted_input: true, input_target: Some(target), bytes_written: Some(bytes), reason: None },
+                InputReport {
+                    task: snapshot,
+                    accepted_input: true,
+                    input_target: Some(target),
+                    bytes_written: Some(bytes),
+                    reason: None,
+                },
             ),
             Err(why) => (
                 format!("task {} took no input: {why}", task.id),
-                InputReport { task: snapshot, accepted_input: false, input_target: None, bytes_written: None, reason: Some(why) },
+                InputReport {
+                    task: snapshot,
+                    accepted_input: false,
+                    input_target: None,
+                    bytes_written: None,
+                    reason: Some(why),
+                },
             ),
         };
         Ok(Success::new(summary, &report))
@@ -317,13 +358,16 @@ struct Stopped {
 
 impl Tool for TaskStop {
     const NAME: &'static str = "TaskStop";
-    const ABOUT: &'static str =
-        "Stops a task. Its processes are asked to end, and killed after a while; called again, at once. Its result comes as a message.";
+    const ABOUT: &'static str = "Stops a task. Its processes are asked to end, and killed after a \
+                                 while; called again, at once. Its result comes as a message.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let task = find(caller, &self.task_id)?;
         if task.status.is_terminal() {
-            return Err(ToolError::new("already_terminal", format!("task {} is {} already", task.id, task.status)));
+            return Err(ToolError::new(
+                "already_terminal",
+                format!("task {} is {} already", task.id, task.status),
+            ));
         }
         let force = task.status == task::TaskStatus::Cancelling;
         let id = task.id.clone();
@@ -332,12 +376,26 @@ impl Tool for TaskStop {
                 running.stop();
             }
         } else {
-            let changed = TaskChanged { task_id: id, task_kind: None, work_item_id: None, summary: None, detail: None, recovery: None };
+            let changed = TaskChanged {
+                task_id: id,
+                task_kind: None,
+                work_item_id: None,
+                summary: None,
+                detail: None,
+                recovery: None,
+            };
             caller.say(Fact::TaskCancelling(changed))?;
         }
         let task = find(caller, &self.task_id)?;
         let summary = format!("task {} is asked to stop", task.id);
-        Ok(Success::new(summary, &Stopped { task: Snapshot::from_task(&task), stop_requested: true, force_stop_requested: force }))
+        Ok(Success::new(
+            summary,
+            &Stopped {
+                task: Snapshot::from_task(&task),
+                stop_requested: true,
+                force_stop_requested: force,
+            },
+        ))
     }
 }
 
@@ -357,7 +415,8 @@ fn find(caller: &Caller, id: &str) -> Result<TaskRecord, ToolError> {
         }
     })?;
     found.ok_or_else(|| {
-        ToolError::new("task_not_found", format!("task {id} not found")).hinting("TaskList names the tasks that are active.")
+        ToolError::new("task_not_found", format!("task {id} not found"))
+            .hinting("TaskList names the tasks that are active.")
     })
 }
 

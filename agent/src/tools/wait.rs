@@ -1,4 +1,5 @@
-//! The tools of the waiting plane: `WaitFor` says what is waited for and ends the turn, `Sleep` rests (contract 5.17, 5.20).
+//! The tools of the waiting plane: `WaitFor` says what is waited for and ends the turn, `Sleep`
+//! rests (contract 5.17, 5.20).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -80,12 +81,19 @@ impl WaitFor {
         Ok(match self.wake {
             Wake::OperatorInput => WakeSource::OperatorInput,
             Wake::TaskResult => {
-                let task = self.resource.as_deref().ok_or_else(|| missing("wake = task_result needs the task's id as `resource`"))?;
+                let task = self.resource.as_deref().ok_or_else(|| {
+                    missing("wake = task_result needs the task's id as `resource`")
+                })?;
                 WakeSource::TaskResult { task_id: TaskId::from(task) }
             }
-            Wake::External => WakeSource::ExternalIngress { external_trigger_id: self.resource.as_deref().map(ExternalTriggerId::from) },
+            Wake::External => WakeSource::ExternalIngress {
+                external_trigger_id: self.resource.as_deref().map(ExternalTriggerId::from),
+            },
             Wake::Timer => {
-                let after = self.duration_ms.filter(|ms| *ms > 0).ok_or_else(|| missing("wake = timer needs a `duration_ms` above 0"))?;
+                let after = self
+                    .duration_ms
+                    .filter(|ms| *ms > 0)
+                    .ok_or_else(|| missing("wake = timer needs a `duration_ms` above 0"))?;
                 WakeSource::Timer { wake_at: now.plus_ms(after), timer_id: None }
             }
         })
@@ -94,7 +102,8 @@ impl WaitFor {
 
 impl Tool for WaitFor {
     const NAME: &'static str = "WaitFor";
-    const ABOUT: &'static str = "Waits: says what you wait for and ends your turn. What ends the wait wakes you. An earlier wait of the same work item is \
+    const ABOUT: &'static str = "Waits: says what you wait for and ends your turn. What ends the \
+                                 wait wakes you. An earlier wait of the same work item is \
                                  replaced.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
@@ -107,10 +116,13 @@ impl Tool for WaitFor {
             let source = self.source(now)?;
             let named = self.work_item_id.as_deref().map(WorkItemId::from);
             let work_item_id = named.or_else(|| bound_item(actor.state()));
-            let wait_condition_id = WaitConditionId::from(format!("wait-{}", actor.state().next_seq()));
+            let wait_condition_id =
+                WaitConditionId::from(format!("wait-{}", actor.state().next_seq()));
             let expires_at = self.recheck_after_ms.map(|ms| now.plus_ms(ms));
             let wakes_at = match &source {
-                WakeSource::Timer { wake_at, .. } => Some(expires_at.map_or(*wake_at, |expires| expires.min(*wake_at))),
+                WakeSource::Timer { wake_at, .. } => {
+                    Some(expires_at.map_or(*wake_at, |expires| expires.min(*wake_at)))
+                }
                 _ => expires_at,
             };
             let summary = format!("waits for {}: {waiting_for}", self.kind());
@@ -127,15 +139,29 @@ impl Tool for WaitFor {
             });
             match actor.propose(&fact) {
                 Ok(Answer::Accepted) => {
-                    let waiting = Waiting { waiting: true, wait_condition_id: Some(wait_condition_id), work_item_id, wakes_at, note: None };
+                    let waiting = Waiting {
+                        waiting: true,
+                        wait_condition_id: Some(wait_condition_id),
+                        work_item_id,
+                        wakes_at,
+                        note: None,
+                    };
                     Ok(Success::new(summary, &waiting))
                 }
                 Ok(Answer::Ignored { reason: Refusal::AlreadySatisfied, .. }) => {
                     let note = Some("it is there already, so there is nothing to wait for: go on");
-                    let waiting = Waiting { waiting: false, wait_condition_id: None, work_item_id, wakes_at: None, note };
+                    let waiting = Waiting {
+                        waiting: false,
+                        wait_condition_id: None,
+                        work_item_id,
+                        wakes_at: None,
+                        note,
+                    };
                     Ok(Success::new("already there: nothing is waited for", &waiting))
                 }
-                Ok(Answer::Ignored { reason, because }) => Err(ToolError::refused(reason, because.0)),
+                Ok(Answer::Ignored { reason, because }) => {
+                    Err(ToolError::refused(reason, because.0))
+                }
                 Err(why) => Err(ToolError::new("tool_execution_failed", why)),
             }
         })?
@@ -164,8 +190,9 @@ struct Asleep {
 
 impl Tool for Sleep {
     const NAME: &'static str = "Sleep";
-    const ABOUT: &'static str = "Ends your turn without an answer; with duration_ms you are woken after that long. Open work items that wait for nothing wake \
-                                 you anyway.";
+    const ABOUT: &'static str = "Ends your turn without an answer; with duration_ms you are woken \
+                                 after that long. Open work items that wait for nothing wake you \
+                                 anyway.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let Self { reason, duration_ms } = self;
@@ -177,11 +204,20 @@ impl Tool for Sleep {
             None => None,
             Some(duration_ms) => Some(caller.ask(move |actor| {
                 let timer_id = TimerId::from(format!("sleep-{}", actor.state().next_seq()));
-                let fact = TimerCreated { timer_id: timer_id.clone(), duration_ms, interval_ms: None, summary };
+                let fact = TimerCreated {
+                    timer_id: timer_id.clone(),
+                    duration_ms,
+                    interval_ms: None,
+                    summary,
+                };
                 accepted(actor, &Fact::TimerCreated(fact)).map(|()| timer_id)
             })??),
         };
-        let said = duration_ms.map_or_else(|| "rests".to_owned(), |ms| format!("rests for {ms} ms"));
-        Ok(Success { sleeps: true, ..Success::new(said, &Asleep { reason, duration_ms, timer_id }) })
+        let said =
+            duration_ms.map_or_else(|| "rests".to_owned(), |ms| format!("rests for {ms} ms"));
+        Ok(Success {
+            sleeps: true,
+            ..Success::new(said, &Asleep { reason, duration_ms, timer_id })
+        })
     }
 }

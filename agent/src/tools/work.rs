@@ -1,4 +1,5 @@
-//! The tools of the work plane: items are created, picked, changed, completed and shown (contract 5.13, 5.14).
+//! The tools of the work plane: items are created, picked, changed, completed and shown (contract
+//! 5.13, 5.14).
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +7,9 @@ use wakeful_core::{
     derive::work_queue::{Candidate, WorkItemReadiness, WorkQueue},
     fact::{
         Fact,
-        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated},
+        work::{
+            WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated,
+        },
     },
     id::{WaitConditionId, WorkItemId},
     json::RawJson,
@@ -129,7 +132,10 @@ impl View {
             result_summary: record.result_summary.clone(),
             active_wait_conditions: waits
                 .iter()
-                .map(|wait| Wait { id: wait.record.id.clone(), waiting_for: wait.record.waiting_for.clone() })
+                .map(|wait| Wait {
+                    id: wait.record.id.clone(),
+                    waiting_for: wait.record.waiting_for.clone(),
+                })
                 .collect(),
             created_at: record.created_at,
             updated_at: record.updated_at,
@@ -140,10 +146,18 @@ impl View {
 /// The item as it now stands.
 fn view(actor: &Actor, id: &WorkItemId) -> Result<View, ToolError> {
     let state = actor.state();
-    let found = WorkQueue::new(state).candidates.into_iter().find(|item| item.id() == id).map(|item| View::new(state, &item));
+    let found = WorkQueue::new(state)
+        .candidates
+        .into_iter()
+        .find(|item| item.id() == id)
+        .map(|item| View::new(state, &item));
     found.ok_or_else(|| {
         let over = state.work().ended.contains_key(id);
-        let message = if over { format!("work item {id} was completed long ago") } else { format!("work item {id} not found") };
+        let message = if over {
+            format!("work item {id} was completed long ago")
+        } else {
+            format!("work item {id} not found")
+        };
         ToolError::new("work_item_not_found", message).hinting("ListWorkItems names the items.")
     })
 }
@@ -179,14 +193,19 @@ pub(super) struct CreateWorkItem {
 
 impl Tool for CreateWorkItem {
     const NAME: &'static str = "CreateWorkItem";
-    const ABOUT: &'static str = "Creates a work item: a goal that outlives turns. It does not move the focus; PickWorkItem does.";
+    const ABOUT: &'static str = "Creates a work item: a goal that outlives turns. It does not \
+                                 move the focus; PickWorkItem does.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let objective = said(&self.objective, "objective")?;
         caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(format!("work-{}", actor.state().next_seq()));
             let summary = format!("created {work_item_id}: {}", cut::line(&objective, 80));
-            let created = WorkItemCreated { work_item_id: work_item_id.clone(), objective, plan_status: self.plan_status.map(Into::into) };
+            let created = WorkItemCreated {
+                work_item_id: work_item_id.clone(),
+                objective,
+                plan_status: self.plan_status.map(Into::into),
+            };
             accepted(actor, &Fact::WorkItemCreated(created))?;
             if self.plan.is_some() || self.todo_list.is_some() {
                 let update = WorkItemUpdated {
@@ -216,13 +235,19 @@ pub(super) struct PickWorkItem {
 
 impl Tool for PickWorkItem {
     const NAME: &'static str = "PickWorkItem";
-    const ABOUT: &'static str = "Puts a work item in focus: the runtime goes on with it first. It starts nothing and ends no wait.";
+    const ABOUT: &'static str = "Puts a work item in focus: the runtime goes on with it first. It \
+                                 starts nothing and ends no wait.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         caller.ask(move |actor| {
             let work_item_id = WorkItemId::from(self.work_item_id);
-            accepted(actor, &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }))?;
-            let why = self.reason.map_or_else(String::new, |reason| format!(": {}", cut::line(&reason, 80)));
+            accepted(
+                actor,
+                &Fact::WorkItemPicked(WorkItemNamed { work_item_id: work_item_id.clone() }),
+            )?;
+            let why = self
+                .reason
+                .map_or_else(String::new, |reason| format!(": {}", cut::line(&reason, 80)));
             one(actor, &work_item_id, format!("picked {work_item_id}{why}"))
         })?
     }
@@ -259,14 +284,21 @@ impl UpdateWorkItem {
         let blocks = self.blocked_by.as_ref().is_some_and(|by| !by.trim().is_empty());
         match self.recheck_after {
             Some(0) => Err(ToolError::new("invalid_tool_input", "`recheck_after` must be above 0")),
-            Some(_) if !blocks => Err(ToolError::new("invalid_tool_input", "`recheck_after` needs a `blocked_by` that says something")),
+            Some(_) if !blocks => Err(ToolError::new(
+                "invalid_tool_input",
+                "`recheck_after` needs a `blocked_by` that says something",
+            )),
             _ => Ok(()),
         }
     }
 
     fn facts(&self, work_item_id: &WorkItemId, now: Timestamp) -> Vec<Fact> {
         let mut facts = Vec::new();
-        if self.objective.is_some() || self.plan_status.is_some() || self.plan.is_some() || self.todo_list.is_some() {
+        if self.objective.is_some()
+            || self.plan_status.is_some()
+            || self.plan.is_some()
+            || self.todo_list.is_some()
+        {
             facts.push(Fact::WorkItemUpdated(WorkItemUpdated {
                 work_item_id: work_item_id.clone(),
                 objective: self.objective.clone(),
@@ -289,7 +321,8 @@ impl UpdateWorkItem {
 
 impl Tool for UpdateWorkItem {
     const NAME: &'static str = "UpdateWorkItem";
-    const ABOUT: &'static str = "Changes a work item: its objective, plan, steps, or what blocks it.";
+    const ABOUT: &'static str =
+        "Changes a work item: its objective, plan, steps, or what blocks it.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         self.check()?;
@@ -322,8 +355,8 @@ struct Completed {
 
 impl Tool for CompleteWorkItem {
     const NAME: &'static str = "CompleteWorkItem";
-    const ABOUT: &'static str =
-        "Says that a work item is done, and ends your turn with this round. Say what came out of it in the same breath.";
+    const ABOUT: &'static str = "Says that a work item is done, and ends your turn with this \
+                                 round. Say what came out of it in the same breath.";
 
     fn run(self, caller: &Caller, said: Option<&str>) -> Result<Success, ToolError> {
         let said = said.map(str::trim).filter(|text| !text.is_empty()).map(str::to_owned);
@@ -336,7 +369,10 @@ impl Tool for CompleteWorkItem {
                 accepted(actor, &Fact::WorkItemCompleted(fact))?;
             }
             let work_item = view(actor, &work_item_id)?;
-            Ok(Success::new(format!("completed {work_item_id}"), &Completed { work_item, completed_transition }))
+            Ok(Success::new(
+                format!("completed {work_item_id}"),
+                &Completed { work_item, completed_transition },
+            ))
         })?
     }
 }
@@ -428,13 +464,15 @@ struct Listed {
 
 impl Tool for ListWorkItems {
     const NAME: &'static str = "ListWorkItems";
-    const ABOUT: &'static str = "Lists work items, those that could be gone on with first. Of completed ones the newest sixteen are known.";
+    const ABOUT: &'static str = "Lists work items, those that could be gone on with first. Of \
+                                 completed ones the newest sixteen are known.";
 
     fn run(self, caller: &Caller, _: Option<&str>) -> Result<Success, ToolError> {
         let listed = caller.ask(move |actor| {
             let state = actor.state();
             let queue = WorkQueue::new(state);
-            let matching: Vec<_> = queue.candidates.iter().filter(|item| self.filter.takes(item)).collect();
+            let matching: Vec<_> =
+                queue.candidates.iter().filter(|item| self.filter.takes(item)).collect();
             let shown = matching.iter().take(self.limit.clamp(1, MOST_LISTED));
             let work_items: Vec<_> = shown.map(|item| View::new(state, item)).collect();
             Listed {
@@ -445,6 +483,9 @@ impl Tool for ListWorkItems {
                 work_items,
             }
         })?;
-        Ok(Success::new(format!("{} of {} work items", listed.returned, listed.total_matching), &listed))
+        Ok(Success::new(
+            format!("{} of {} work items", listed.returned, listed.total_matching),
+            &listed,
+        ))
     }
 }

@@ -40,8 +40,15 @@ fn a_command_runs_where_it_is_told_to_in_the_environment_it_is_given() {
     let running = home.start(&spec, &Limits::default());
     ended(&running);
     let text = running.stdout().text;
-    assert_eq!(text.lines().next().expect("a folder"), spec.workdir.canonicalize().expect("it is there").to_str().expect("text"));
-    assert!(text.contains("COLOUR=blue and \"green\"\n") && text.contains(&format!("WAKEFUL_TASK={}\n", spec.mark)), "{text}");
+    assert_eq!(
+        text.lines().next().expect("a folder"),
+        spec.workdir.canonicalize().expect("it is there").to_str().expect("text")
+    );
+    assert!(
+        text.contains("COLOUR=blue and \"green\"\n")
+            && text.contains(&format!("WAKEFUL_TASK={}\n", spec.mark)),
+        "{text}"
+    );
     assert!(!text.contains("CARGO"), "nothing of the host's environment: {text}");
 }
 
@@ -49,8 +56,14 @@ fn a_command_runs_where_it_is_told_to_in_the_environment_it_is_given() {
 fn a_login_shell_reads_the_profile_and_another_does_not() {
     let home = Home::new();
     std::fs::write(home.path(".profile"), "export FROM_PROFILE=yes\n").expect("it is written");
-    for (shell, login, expected) in [("sh", true, "yes\n"), ("sh", false, "no\n"), ("bash", true, "yes\n"), ("bash", false, "no\n")] {
-        let mut spec = Spec { shell: Some(shell.to_owned()), login, ..home.spec("echo ${FROM_PROFILE:-no}") };
+    for (shell, login, expected) in [
+        ("sh", true, "yes\n"),
+        ("sh", false, "no\n"),
+        ("bash", true, "yes\n"),
+        ("bash", false, "no\n"),
+    ] {
+        let mut spec =
+            Spec { shell: Some(shell.to_owned()), login, ..home.spec("echo ${FROM_PROFILE:-no}") };
         spec.environment.insert("HOME".to_owned(), spec.workdir.to_str().expect("text").to_owned());
         let running = home.start(&spec, &Limits::default());
         ended(&running);
@@ -61,7 +74,8 @@ fn a_login_shell_reads_the_profile_and_another_does_not() {
 #[test]
 fn a_command_that_is_told_to_stop_may_clean_up() {
     let home = Home::new();
-    let spec = home.spec("trap 'echo cleaned up; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
+    let spec =
+        home.spec("trap 'echo cleaned up; exit 3' TERM; echo ready; while :; do sleep 0.05; done");
     let running = home.start(&spec, &Limits { stop_grace: PATIENCE, ..Limits::default() });
     eventually("it is ready", || running.stdout().text == "ready\n");
     running.stop();
@@ -72,7 +86,10 @@ fn a_command_that_is_told_to_stop_may_clean_up() {
 
 /// A command and its child that both ignore the signal to end, and the ids of both.
 fn stubborn(home: &Home, limits: &Limits) -> (Running, Vec<u32>) {
-    let spec = home.spec("trap '' TERM; echo $$ >> pids; sh -c 'echo $$ >> pids; while :; do sleep 1; done'; echo not reached");
+    let spec = home.spec(
+        "trap '' TERM; echo $$ >> pids; sh -c 'echo $$ >> pids; while :; do sleep 1; done'; echo \
+         not reached",
+    );
     let running = home.start(&spec, limits);
     (running, home.pids("pids", 2))
 }
@@ -92,7 +109,8 @@ fn a_command_that_ignores_the_signal_to_end_is_killed_after_the_grace() {
 #[test]
 fn a_second_stop_kills_at_once() {
     let home = Home::new();
-    let (running, pids) = stubborn(&home, &Limits { stop_grace: Duration::from_secs(3600), ..Limits::default() });
+    let (running, pids) =
+        stubborn(&home, &Limits { stop_grace: Duration::from_secs(3600), ..Limits::default() });
     running.stop();
     assert_eq!(running.wait(Duration::from_millis(200)), None, "the first leaves it an hour");
     running.stop();
@@ -125,7 +143,8 @@ fn a_stop_after_the_end_changes_nothing() {
 fn the_end_is_told_to_whoever_asked_before_or_after_it() {
     let home = Home::new();
     let (tell, told) = mpsc::channel();
-    let running = home.start(&Spec { accepts_input: true, ..home.spec("read line; exit 5") }, &Limits::default());
+    let running = home
+        .start(&Spec { accepts_input: true, ..home.spec("read line; exit 5") }, &Limits::default());
     for who in ["first", "second"] {
         let tell = tell.clone();
         running.on_exit(move |exit| tell.send((who, exit.code)).expect("the test listens"));
@@ -141,13 +160,24 @@ fn the_end_is_told_to_whoever_asked_before_or_after_it() {
 fn what_cannot_be_started_says_why() {
     let home = Home::new();
     let start = |spec: &Spec, output: &str| {
-        Running::start(spec, &Limits::default(), None, &home.path(output)).map(|_| ()).expect_err("it does not start")
+        Running::start(spec, &Limits::default(), None, &home.path(output))
+            .map(|_| ())
+            .expect_err("it does not start")
     };
     let nowhere = start(&Spec { workdir: home.path("nowhere"), ..home.spec("true") }, "output");
-    assert!(matches!(&nowhere, StartError::NoFolder(path) if path.ends_with("nowhere")), "{nowhere}");
+    assert!(
+        matches!(&nowhere, StartError::NoFolder(path) if path.ends_with("nowhere")),
+        "{nowhere}"
+    );
     for tty in [false, true] {
-        let no_shell = start(&Spec { shell: Some("/no/such/shell".to_owned()), tty, ..home.spec("true") }, "output");
-        assert!(matches!(&no_shell, StartError::Spawn { program, .. } if program == "/no/such/shell"), "tty {tty}: {no_shell}");
+        let no_shell = start(
+            &Spec { shell: Some("/no/such/shell".to_owned()), tty, ..home.spec("true") },
+            "output",
+        );
+        assert!(
+            matches!(&no_shell, StartError::Spawn { program, .. } if program == "/no/such/shell"),
+            "tty {tty}: {no_shell}"
+        );
     }
     let no_file = start(&home.spec("true"), "no/such/folder/output");
     assert!(matches!(&no_file, StartError::Output { .. }), "{no_file}");
@@ -157,7 +187,12 @@ fn what_cannot_be_started_says_why() {
 fn fifty_commands_run_at_once() {
     let home = Home::new();
     let start = |number: usize| {
-        home.start(&home.spec(&format!("while ! test -e go; do sleep 0.1; done; echo {number}; exit {number}")), &Limits::default())
+        home.start(
+            &home.spec(&format!(
+                "while ! test -e go; do sleep 0.1; done; echo {number}; exit {number}"
+            )),
+            &Limits::default(),
+        )
     };
     let all: Vec<Running> = (0..50).map(start).collect();
     assert!(all.iter().all(|running| running.exit().is_none()), "all of them run");

@@ -10,7 +10,8 @@ use wakeful_agent::command::{Cause, Limits, Spec, sweep};
 
 use super::{Home, PATIENCE, ended, eventually, lives};
 
-/// Forks twice and leaves group, session and parent, with the streams still open; its id goes into `pids`.
+/// Forks twice and leaves group, session and parent, with the streams still open; its id goes into
+/// `pids`.
 const DETACH: &str = "(setsid sh -c 'echo $$ >> pids; exec sleep 3600' &)";
 
 #[test]
@@ -19,7 +20,12 @@ fn a_process_that_detaches_neither_holds_the_command_open_nor_outlives_it() {
     for tty in [false, true] {
         let started = Instant::now();
         let running = home.start(
-            &Spec { tty, ..home.spec(&format!("{DETACH}; while ! test -s pids; do sleep 0.01; done; echo done")) },
+            &Spec {
+                tty,
+                ..home.spec(&format!(
+                    "{DETACH}; while ! test -s pids; do sleep 0.01; done; echo done"
+                ))
+            },
             &Limits::default(),
         );
         let exit = ended(&running);
@@ -38,7 +44,8 @@ fn a_stop_reaches_what_detached_and_what_ignores_the_signal_to_end() {
     let home = Home::new();
     let deaf = "(setsid sh -c 'trap \"\" TERM; echo $$ >> pids; while :; do sleep 1; done' &)";
     let limits = Limits { stop_grace: Duration::from_millis(300), ..Limits::default() };
-    let running = home.start(&home.spec(&format!("{DETACH}; {deaf}; echo $$ >> pids; sleep 3600")), &limits);
+    let running =
+        home.start(&home.spec(&format!("{DETACH}; {deaf}; echo $$ >> pids; sleep 3600")), &limits);
     let pids = home.pids("pids", 3);
     assert!(pids.iter().all(|pid| lives(*pid)));
     running.stop();
@@ -49,8 +56,10 @@ fn a_stop_reaches_what_detached_and_what_ignores_the_signal_to_end() {
 #[test]
 fn a_stop_reaches_a_child_that_cleared_its_environment() {
     let home = Home::new();
-    let running =
-        home.start(&home.spec("setsid env -i /bin/sh -c 'echo $$ >> pids; exec /bin/sleep 3600' & sleep 3600"), &Limits::default());
+    let running = home.start(
+        &home.spec("setsid env -i /bin/sh -c 'echo $$ >> pids; exec /bin/sleep 3600' & sleep 3600"),
+        &Limits::default(),
+    );
     let pids = home.pids("pids", 1);
     running.stop();
     ended(&running);
@@ -61,21 +70,30 @@ fn a_stop_reaches_a_child_that_cleared_its_environment() {
 fn a_process_that_gets_away_from_all_marks_does_not_hold_the_command_open() {
     let home = Home::new();
     let started = Instant::now();
-    let (running, exit) = home
-        .run("(setsid env -i /bin/sh -c 'echo $$ >> pids; exec /bin/sleep 3600' &); while ! test -s pids; do sleep 0.01; done; echo done");
+    let (running, exit) = home.run(
+        "(setsid env -i /bin/sh -c 'echo $$ >> pids; exec /bin/sleep 3600' &); while ! test -s \
+         pids; do sleep 0.01; done; echo done",
+    );
     assert!(exit.is_success());
     assert_eq!(running.stdout().text, "done\n");
     assert!(started.elapsed() < Duration::from_secs(20));
     for pid in home.pids("pids", 1) {
         assert!(lives(pid), "what nothing connects with the command is not found");
-        assert!(Command::new("kill").args(["-KILL", &pid.to_string()]).status().expect("kill").success());
+        assert!(
+            Command::new("kill")
+                .args(["-KILL", &pid.to_string()])
+                .status()
+                .expect("kill")
+                .success()
+        );
     }
 }
 
 #[test]
 fn other_commands_live_on_when_one_is_stopped() {
     let home = Home::new();
-    let [one, other] = [(); 2].map(|()| home.start(&home.spec("echo $$ >> pids; sleep 3600"), &Limits::default()));
+    let [one, other] =
+        [(); 2].map(|()| home.start(&home.spec("echo $$ >> pids; sleep 3600"), &Limits::default()));
     let pids = home.pids("pids", 2);
     one.stop();
     ended(&one);
@@ -96,7 +114,11 @@ fn what_a_killed_host_left_behind_is_swept_by_its_mark() {
         let home = Home::new();
         for (number, cmd) in ["echo $$ >> pids; sleep 3600", DETACH].into_iter().enumerate() {
             let cmd = if number == 0 { cmd.to_owned() } else { format!("{cmd}; sleep 3600") };
-            let spec = Spec { workdir: folder.clone().into(), mark: format!("{}/{number}", folder.display()), ..home.spec(&cmd) };
+            let spec = Spec {
+                workdir: folder.clone().into(),
+                mark: format!("{}/{number}", folder.display()),
+                ..home.spec(&cmd)
+            };
             home.start(&spec, &Limits::default());
         }
         std::thread::sleep(PATIENCE);

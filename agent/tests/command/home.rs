@@ -65,7 +65,9 @@ impl Home {
     pub(crate) fn pids(&self, name: &str, count: usize) -> Vec<u32> {
         let read = || -> Vec<u32> {
             let text = fs::read_to_string(self.path(name)).unwrap_or_default();
-            text.split_inclusive('\n').filter_map(|line| line.strip_suffix('\n')?.trim().parse().ok()).collect()
+            text.split_inclusive('\n')
+                .filter_map(|line| line.strip_suffix('\n')?.trim().parse().ok())
+                .collect()
         };
         eventually(&format!("{count} processes in `{name}`"), || read().len() >= count);
         read()

@@ -10,8 +10,8 @@ fn start(home: &Home, cmd: &str, tty: bool) -> Running {
     home.start(&Spec { tty, accepts_input: true, ..home.spec(cmd) }, &Limits::default())
 }
 
-/// As `wakeful run` does. A signal that a process ignores its commands ignore too, and what a script starts in the background ignores this
-/// one.
+/// As `wakeful run` does. A signal that a process ignores its commands ignore too, and what a
+/// script starts in the background ignores this one.
 fn hear_interrupts() {
     ctrlc::set_handler(|| process::exit(130)).expect("no other test listens");
 }
@@ -63,19 +63,28 @@ fn a_command_that_closed_its_input_or_ended_takes_no_more() {
 #[test]
 fn a_command_on_a_terminal_finds_one_of_a_known_size() {
     let home = Home::new();
-    let spec = Spec { tty: true, ..home.spec("test -t 0 && test -t 1 && test -t 2 && stty size < /dev/tty && echo err >&2") };
+    let spec = Spec {
+        tty: true,
+        ..home.spec("test -t 0 && test -t 1 && test -t 2 && stty size < /dev/tty && echo err >&2")
+    };
     let running = home.start(&spec, &Limits::default());
     let exit = ended(&running);
     assert_eq!(running.stdout().text, "24 80\r\nerr\r\n");
     assert_eq!(running.stderr().text, "");
     assert!(exit.is_success(), "{exit:?}");
-    assert_eq!(home.run("test -t 0 || test -t 1 || test -t 2").1.code, Some(1), "a plain one finds none");
+    assert_eq!(
+        home.run("test -t 0 || test -t 1 || test -t 2").1.code,
+        Some(1),
+        "a plain one finds none"
+    );
 }
 
 #[test]
 fn a_command_on_a_terminal_reads_lines_and_the_end() {
     let home = Home::new();
-    for (typed, line) in [("name\n", "name"), ("in the middle of a line", "in the middle of a line")] {
+    for (typed, line) in
+        [("name\n", "name"), ("in the middle of a line", "in the middle of a line")]
+    {
         let running = start(&home, "stty -echo; echo ready; cat; echo over", true);
         eventually("it is ready", || running.stdout().text == "ready\r\n");
         running.write(typed.as_bytes()).expect("it takes input");
@@ -91,7 +100,11 @@ fn a_command_on_a_terminal_reads_lines_and_the_end() {
 fn an_interrupt_that_is_typed_reaches_what_runs_on_the_terminal() {
     hear_interrupts();
     let home = Home::new();
-    let running = start(&home, "trap 'echo interrupted; exit 130' INT; echo ready; while :; do sleep 0.05; done", true);
+    let running = start(
+        &home,
+        "trap 'echo interrupted; exit 130' INT; echo ready; while :; do sleep 0.05; done",
+        true,
+    );
     eventually("it is ready", || running.stdout().text.contains("ready"));
     running.write(b"\x03").expect("it takes input");
     assert_eq!(ended(&running).code, Some(130));

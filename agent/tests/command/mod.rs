@@ -1,4 +1,5 @@
-//! Commands, with real processes: how they end, what they write, what they read, and what they leave behind.
+//! Commands, with real processes: how they end, what they write, what they read, and what they
+//! leave behind.
 
 mod ends;
 mod family;

@@ -64,7 +64,8 @@ impl Answer {
 
     /// A status with an error in the shape of the format.
     pub(crate) fn error(status: u16, message: &str, kind: &str, code: Value) -> Self {
-        let body = json!({"error": {"message": message, "type": kind, "param": null, "code": code}});
+        let body =
+            json!({"error": {"message": message, "type": kind, "param": null, "code": code}});
         Self::status(status, "application/json", body.to_string())
     }
 
@@ -76,14 +77,24 @@ impl Answer {
     /// A whole stream in which the model says this, in two deltas, and stops.
     pub(crate) fn says(text: &str) -> Self {
         let half = (0..=text.len() / 2).rfind(|&at| text.is_char_boundary(at)).unwrap_or_default();
-        Self::stream(Events::new().text(&text[..half]).text(&text[half..]).finish("stop").usage(7, 2, 0).done())
+        Self::stream(
+            Events::new()
+                .text(&text[..half])
+                .text(&text[half..])
+                .finish("stop")
+                .usage(7, 2, 0)
+                .done(),
+        )
     }
 
     /// A whole stream in which the model calls these tools: the name and the arguments of each.
     pub(crate) fn calls(calls: &[(&str, Value)]) -> Self {
-        let begun = calls.iter().enumerate().fold(Events::new(), |events, (index, (name, arguments))| {
-            events.call(index, &format!("call-{index}"), name).arguments(index, &arguments.to_string())
-        });
+        let begun =
+            calls.iter().enumerate().fold(Events::new(), |events, (index, (name, arguments))| {
+                events
+                    .call(index, &format!("call-{index}"), name)
+                    .arguments(index, &arguments.to_string())
+            });
         Self::stream(begun.finish("tool_calls").usage(9, 4, 0).done())
     }
 
@@ -163,8 +174,10 @@ impl Events {
 
     /// A chunk with this delta.
     pub(crate) fn delta(self, delta: Value) -> Self {
-        self.data(&json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "test-model",
-            "choices": [{"index": 0, "delta": delta, "finish_reason": null}]}))
+        self.data(
+            &json!({"id": "chatcmpl-1", "object": "chat.completion.chunk", "model": "test-model",
+            "choices": [{"index": 0, "delta": delta, "finish_reason": null}]}),
+        )
     }
 
     /// A piece of text.

@@ -1,7 +1,9 @@
 //! What servers answer, with all that they leave out or do in their own way.
 
 use serde_json::{Value, json};
-use wakeful_agent::openai::{Cancel, Chat, ChatMessage, Finish, Round, ToolCall, ToolDefinition, Usage};
+use wakeful_agent::openai::{
+    Cancel, Chat, ChatMessage, Finish, Round, ToolCall, ToolDefinition, Usage,
+};
 
 use super::{
     KEY, Seen,
@@ -22,14 +24,27 @@ fn call(id: &str, name: &str, arguments: &str) -> ToolCall {
 #[test]
 fn a_request_is_posted_with_key_model_messages_and_tools() {
     let server = Server::answering([Answer::says("Hi.")]);
-    let messages = [ChatMessage::System { content: "Be brief.".into() }, ChatMessage::User { content: "Hello?".into() }];
-    let tools = [ToolDefinition { name: "read".into(), description: "Reads a file.".into(), parameters: json!({"type": "object"}) }];
-    endpoint(&server).complete(&Chat { messages: &messages, tools: &tools }, &mut (), &Cancel::new()).unwrap();
+    let messages = [
+        ChatMessage::System { content: "Be brief.".into() },
+        ChatMessage::User { content: "Hello?".into() },
+    ];
+    let tools = [ToolDefinition {
+        name: "read".into(),
+        description: "Reads a file.".into(),
+        parameters: json!({"type": "object"}),
+    }];
+    endpoint(&server)
+        .complete(&Chat { messages: &messages, tools: &tools }, &mut (), &Cancel::new())
+        .unwrap();
     let [request] = &server.received()[..] else { panic!("one request") };
     assert_eq!((request.method.as_str(), request.path.as_str()), ("POST", "/v1/chat/completions"));
     assert_eq!(request.header("authorization"), Some(format!("Bearer {KEY}").as_str()));
     assert_eq!(request.header("content-type"), Some("application/json"));
-    assert_eq!(request.header("accept-encoding"), None, "what is packed cannot be shown as it comes");
+    assert_eq!(
+        request.header("accept-encoding"),
+        None,
+        "what is packed cannot be shown as it comes"
+    );
     assert_eq!(request.messages(), messages);
     assert_eq!(request.body["model"], "test-model");
     assert_eq!(request.body["stream"], true);
@@ -64,13 +79,23 @@ fn a_conversation_goes_on_with_the_rounds_that_came() {
     let server = Server::scripted(script);
     let endpoint = endpoint(&server);
     let mut messages = vec![ChatMessage::User { content: "What is in a?".into() }];
-    let first = endpoint.complete(&Chat { messages: &messages, tools: &[] }, &mut (), &Cancel::new()).unwrap();
+    let first = endpoint
+        .complete(&Chat { messages: &messages, tools: &[] }, &mut (), &Cancel::new())
+        .unwrap();
     assert_eq!(first.tool_calls, [call("call-0", "read", "{\"path\":\"a\"}")]);
     messages.push(first.message());
-    messages.push(ChatMessage::Tool { tool_call_id: first.tool_calls[0].id.clone(), content: "x".into() });
-    let second = endpoint.complete(&Chat { messages: &messages, tools: &[] }, &mut (), &Cancel::new()).unwrap();
+    messages.push(ChatMessage::Tool {
+        tool_call_id: first.tool_calls[0].id.clone(),
+        content: "x".into(),
+    });
+    let second = endpoint
+        .complete(&Chat { messages: &messages, tools: &[] }, &mut (), &Cancel::new())
+        .unwrap();
     assert_eq!(second.text.as_deref(), Some("It says x."));
-    assert_eq!(second.message(), ChatMessage::Assistant { text: Some("It says x.".into()), tool_calls: vec![] });
+    assert_eq!(
+        second.message(),
+        ChatMessage::Assistant { text: Some("It says x.".into()), tool_calls: vec![] }
+    );
     assert_eq!(server.received()[1].messages(), messages);
 }
 
@@ -85,13 +110,21 @@ fn an_answer_without_streaming_is_read_too() {
     let server = Server::answering([Answer::status(200, "application/json", body.to_string())]);
     let mut seen = Seen::default();
     let round = ask_watched(&endpoint(&server), &mut seen).unwrap();
-    assert_eq!(seen, Seen { deltas: vec!["Reading.".into()], tools: vec!["read".into()], retries: vec![] });
+    assert_eq!(
+        seen,
+        Seen { deltas: vec!["Reading.".into()], tools: vec!["read".into()], retries: vec![] }
+    );
     assert_eq!(round.text.as_deref(), Some("Reading."));
     assert_eq!(round.tool_calls, [call("a", "read", "{\"path\":\"b\"}")]);
     assert_eq!(round.finish, Finish::ToolCalls);
     assert_eq!(
         round.usage.unwrap(),
-        Usage { prompt_tokens: Some(3), completion_tokens: Some(2), total_tokens: Some(5), cached_tokens: None }
+        Usage {
+            prompt_tokens: Some(3),
+            completion_tokens: Some(2),
+            total_tokens: Some(5),
+            cached_tokens: None
+        }
     );
     assert_eq!((round.model.as_deref(), round.response_id.as_deref()), (Some("m2"), Some("r1")));
 }
@@ -101,10 +134,18 @@ fn the_content_type_may_be_wrong() {
     let stream = Events::new().text("Hi").finish("stop").done();
     let Answer { body, .. } = Answer::stream(stream);
     for content_type in ["application/json", "text/plain", "application/octet-stream"] {
-        assert_eq!(answered(Answer::status(200, content_type, body.clone())).text.as_deref(), Some("Hi"), "{content_type}");
+        assert_eq!(
+            answered(Answer::status(200, content_type, body.clone())).text.as_deref(),
+            Some("Hi"),
+            "{content_type}"
+        );
     }
-    let whole = json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).to_string();
-    assert_eq!(answered(Answer::status(200, "text/event-stream", whole)).text.as_deref(), Some("Hi"));
+    let whole =
+        json!({"choices": [{"message": {"content": "Hi"}, "finish_reason": "stop"}]}).to_string();
+    assert_eq!(
+        answered(Answer::status(200, "text/event-stream", whole)).text.as_deref(),
+        Some("Hi")
+    );
 }
 
 #[test]
@@ -120,15 +161,22 @@ fn parallel_calls_are_joined_by_their_index() {
         .finish("tool_calls")
         .done();
     let round = answered(Answer::stream(events));
-    assert_eq!(round.tool_calls, [call("a", "read", "{\"y\":2}"), call("b", "write", "{\"x\":1}"), call("c", "list", "")]);
+    assert_eq!(
+        round.tool_calls,
+        [call("a", "read", "{\"y\":2}"), call("b", "write", "{\"x\":1}"), call("c", "list", "")]
+    );
     assert_eq!(round.text, None);
-    let ChatMessage::Assistant { text: None, tool_calls } = round.message() else { panic!("calls need no text") };
+    let ChatMessage::Assistant { text: None, tool_calls } = round.message() else {
+        panic!("calls need no text")
+    };
     assert_eq!(tool_calls, round.tool_calls);
 }
 
 /// A stream of these calls, each in a chunk of its own, as servers of several kinds write them.
 fn calls(calls: &[Value]) -> Vec<ToolCall> {
-    let events = calls.iter().fold(Events::new(), |events, call| events.delta(json!({"tool_calls": [call]})));
+    let events = calls
+        .iter()
+        .fold(Events::new(), |events, call| events.delta(json!({"tool_calls": [call]})));
     answered(Answer::stream(events.finish("tool_calls").done())).tool_calls
 }
 
@@ -139,7 +187,14 @@ fn whole_calls_need_no_index_and_no_ids() {
         json!({"id": "", "function": {"name": "read", "arguments": "{\"a\":2}"}}),
         json!({"id": null, "type": "function", "function": {"name": "write", "arguments": "{}"}}),
     ]);
-    assert_eq!(given, [call("call_1", "read", "{\"a\":1}"), call("call_2", "read", "{\"a\":2}"), call("call_3", "write", "{}")]);
+    assert_eq!(
+        given,
+        [
+            call("call_1", "read", "{\"a\":1}"),
+            call("call_2", "read", "{\"a\":2}"),
+            call("call_3", "write", "{}")
+        ]
+    );
 }
 
 #[test]
@@ -179,11 +234,18 @@ fn a_call_stays_one_where_its_name_or_another_id_is_repeated() {
 
 #[test]
 fn ids_are_unique_in_the_round_and_in_the_chat() {
-    let events =
-        Events::new().call(0, "same", "read").call(1, "same", "write").call(2, "", "list").call(3, "call_2", "stat").finish("tool_calls");
+    let events = Events::new()
+        .call(0, "same", "read")
+        .call(1, "same", "write")
+        .call(2, "", "list")
+        .call(3, "call_2", "stat")
+        .finish("tool_calls");
     let server = Server::answering([Answer::stream(events.done())]);
-    let before = ChatMessage::Assistant { text: None, tool_calls: vec![call("same", "read", "{}")] };
-    let round = endpoint(&server).complete(&Chat { messages: &[before], tools: &[] }, &mut (), &Cancel::new()).unwrap();
+    let before =
+        ChatMessage::Assistant { text: None, tool_calls: vec![call("same", "read", "{}")] };
+    let round = endpoint(&server)
+        .complete(&Chat { messages: &[before], tools: &[] }, &mut (), &Cancel::new())
+        .unwrap();
     let ids: Vec<&str> = round.tool_calls.iter().map(|call| call.id.as_str()).collect();
     assert_eq!(ids, ["call_3", "call_4", "call_5", "call_2"]);
 }
@@ -203,7 +265,8 @@ fn bad_arguments_are_carried_as_the_model_wrote_them() {
 #[test]
 fn servers_may_leave_out_ids_models_tokens_and_the_index() {
     let round = answered(Answer::stream(Events::new().raw(
-        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
+        "data: {\"choices\":[{\"delta\":{\"content\":\"Hi\"}}]}\n\ndata: \
+         {\"choices\":[{\"delta\":{},\"finish_reason\":\"stop\"}]}\n\n",
     )));
     assert_eq!((round.text.as_deref(), round.finish), (Some("Hi"), Finish::Stop));
     assert_eq!((round.usage, round.model, round.response_id), (None, None, None));
@@ -236,7 +299,10 @@ fn every_reason_for_the_end_is_told() {
 fn an_answer_may_be_empty() {
     let round = answered(Answer::stream(Events::new().finish("stop").usage(3, 0, 0).done()));
     assert_eq!((round.text.as_deref(), round.timing.first_token_ms), (None, None));
-    assert_eq!(round.message(), ChatMessage::Assistant { text: Some(String::new()), tool_calls: vec![] });
+    assert_eq!(
+        round.message(),
+        ChatMessage::Assistant { text: Some(String::new()), tool_calls: vec![] }
+    );
 }
 
 #[test]
@@ -248,7 +314,10 @@ fn thoughts_are_passed_over_and_a_refusal_is_kept() {
         .finish("stop");
     let round = answered(Answer::stream(events.done()));
     assert_eq!((round.text.as_deref(), round.refusal.as_deref()), (None, Some("I will not.")));
-    assert_eq!(round.message(), ChatMessage::Assistant { text: Some("I will not.".into()), tool_calls: vec![] });
+    assert_eq!(
+        round.message(),
+        ChatMessage::Assistant { text: Some("I will not.".into()), tool_calls: vec![] }
+    );
 }
 
 #[test]

@@ -32,15 +32,20 @@ impl Watch for Until {
     }
 }
 
-/// Asks in another thread, cancels when `there` says that the request is where it should be, and gives what came and how long after.
-fn cancelled(options: EndpointOptions, there: impl FnOnce(&mpsc::Receiver<()>)) -> (Result<Round, ChatError>, Duration) {
+/// Asks in another thread, cancels when `there` says that the request is where it should be, and
+/// gives what came and how long after.
+fn cancelled(
+    options: EndpointOptions,
+    there: impl FnOnce(&mpsc::Receiver<()>),
+) -> (Result<Round, ChatError>, Duration) {
     let endpoint = with(options);
     let cancel = Cancel::new();
     let (seen, watched) = mpsc::channel();
     let asking = thread::spawn({
         let cancel = cancel.clone();
         move || {
-            let answered = endpoint.complete(&Chat { messages: &[], tools: &[] }, &mut Until(seen), &cancel);
+            let answered =
+                endpoint.complete(&Chat { messages: &[], tools: &[] }, &mut Until(seen), &cancel);
             (answered, Instant::now())
         }
     });
@@ -62,7 +67,8 @@ fn before_it_begins() {
     let cancel = Cancel::new();
     cancel.cancel();
     let begun = Instant::now();
-    let answered = endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut (), &cancel);
+    let answered =
+        endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut (), &cancel);
     assert_at_once("before it begins", (answered, begun.elapsed()));
     server.wait_until_left();
     assert!(server.received().is_empty(), "nothing was sent");
@@ -79,13 +85,19 @@ fn while_it_connects() {
         assert!(waiting.len() < 10_000, "the queue of a listener ends somewhere");
     }
     let options = EndpointOptions::new(format!("http://{address}/v1"), "m");
-    assert_at_once("while it connects", cancelled(options, |_| thread::sleep(Duration::from_millis(100))));
+    assert_at_once(
+        "while it connects",
+        cancelled(options, |_| thread::sleep(Duration::from_millis(100))),
+    );
 }
 
 #[test]
 fn while_it_waits_for_the_head() {
     let server = Server::answering([Answer::never()]);
-    assert_at_once("while it waits for the head", cancelled(options(&server), |_| server.wait_for_requests(1)));
+    assert_at_once(
+        "while it waits for the head",
+        cancelled(options(&server), |_| server.wait_for_requests(1)),
+    );
     server.wait_until_left();
 }
 
@@ -94,15 +106,22 @@ fn while_the_stream_is_silent() {
     let whole = Answer::stream(Events::new().text("First").text("Second"));
     let at = whole.bytes_before("Second");
     let server = Server::answering([whole.silent_after(at)]);
-    assert_at_once("while the stream is silent", cancelled(options(&server), |seen| seen.recv().unwrap()));
+    assert_at_once(
+        "while the stream is silent",
+        cancelled(options(&server), |seen| seen.recv().unwrap()),
+    );
     server.wait_until_left();
 }
 
 #[test]
 fn while_the_stream_flows() {
     let endless = (0..10_000).fold(Events::new(), |events, _| events.text("on and on "));
-    let server = Server::answering([Answer::stream(endless).in_pieces_of(200, Duration::from_millis(1))]);
-    assert_at_once("while the stream flows", cancelled(options(&server), |seen| seen.recv().unwrap()));
+    let server =
+        Server::answering([Answer::stream(endless).in_pieces_of(200, Duration::from_millis(1))]);
+    assert_at_once(
+        "while the stream flows",
+        cancelled(options(&server), |seen| seen.recv().unwrap()),
+    );
     server.wait_until_left();
 }
 
@@ -122,17 +141,22 @@ impl Watch for Enough<'_> {
 
 #[test]
 fn what_has_come_already_is_not_shown_any_more() {
-    let whole = Answer::stream(Events::new().text("First").text("Second").text("Third").finish("stop").done());
+    let whole = Answer::stream(
+        Events::new().text("First").text("Second").text("Third").finish("stop").done(),
+    );
     let server = Server::answering([whole]);
     let cancel = Cancel::new();
     let mut enough = Enough { cancel: &cancel, texts: 0 };
-    let answered = endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut enough, &cancel);
+    let answered =
+        endpoint(&server).complete(&Chat { messages: &[], tools: &[] }, &mut enough, &cancel);
     assert_eq!((answered, enough.texts), (Err(ChatError::Cancelled), 1));
 }
 
 #[test]
 fn while_an_error_comes() {
-    let server = Server::answering([Answer::status(400, "text/plain", "words that never end").silent_after(5)]);
+    let server = Server::answering([
+        Answer::status(400, "text/plain", "words that never end").silent_after(5)
+    ]);
     let there = |_: &mpsc::Receiver<()>| {
         server.wait_for_requests(1);
         thread::sleep(Duration::from_millis(100));
@@ -143,7 +167,9 @@ fn while_an_error_comes() {
 
 #[test]
 fn while_it_waits_to_try_again() {
-    let server = Server::scripted(|_| Answer::status(503, "text/plain", "later").header("retry-after", "60"));
+    let server = Server::scripted(|_| {
+        Answer::status(503, "text/plain", "later").header("retry-after", "60")
+    });
     let mut options = options(&server);
     options.retries.longest_wait = Duration::from_secs(60);
     assert_at_once("while it waits to try again", cancelled(options, |seen| seen.recv().unwrap()));

@@ -45,8 +45,15 @@ fn malformed(answer: Answer) -> String {
 fn an_answer_that_is_cut_before_its_first_output_is_asked_for_again() {
     for length in LENGTHS {
         let whole = || {
-            Answer::stream(Events::new().raw(": soon\n\n").delta(json!({"role": "assistant"})).text("Hi").finish("stop").done())
-                .length(length)
+            Answer::stream(
+                Events::new()
+                    .raw(": soon\n\n")
+                    .delta(json!({"role": "assistant"}))
+                    .text("Hi")
+                    .finish("stop")
+                    .done(),
+            )
+            .length(length)
         };
         let first_output = whole().bytes_before("Hi");
         let cuts = [0, 3, whole().bytes_before("assistant"), first_output];
@@ -54,8 +61,16 @@ fn an_answer_that_is_cut_before_its_first_output_is_asked_for_again() {
             let server = Server::answering([whole().cut_after(at), whole()]);
             let mut seen = Seen::default();
             let round = ask_watched(&endpoint(&server), &mut seen).unwrap();
-            assert_eq!((round.text.as_deref(), round.timing.attempts), (Some("Hi"), 2), "{length:?} cut after {at}");
-            assert_eq!((seen.deltas.len(), seen.retries.len()), (1, 1), "{length:?} cut after {at}");
+            assert_eq!(
+                (round.text.as_deref(), round.timing.attempts),
+                (Some("Hi"), 2),
+                "{length:?} cut after {at}"
+            );
+            assert_eq!(
+                (seen.deltas.len(), seen.retries.len()),
+                (1, 1),
+                "{length:?} cut after {at}"
+            );
         }
     }
 }
@@ -63,22 +78,40 @@ fn an_answer_that_is_cut_before_its_first_output_is_asked_for_again() {
 #[test]
 fn an_answer_that_is_cut_after_its_first_output_ends_there() {
     for length in LENGTHS {
-        let whole = Answer::stream(Events::new().text("First").text("Second").finish("stop").done()).length(length);
+        let whole =
+            Answer::stream(Events::new().text("First").text("Second").finish("stop").done())
+                .length(length);
         let at = whole.bytes_before("Second");
         let (partial, why) = cut_off(whole.cut_after(at));
-        assert_eq!((partial.text.as_deref(), partial.finish), (Some("First"), Finish::Unsaid), "{length:?}");
-        let is_a_lost_connection = matches!(&why, ChatError::Ended { .. } | ChatError::Unreachable { why: Unreachable::Lost(_), .. });
+        assert_eq!(
+            (partial.text.as_deref(), partial.finish),
+            (Some("First"), Finish::Unsaid),
+            "{length:?}"
+        );
+        let is_a_lost_connection = matches!(
+            &why,
+            ChatError::Ended { .. } | ChatError::Unreachable { why: Unreachable::Lost(_), .. }
+        );
         assert!(is_a_lost_connection, "{length:?}: {why:?}");
     }
 }
 
 #[test]
 fn a_tool_call_is_output_too() {
-    let whole = Answer::stream(Events::new().call(0, "a", "read").arguments(0, "{\"path\":\"long\"}").finish("tool_calls").done());
+    let whole = Answer::stream(
+        Events::new()
+            .call(0, "a", "read")
+            .arguments(0, "{\"path\":\"long\"}")
+            .finish("tool_calls")
+            .done(),
+    );
     let at = whole.bytes_before("long");
     let (partial, _) = cut_off(whole.cut_after(at));
     assert_eq!(partial.tool_calls.len(), 1);
-    assert_eq!((partial.tool_calls[0].name.as_str(), partial.tool_calls[0].arguments.as_str()), ("read", ""));
+    assert_eq!(
+        (partial.tool_calls[0].name.as_str(), partial.tool_calls[0].arguments.as_str()),
+        ("read", "")
+    );
 }
 
 #[test]
@@ -87,7 +120,10 @@ fn an_answer_that_is_cut_after_its_last_word_is_whole() {
     let at = whole.bytes_before("prompt_tokens");
     let server = Server::answering([whole.cut_after(at)]);
     let round = ask(&endpoint(&server)).unwrap();
-    assert_eq!((round.text.as_deref(), round.finish, round.usage), (Some("All"), Finish::Stop, None));
+    assert_eq!(
+        (round.text.as_deref(), round.finish, round.usage),
+        (Some("All"), Finish::Stop, None)
+    );
 }
 
 #[test]
@@ -103,37 +139,58 @@ fn malformed_json_before_the_first_output_is_said_with_its_beginning() {
     let said = malformed(Answer::stream(Events::new().raw("data: {\"choices\":[{]}\n\n")));
     assert_eq!(
         said,
-        "`URL` does not speak chat completions: expected `,` or `}` at line 1 column 14; it said `{\"choices\":[{]}`; check the base URL"
+        "`URL` does not speak chat completions: expected `,` or `}` at line 1 column 14; it said \
+         `{\"choices\":[{]}`; check the base URL"
             .replace("expected `,` or `}`", "key must be a string")
     );
     let said = malformed(Answer::stream(Events::new().data(&json!({"choices": "none"}))));
     assert!(said.contains("invalid type: string \"none\""), "{said}");
-    let not_utf8 = Answer::status(200, "text/event-stream", b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n".to_vec());
+    let not_utf8 = Answer::status(
+        200,
+        "text/event-stream",
+        b"data: {\"choices\":[{\"delta\":{\"content\":\"\xff\"}}]}\n\n".to_vec(),
+    );
     assert!(malformed(not_utf8).contains("invalid unicode code point"));
 }
 
 #[test]
 fn malformed_json_after_the_first_output_cuts_the_answer_off() {
-    let (partial, why) = cut_off(Answer::stream(Events::new().text("First").raw("data: {\"choices\":\n\n").finish("stop").done()));
+    let (partial, why) = cut_off(Answer::stream(
+        Events::new().text("First").raw("data: {\"choices\":\n\n").finish("stop").done(),
+    ));
     assert_eq!(partial.text.as_deref(), Some("First"));
     assert!(matches!(why, ChatError::Malformed { .. }), "{why:?}");
 }
 
 #[test]
 fn what_is_no_answer_of_chat_completions_is_said() {
-    let said = malformed(Answer::status(200, "text/html", format!("<html>Log in with {KEY}</html>")));
-    assert!(said.contains("it said `<html>Log in with [key]</html>`; check the base URL"), "{said}");
+    let said =
+        malformed(Answer::status(200, "text/html", format!("<html>Log in with {KEY}</html>")));
+    assert!(
+        said.contains("it said `<html>Log in with [key]</html>`; check the base URL"),
+        "{said}"
+    );
     let said = malformed(Answer::status(200, "application/json", "{\"models\":[]}"));
-    assert_eq!(said, "`URL` does not speak chat completions: it has no `choices`; it said `{\"models\":[]}`; check the base URL");
+    assert_eq!(
+        said,
+        "`URL` does not speak chat completions: it has no `choices`; it said `{\"models\":[]}`; \
+         check the base URL"
+    );
 }
 
 #[test]
 fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
     let overloaded = json!({"error": {"message": format!("Overloaded, {KEY}"), "type": "server_error", "code": 503}});
-    let server = Server::answering([Answer::stream(Events::new().data(&overloaded)), Answer::says("Hi")]);
+    let server =
+        Server::answering([Answer::stream(Events::new().data(&overloaded)), Answer::says("Hi")]);
     let mut seen = Seen::default();
     assert_eq!(ask_watched(&endpoint(&server), &mut seen).unwrap().text.as_deref(), Some("Hi"));
-    assert!(seen.retries[0].2.ends_with("failed while it answered: Overloaded, [key] (server_error, 503)"), "{seen:?}");
+    assert!(
+        seen.retries[0]
+            .2
+            .ends_with("failed while it answered: Overloaded, [key] (server_error, 503)"),
+        "{seen:?}"
+    );
 
     let (partial, why) = cut_off(Answer::stream(Events::new().text("First").data(&overloaded)));
     assert_eq!(partial.text.as_deref(), Some("First"));
@@ -141,7 +198,10 @@ fn an_error_in_a_stream_is_tried_again_before_the_first_output_only() {
 
     let refused = json!({"error": {"message": "No such tool", "code": 400}});
     let server = Server::answering([Answer::stream(Events::new().data(&refused))]);
-    assert!(matches!(failure(&endpoint(&server)), ChatError::Failed { .. }), "a request that is wrong is not tried again");
+    assert!(
+        matches!(failure(&endpoint(&server)), ChatError::Failed { .. }),
+        "a request that is wrong is not tried again"
+    );
 }
 
 #[test]
@@ -154,7 +214,8 @@ fn a_server_that_is_not_there_is_tried_again_and_then_said() {
     assert_eq!(
         why.to_string(),
         format!(
-            "cannot reach `http://{free}/v1/chat/completions`: the connection was refused; start the server, or correct the base URL (tried 2 times)"
+            "cannot reach `http://{free}/v1/chat/completions`: the connection was refused; start \
+             the server, or correct the base URL (tried 2 times)"
         )
     );
 }
@@ -177,7 +238,9 @@ fn a_server_without_tls_where_tls_is_asked_for_is_said() {
         stream.read_to_end(&mut Vec::new()).unwrap();
     });
     let why = failure(&with(EndpointOptions::new(format!("https://{address}/v1"), "m")));
-    let ChatError::Unreachable { why: Unreachable::Tls(_), .. } = &why else { panic!("not tried again: {why:?}") };
+    let ChatError::Unreachable { why: Unreachable::Tls(_), .. } = &why else {
+        panic!("not tried again: {why:?}")
+    };
     assert!(why.to_string().contains("no secure connection ("), "{why}");
     serving.join().unwrap();
 }
@@ -234,7 +297,12 @@ fn a_slow_head_is_waited_for() {
 
 #[test]
 fn a_response_that_is_too_large_is_cut() {
-    let large = |events: Events| Answer::stream((0..200).fold(events, |events, _| events.raw(": nothing in this line is for anybody\n\n")));
+    let large = |events: Events| {
+        Answer::stream(
+            (0..200)
+                .fold(events, |events, _| events.raw(": nothing in this line is for anybody\n\n")),
+        )
+    };
     let limited = |answer| {
         let server = Server::answering([answer]);
         let mut options = options(&server);
@@ -247,7 +315,10 @@ fn a_response_that_is_too_large_is_cut() {
     assert_eq!(why.to_string(), "the answer has more than 4000 bytes, the most that one may have");
     let (why, _) = limited(large(Events::new().text("First")));
     let ChatError::CutOff { partial, why } = why else { panic!("{why:?}") };
-    assert_eq!((partial.text.as_deref(), *why), (Some("First"), ChatError::TooLarge { limit: 4_000 }));
+    assert_eq!(
+        (partial.text.as_deref(), *why),
+        (Some("First"), ChatError::TooLarge { limit: 4_000 })
+    );
     let (why, _) = limited(Answer::status(200, "application/json", " ".repeat(5_000)));
     assert_eq!(why, ChatError::TooLarge { limit: 4_000 });
 }

@@ -1,4 +1,5 @@
-//! The wire of the provider `openai`, against a real server that speaks the format and every fault of it.
+//! The wire of the provider `openai`, against a real server that speaks the format and every fault
+//! of it.
 
 pub(crate) mod answer;
 mod answers;
@@ -11,7 +12,10 @@ mod splits;
 
 use std::time::Duration;
 
-use wakeful_agent::openai::{Cancel, Chat, ChatError, ChatMessage, Endpoint, EndpointOptions, Patience, Retries, Round, Secret, Watch};
+use wakeful_agent::openai::{
+    Cancel, Chat, ChatError, ChatMessage, Endpoint, EndpointOptions, Patience, Retries, Round,
+    Secret, Watch,
+};
 
 use server::Server;
 
@@ -21,8 +25,16 @@ const KEY: &str = "sk-a-key-that-nobody-may-see";
 fn options(server: &Server) -> EndpointOptions {
     let mut options = EndpointOptions::new(server.url(), "test-model");
     options.key = Some(Secret::new(KEY).expect("the key can be sent"));
-    options.patience = Patience { connect: Duration::from_secs(5), first_byte: Duration::from_secs(10), idle: Duration::from_secs(10) };
-    options.retries = Retries { most: 2, first_wait: Duration::from_millis(1), longest_wait: Duration::from_millis(50) };
+    options.patience = Patience {
+        connect: Duration::from_secs(5),
+        first_byte: Duration::from_secs(10),
+        idle: Duration::from_secs(10),
+    };
+    options.retries = Retries {
+        most: 2,
+        first_wait: Duration::from_millis(1),
+        longest_wait: Duration::from_millis(50),
+    };
     options
 }
 
@@ -46,7 +58,8 @@ fn ask(endpoint: &Endpoint) -> Result<Round, ChatError> {
 
 fn ask_watched(endpoint: &Endpoint, watch: &mut dyn Watch) -> Result<Round, ChatError> {
     let messages = [ChatMessage::User { content: "Hello?".into() }];
-    let answered = endpoint.complete(&Chat { messages: &messages, tools: &[] }, watch, &Cancel::new());
+    let answered =
+        endpoint.complete(&Chat { messages: &messages, tools: &[] }, watch, &Cancel::new());
     if let Err(why) = &answered {
         assert!(!format!("{why}{why:?}").contains(KEY), "no error has the key: {why}");
     }

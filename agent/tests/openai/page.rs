@@ -22,8 +22,13 @@ const BASE_URL: &str = "http://localhost:11434/v1";
 
 /// The lines of the block below this heading.
 fn block(heading: &str) -> Vec<&'static str> {
-    let (_, below) = PAGE.split_once(&format!("\n## {heading}\n")).expect("the page has the heading");
-    let block = below.split("```text\n").nth(1).and_then(|block| block.split("```").next()).expect("a block stands below the heading");
+    let (_, below) =
+        PAGE.split_once(&format!("\n## {heading}\n")).expect("the page has the heading");
+    let block = below
+        .split("```text\n")
+        .nth(1)
+        .and_then(|block| block.split("```").next())
+        .expect("a block stands below the heading");
     block.lines().map(str::trim).filter(|line| !line.is_empty()).collect()
 }
 
@@ -50,12 +55,37 @@ fn deserted() -> String {
 fn the_page_shows_errors_as_they_are() {
     let is_a_page = || Answer::status(200, "text/html", "<!doctype html><title>Welcome</title>");
     let said = [
-        Endpoint::new(EndpointOptions::new("localhost:11434", "qwen3")).expect_err("it is no base URL").to_string(),
+        Endpoint::new(EndpointOptions::new("localhost:11434", "qwen3"))
+            .expect_err("it is no base URL")
+            .to_string(),
         shown(EndpointOptions::new(deserted(), "qwen3")),
-        answered(|| Answer::error(401, "Incorrect API key provided", "invalid_request_error", json!("invalid_api_key"))),
-        answered(|| Answer::error(404, "model \"qwen3\" not found, try pulling it first", "api_error", Value::Null)),
-        answered(|| Answer::error(429, "Rate limit reached", "requests", json!("rate_limit_exceeded"))),
-        answered(|| Answer::error(400, "the request exceeds the available context size", "exceed_context_size_error", json!(400))),
+        answered(|| {
+            Answer::error(
+                401,
+                "Incorrect API key provided",
+                "invalid_request_error",
+                json!("invalid_api_key"),
+            )
+        }),
+        answered(|| {
+            Answer::error(
+                404,
+                "model \"qwen3\" not found, try pulling it first",
+                "api_error",
+                Value::Null,
+            )
+        }),
+        answered(|| {
+            Answer::error(429, "Rate limit reached", "requests", json!("rate_limit_exceeded"))
+        }),
+        answered(|| {
+            Answer::error(
+                400,
+                "the request exceeds the available context size",
+                "exceed_context_size_error",
+                json!(400),
+            )
+        }),
         answered(is_a_page),
         answered(|| Answer::stream(Events::new().text("I will"))),
     ];

@@ -1,4 +1,5 @@
-//! A server in the test's process that speaks chat completions over HTTP/1.1, with any fault that a test asks for.
+//! A server in the test's process that speaks chat completions over HTTP/1.1, with any fault that a
+//! test asks for.
 //!
 //! It is written on bare sockets, since what a proper server would never send is what it is for.
 
@@ -39,7 +40,8 @@ impl ReceivedRequest {
 
     /// The messages of the chat.
     pub(crate) fn messages(&self) -> Vec<ChatMessage> {
-        serde_json::from_value(self.body["messages"].clone()).expect("the messages have the shape of chat completions")
+        serde_json::from_value(self.body["messages"].clone())
+            .expect("the messages have the shape of chat completions")
     }
 }
 
@@ -63,16 +65,25 @@ impl Server {
     pub(crate) fn answering(answers: impl IntoIterator<Item = Answer>) -> Self {
         let queue = Mutex::new(answers.into_iter().collect::<VecDeque<_>>());
         Self::scripted(move |_| {
-            let next = queue.lock().expect("no request panics while it takes an answer").pop_front();
-            next.unwrap_or_else(|| Answer::error(418, "the test has no answer left", "test", Value::Null))
+            let next =
+                queue.lock().expect("no request panics while it takes an answer").pop_front();
+            next.unwrap_or_else(|| {
+                Answer::error(418, "the test has no answer left", "test", Value::Null)
+            })
         })
     }
 
     /// Gives the answer that the script makes of each request.
-    pub(crate) fn scripted(script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static) -> Self {
+    pub(crate) fn scripted(
+        script: impl Fn(&ReceivedRequest) -> Answer + Send + Sync + 'static,
+    ) -> Self {
         let listener = TcpListener::bind((Ipv4Addr::LOCALHOST, 0)).expect("a free port");
         let address = listener.local_addr().expect("the port");
-        let shared = Arc::new(Shared { script: Box::new(script), state: Mutex::default(), changed: Condvar::new() });
+        let shared = Arc::new(Shared {
+            script: Box::new(script),
+            state: Mutex::default(),
+            changed: Condvar::new(),
+        });
         let accepting = Arc::clone(&shared);
         thread::spawn(move || {
             for stream in listener.incoming() {
@@ -104,12 +115,18 @@ impl Server {
 
     /// Waits until so many requests have come.
     pub(crate) fn wait_for_requests(&self, count: usize) {
-        assert!(self.shared.wait(|state| state.received.len() >= count), "{count} requests come within ten seconds");
+        assert!(
+            self.shared.wait(|state| state.received.len() >= count),
+            "{count} requests come within ten seconds"
+        );
     }
 
     /// Waits until no connection is open.
     pub(crate) fn wait_until_left(&self) {
-        assert!(self.shared.wait(|state| state.open == 0), "the client closes its connections within ten seconds");
+        assert!(
+            self.shared.wait(|state| state.open == 0),
+            "the client closes its connections within ten seconds"
+        );
     }
 }
 
@@ -135,7 +152,10 @@ impl Shared {
 
     fn wait(&self, until: impl Fn(&State) -> bool) -> bool {
         let state = self.state();
-        let (state, _) = self.changed.wait_timeout_while(state, Duration::from_secs(10), |state| !until(state)).expect(UNPOISONED);
+        let (state, _) = self
+            .changed
+            .wait_timeout_while(state, Duration::from_secs(10), |state| !until(state))
+            .expect(UNPOISONED);
         until(&state)
     }
 
@@ -165,14 +185,20 @@ fn read_request(reader: &mut impl BufRead) -> io::Result<ReceivedRequest> {
     };
     let first = line()?;
     let mut words = first.split(' ').map(str::to_owned);
-    let (Some(method), Some(path)) = (words.next(), words.next()) else { return Err(io::ErrorKind::InvalidData.into()) };
+    let (Some(method), Some(path)) = (words.next(), words.next()) else {
+        return Err(io::ErrorKind::InvalidData.into());
+    };
     let mut headers = Vec::new();
     loop {
         let header = line()?;
         let Some((name, value)) = header.split_once(':') else { break };
         headers.push((name.to_lowercase(), value.trim().to_owned()));
     }
-    let length = headers.iter().find(|(name, _)| name == "content-length").and_then(|(_, value)| value.parse().ok()).unwrap_or(0);
+    let length = headers
+        .iter()
+        .find(|(name, _)| name == "content-length")
+        .and_then(|(_, value)| value.parse().ok())
+        .unwrap_or(0);
     let mut body = vec![0; length];
     reader.read_exact(&mut body)?;
     Ok(ReceivedRequest { method, path, headers, body: serde_json::from_slice(&body)? })

@@ -1,4 +1,5 @@
-//! An answer is the same however its bytes come: every split, every pace, every way to tell its end.
+//! An answer is the same however its bytes come: every split, every pace, every way to tell its
+//! end.
 
 use std::{
     thread,
@@ -15,10 +16,11 @@ use super::{
     with,
 };
 
-/// A stream with all that can be in one: comments, three kinds of line ends, an event over two lines, letters of up to four bytes, two
-/// calls at once, tokens.
+/// A stream with all that can be in one: comments, three kinds of line ends, an event over two
+/// lines, letters of up to four bytes, two calls at once, tokens.
 fn recorded() -> Answer {
-    let event_over_two_lines = "event: message\r\ndata: {\"choices\":[{\"index\":0,\r\ndata: \"delta\":{\"content\":\" two\"}}]}\r\n\r\n";
+    let event_over_two_lines = "event: message\r\ndata: {\"choices\":[{\"index\":0,\r\ndata: \
+                                \"delta\":{\"content\":\" two\"}}]}\r\n\r\n";
     Answer::stream(
         Events::new()
             .raw(": hello\r\n\r\n")
@@ -44,11 +46,20 @@ fn expected() -> Round {
         text: Some("Zwölf \u{1f980} two cr crlf".into()),
         refusal: None,
         tool_calls: vec![
-            ToolCall { id: "a".into(), name: "read".into(), arguments: "{\"path\":\"\u{e9}\"}".into() },
+            ToolCall {
+                id: "a".into(),
+                name: "read".into(),
+                arguments: "{\"path\":\"\u{e9}\"}".into(),
+            },
             ToolCall { id: "b".into(), name: "write".into(), arguments: "{}".into() },
         ],
         finish: Finish::ToolCalls,
-        usage: Some(Usage { prompt_tokens: Some(11), completion_tokens: Some(5), total_tokens: Some(16), cached_tokens: Some(3) }),
+        usage: Some(Usage {
+            prompt_tokens: Some(11),
+            completion_tokens: Some(5),
+            total_tokens: Some(16),
+            cached_tokens: Some(3),
+        }),
         timing: Timing::default(),
         model: Some("test-model".into()),
         response_id: Some("chatcmpl-1".into()),
@@ -61,7 +72,9 @@ fn untimed(round: Round) -> Round {
 
 /// The first split after which the round is another, if there is one.
 fn first_difference(splits: impl Iterator<Item = usize> + Clone) -> Option<String> {
-    let server = Server::answering(splits.clone().map(|at| recorded().split_at(at, Duration::from_millis(2))));
+    let server = Server::answering(
+        splits.clone().map(|at| recorded().split_at(at, Duration::from_millis(2))),
+    );
     let endpoint = endpoint(&server);
     splits.clone().find_map(|at| {
         let round = ask(&endpoint).map(untimed);
@@ -74,7 +87,8 @@ fn every_split_of_a_stream_gives_the_equal_round() {
     let length = recorded().body_len();
     // Most of the time is pauses, so four go at once.
     thread::scope(|scope| {
-        let quarters = [1, 2, 3, 4].map(|first| scope.spawn(move || first_difference((first..length).step_by(4))));
+        let quarters = [1, 2, 3, 4]
+            .map(|first| scope.spawn(move || first_difference((first..length).step_by(4))));
         for quarter in quarters {
             assert_eq!(quarter.join().unwrap(), None);
         }

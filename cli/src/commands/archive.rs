@@ -22,21 +22,25 @@ use super::{
 pub(super) use wakeful_host::archive::Refusal;
 
 #[derive(Args)]
-#[command(
-    after_help = "What is moved stays a ledger: `status`, `log` and `doctor` read it. The rest names the file and continues its chain, and whoever asks for the \
-                  past of the agent reads on over there. An agent that lives meanwhile does not notice.\n\n\
-                  Keep the archive where it is named: `status`, `why`, `log` and `doctor` of this version read the rest without it, from the snapshot; all \
-                  else needs it, and so does the next version, which folds the log again. Nothing may be said to an agent in its archive.\n\n\
-                  --json prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, archive, bytes_before, bytes_after.\n\n\
-                  Exit codes: 0 moved, or nothing was left to move; 2 it cannot be moved, and the ledger is as it was.\n\n\
-                  Examples:\n  wakeful archive agent.sqlite --before-snapshot\n  wakeful archive agent.sqlite --before-now --to 2026.sqlite"
-)]
+#[command(after_help = "What is moved stays a ledger: `status`, `log` and `doctor` read it. The \
+                        rest names the file and continues its chain, and whoever asks for the \
+                        past of the agent reads on over there. An agent that lives meanwhile \
+                        does not notice.\n\nKeep the archive where it is named: `status`, `why`, \
+                        `log` and `doctor` of this version read the rest without it, from the \
+                        snapshot; all else needs it, and so does the next version, which folds \
+                        the log again. Nothing may be said to an agent in its archive.\n\n--json \
+                        prints one object: agent_id, moved, anchor {seq, chain}, snapshot, left, \
+                        archive, bytes_before, bytes_after.\n\nExit codes: 0 moved, or nothing \
+                        was left to move; 2 it cannot be moved, and the ledger is as it \
+                        was.\n\nExamples:\n  wakeful archive agent.sqlite --before-snapshot\n  \
+                        wakeful archive agent.sqlite --before-now --to 2026.sqlite")]
 pub(super) struct Archive {
     #[command(flatten)]
     ledger: LedgerArg,
     #[command(flatten)]
     what: What,
-    /// The file that gets it; made where there is none [default: the one that has what was moved before, else NAME.archive.sqlite beside NAME.sqlite]
+    /// The file that gets it; made where there is none [default: the one that has what was moved
+    /// before, else NAME.archive.sqlite beside NAME.sqlite]
     #[arg(long, value_name = "FILE")]
     to: Option<PathBuf>,
     /// Print one JSON object
@@ -69,7 +73,11 @@ impl Archive {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let path = self.ledger.path();
         let (agent, mut ledger) = self.ledger.open_to_write()?;
-        let failed = |why: Refusal| CliError::Archive { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) };
+        let failed = |why: Refusal| CliError::Archive {
+            path: path.to_owned(),
+            agent: agent.clone(),
+            why: Box::new(why),
+        };
         let bytes_before = size(path);
         let end = ledger.head().map_err(|why| failed(why.into()))?.seq.0;
         let archive = self.archive_of(path, &mut ledger).map_err(failed)?;
@@ -78,7 +86,8 @@ impl Archive {
             archive::store_snapshot(&agent, &mut ledger).map_err(failed)?;
         }
         let bar = style::progress(end);
-        let archived = archive::archive(&agent, &mut ledger, &archive, |seq| bar.set_position(seq.0));
+        let archived =
+            archive::archive(&agent, &mut ledger, &archive, |seq| bar.set_position(seq.0));
         bar.finish_and_clear();
         let archived = archived.map_err(failed)?;
         let shrunk = archived.moved == 0 || SqliteFile::open(path)?.shrink()?;
@@ -95,7 +104,9 @@ impl Archive {
         if let Some(to) = &self.to {
             return Ok(to.clone());
         }
-        Ok(ledger.anchor()?.map_or_else(|| path.with_extension("archive.sqlite"), |anchor| anchor.archive))
+        Ok(ledger
+            .anchor()?
+            .map_or_else(|| path.with_extension("archive.sqlite"), |anchor| anchor.archive))
     }
 }
 
@@ -105,7 +116,11 @@ fn size(path: &Path) -> u64 {
 
 /// Bytes, as people read them.
 fn told(bytes: u64) -> String {
-    if bytes < 1_000_000 { format!("{} kB", bytes.div_ceil(1000)) } else { format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10) }
+    if bytes < 1_000_000 {
+        format!("{} kB", bytes.div_ceil(1000))
+    } else {
+        format!("{}.{} MB", bytes / 1_000_000, bytes / 100_000 % 10)
+    }
 }
 
 fn print(done: &Done<'_>, shrunk: bool) {
@@ -113,14 +128,39 @@ fn print(done: &Done<'_>, shrunk: bool) {
     let of = |count: u64| counted(usize::try_from(count).unwrap_or(usize::MAX), "entry");
     let agent = painted(STRONG, agent_id.as_str());
     let Some(anchor) = anchor.filter(|_| *moved > 0) else {
-        say!("{agent}  nothing to move: the snapshot at entry {snapshot} stands in the first batch of {}", of(*left));
+        say!(
+            "{agent}  nothing to move: the snapshot at entry {snapshot} stands in the first batch \
+             of {}",
+            of(*left)
+        );
         return;
     };
-    say!("{agent}  {} to `{}`, which ends at {anchor}", painted(GOOD, &format!("{} moved", of(*moved))), done.archive.display());
+    say!(
+        "{agent}  {} to `{}`, which ends at {anchor}",
+        painted(GOOD, &format!("{} moved", of(*moved))),
+        done.archive.display()
+    );
     say!("left: {}, from the batch of the snapshot at entry {snapshot} on", of(*left));
     if shrunk {
-        say!("{}", painted(FAINT, &format!("the file had {} and has {}", told(done.bytes_before), told(done.bytes_after))));
+        say!(
+            "{}",
+            painted(
+                FAINT,
+                &format!(
+                    "the file had {} and has {}",
+                    told(done.bytes_before),
+                    told(done.bytes_after)
+                )
+            )
+        );
     } else {
-        say!("{}", painted(FAINT, "another process holds the file, so it keeps its size; what was freed is used again"));
+        say!(
+            "{}",
+            painted(
+                FAINT,
+                "another process holds the file, so it keeps its size; what was freed is used \
+                 again"
+            )
+        );
     }
 }

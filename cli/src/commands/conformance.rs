@@ -13,13 +13,15 @@ use super::{
 use crate::conformance::{self, Judgement, Oracle};
 
 #[derive(Args)]
-#[command(
-    after_help = "A vector is an input and what the reference runtime answered. Ours is equal, or differs where contract 13 demands it (the D numbers), or has failed.\n\n\
-                  --json prints one array of {operation, vectors, equal, deliberate, failed, by_difference {NUMBER: count}, failures [{path, expected, answered, input}]}, of \
-                  the failures as many as --show says.\n\n\
-                  Exit codes: 0 none failed; 1 some failed; 2 the files cannot be read, or hold no vector.\n\n\
-                  Examples:\n  wakeful conformance tests/conformance/closure.jsonl.gz\n  wakeful conformance tests/conformance/decide.jsonl.gz --engine wasmtime --json"
-)]
+#[command(after_help = "A vector is an input and what the reference runtime answered. Ours is \
+                        equal, or differs where contract 13 demands it (the D numbers), or has \
+                        failed.\n\n--json prints one array of {operation, vectors, equal, \
+                        deliberate, failed, by_difference {NUMBER: count}, failures [{path, \
+                        expected, answered, input}]}, of the failures as many as --show \
+                        says.\n\nExit codes: 0 none failed; 1 some failed; 2 the files cannot be \
+                        read, or hold no vector.\n\nExamples:\n  wakeful conformance \
+                        tests/conformance/closure.jsonl.gz\n  wakeful conformance \
+                        tests/conformance/decide.jsonl.gz --engine wasmtime --json")]
 pub(super) struct Conformance {
     /// Files of vectors: `.jsonl` or `.jsonl.gz`
     #[arg(required = true, value_name = "FILE")]
@@ -114,7 +116,10 @@ impl Conformance {
         for file in &self.files {
             for vector in conformance::read_all(file)? {
                 seen += 1;
-                let failed = |why: conformance::OracleError| CliError::Vector { file: file.clone(), message: why.to_string() };
+                let failed = |why: conformance::OracleError| CliError::Vector {
+                    file: file.clone(),
+                    message: why.to_string(),
+                };
                 let answer = oracle.answer(vector.input.get()).map_err(failed)?;
                 let judgement = conformance::judge(&vector, &answer);
                 if self.answers {
@@ -130,7 +135,12 @@ impl Conformance {
                         }
                     }
                     Judgement::Failed(path, expected, answered) => {
-                        tally.failures.push(Failure { path, expected, answered, input: vector.input.clone() });
+                        tally.failures.push(Failure {
+                            path,
+                            expected,
+                            answered,
+                            input: vector.input.clone(),
+                        });
                     }
                 }
             }
@@ -138,7 +148,10 @@ impl Conformance {
         if seen == 0 {
             return Err(CliError::NoVectors);
         }
-        let rows: Vec<Row<'_>> = tallies.iter().map(|(operation, tally)| Row::new(operation, tally, self.show)).collect();
+        let rows: Vec<Row<'_>> = tallies
+            .iter()
+            .map(|(operation, tally)| Row::new(operation, tally, self.show))
+            .collect();
         if self.json {
             say!("{}", wakeful_core::json::write(&rows));
         } else if !self.answers {
@@ -149,25 +162,40 @@ impl Conformance {
     }
 }
 
-fn print_answer(vector: &conformance::Vector, answer: String, judgement: &Judgement) -> Result<(), CliError> {
+fn print_answer(
+    vector: &conformance::Vector,
+    answer: String,
+    judgement: &Judgement,
+) -> Result<(), CliError> {
     let differences: &[u8] = match judgement {
         Judgement::Deliberate(numbers) => numbers,
         Judgement::Equal | Judgement::Failed(..) => &[],
     };
     let not_json = |why| CliError::Engine(crate::trace::TraceError::NotJson(why));
     let answer = RawValue::from_string(answer).map_err(not_json)?;
-    let line = serde_json::to_string(&Answered { input: &vector.input, answer, differences }).map_err(not_json)?;
+    let line = serde_json::to_string(&Answered { input: &vector.input, answer, differences })
+        .map_err(not_json)?;
     say!("{line}");
     Ok(())
 }
 
 fn print(rows: &[Row<'_>]) {
-    let mut table = style::table(&["operation", "vectors", "equal", "deliberate", "failed", "by difference"]);
+    let mut table =
+        style::table(&["operation", "vectors", "equal", "deliberate", "failed", "by difference"]);
     for Row { operation, vectors, equal, deliberate, failed, by_difference, .. } in rows {
-        let by: Vec<_> = by_difference.iter().map(|(number, count)| format!("D{number} {count}")).collect();
-        let share = format!("{equal} ({}.{} %)", equal * 100 / vectors, equal * 1000 / vectors % 10);
+        let by: Vec<_> =
+            by_difference.iter().map(|(number, count)| format!("D{number} {count}")).collect();
+        let share =
+            format!("{equal} ({}.{} %)", equal * 100 / vectors, equal * 1000 / vectors % 10);
         let failures = painted(if *failed == 0 { GOOD } else { BAD }, &failed.to_string());
-        table.add_row([(*operation).to_owned(), vectors.to_string(), share, deliberate.to_string(), failures, by.join(", ")]);
+        table.add_row([
+            (*operation).to_owned(),
+            vectors.to_string(),
+            share,
+            deliberate.to_string(),
+            failures,
+            by.join(", "),
+        ]);
     }
     style::print(&table);
     for row in rows {

@@ -29,22 +29,27 @@ const BUNDLED: [&str; 2] = ["tests/fixtures", "tests/scenarios"];
 const EXPLAINED: usize = 12;
 
 const HELP: &str = concat!(
-    "Exit codes: 0 all equal; 1 something differs; 2 the input cannot be used, or the first engine broke down; 3 an engine that was named cannot \
-     run here, or there are no two that can.\n\n",
+    "Exit codes: 0 all equal; 1 something differs; 2 the input cannot be used, or the first \
+     engine broke down; 3 an engine that was named cannot run here, or there are no two that \
+     can.\n\n",
     random_help!(),
-    "Examples:\n  wakeful crosscheck tests/fixtures --engines native,wasmtime,node\n  wakeful crosscheck tests/fixtures --engines all"
+    "Examples:\n  wakeful crosscheck tests/fixtures --engines native,wasmtime,node\n  wakeful \
+     crosscheck tests/fixtures --engines all"
 );
 
 #[derive(Args)]
 #[command(after_help = HELP)]
 pub(super) struct Crosscheck {
     /// Fixture folders, stories (`.toml`, `.json`), scenarios (`.txt`), or folders of these
-    #[cfg_attr(feature = "random", doc = "[default: those of the source tree; none with --random]")]
+    #[cfg_attr(
+        feature = "random",
+        doc = "[default: those of the source tree; none with --random]"
+    )]
     #[cfg_attr(not(feature = "random"), doc = "[default: those of the source tree]")]
     #[arg(value_name = "CASE")]
     cases: Vec<PathBuf>,
-    /// The engines; each is compared with the first. `all`: those that can run here, of native, wasmtime, pulley, winch, node, chromium and
-    /// python
+    /// The engines; each is compared with the first. `all`: those that can run here, of native,
+    /// wasmtime, pulley, winch, node, chromium and python
     #[arg(long, value_name = "ENGINE", value_delimiter = ',', default_value = "native,wasmtime")]
     engines: Vec<Asked>,
     #[command(flatten)]
@@ -54,8 +59,9 @@ pub(super) struct Crosscheck {
     /// List every case, also those that are equal everywhere
     #[arg(long, short)]
     verbose: bool,
-    /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}], left_out: [{case, needs}], differences: [{case, engine, step, path,
-    /// left, right} or {case, engine, broke}], random: {seed, stories, steps, written}}
+    /// Print one JSON document: {cases, steps, engines: [name], cannot_run: [{engine, reason}],
+    /// left_out: [{case, needs}], differences: [{case, engine, step, path, left, right} or {case,
+    /// engine, broke}], random: {seed, stories, steps, written}}
     #[arg(long, conflicts_with = "verbose")]
     json: bool,
 }
@@ -103,14 +109,24 @@ impl Crosscheck {
         let names = panel.names();
         let progress = style::progress(cases.len() as u64);
         let rows = panel.check(&cases, |playing| {
-            progress.set_message(playing.first().map_or_else(String::new, |case| case.name().to_owned()));
+            progress.set_message(
+                playing.first().map_or_else(String::new, |case| case.name().to_owned()),
+            );
             progress.inc(playing.len() as u64);
         })?;
         progress.finish_and_clear();
         let mut differences = found(&cases, &rows, &names);
         let random = self.random.hunt(&mut panel, &mut differences)?;
         let steps = rows.iter().map(|row| row.steps).sum();
-        let report = Report { cases: cases.len(), steps, differences, engines: names, cannot_run, left_out, random };
+        let report = Report {
+            cases: cases.len(),
+            steps,
+            differences,
+            engines: names,
+            cannot_run,
+            left_out,
+            random,
+        };
         if self.json {
             say!("{}", serde_json::to_string(&report).map_err(|why| CliError::Engine(why.into()))?);
         } else {
@@ -123,7 +139,8 @@ impl Crosscheck {
         if !self.cases.is_empty() || self.random.is_asked() {
             return Ok(crosscheck::load(&self.cases)?);
         }
-        let bundled: Vec<PathBuf> = BUNDLED.iter().filter_map(|cases| source::find(cases)).collect();
+        let bundled: Vec<PathBuf> =
+            BUNDLED.iter().filter_map(|cases| source::find(cases)).collect();
         if bundled.is_empty() { Err(CliError::NoCases) } else { Ok(crosscheck::load(&bundled)?) }
     }
 
@@ -134,14 +151,17 @@ impl Crosscheck {
         for name in EngineName::all(&self.engines) {
             match self.guest.start(name) {
                 Ok(tracer) => tracers.push(tracer),
-                Err(why) => cannot_run.push(CannotRun { engine: name.as_str(), reason: why.to_string() }),
+                Err(why) => {
+                    cannot_run.push(CannotRun { engine: name.as_str(), reason: why.to_string() })
+                }
             }
         }
         (Panel::new(tracers), cannot_run)
     }
 
     fn verdict(&self, report: &Report) -> Verdict {
-        let is_named = |missing: &CannotRun| self.engines.iter().any(|asked| asked.is(missing.engine));
+        let is_named =
+            |missing: &CannotRun| self.engines.iter().any(|asked| asked.is(missing.engine));
         if !report.differences.is_empty() {
             Verdict::Differs
         } else if report.engines.len() < 2 || report.cannot_run.iter().any(is_named) {
@@ -153,8 +173,11 @@ impl Crosscheck {
 
     fn print(&self, cases: &[Piece], rows: &[Row], report: &Report) {
         let missing = report.cannot_run.iter().map(|missing| missing.engine);
-        let header: Vec<&str> =
-            ["case", "steps", "decision", "head"].into_iter().chain(report.engines.iter().copied()).chain(missing).collect();
+        let header: Vec<&str> = ["case", "steps", "decision", "head"]
+            .into_iter()
+            .chain(report.engines.iter().copied())
+            .chain(missing)
+            .collect();
         let mut table = style::table(&header);
         let mut equal = BTreeMap::<&str, (usize, usize)>::new();
         let cells = |first: Vec<String>, verdicts: Vec<String>| {
@@ -171,18 +194,34 @@ impl Crosscheck {
             }
             let (decision, head) = row.summary.as_ref().map_or_else(Default::default, |summary| {
                 let chain = summary.head.chain.to_string();
-                (format!("{:?}", summary.decision.kind), format!("{}@{}", summary.head.seq, chain.get(..8).unwrap_or_default()))
+                (
+                    format!("{:?}", summary.decision.kind),
+                    format!("{}@{}", summary.head.seq, chain.get(..8).unwrap_or_default()),
+                )
             });
             let first = vec![case.name().to_owned(), row.steps.to_string(), decision, head];
             table.add_row(cells(first, row.verdicts.iter().map(verdict).collect()));
         }
         for (kind, (count, steps)) in equal {
-            let first = vec![format!("{count} {kind}"), steps.to_string(), String::new(), String::new()];
-            table.add_row(cells(first, vec![painted(GOOD, "equal"); report.engines.len().saturating_sub(1)]));
+            let first =
+                vec![format!("{count} {kind}"), steps.to_string(), String::new(), String::new()];
+            table.add_row(cells(
+                first,
+                vec![painted(GOOD, "equal"); report.engines.len().saturating_sub(1)],
+            ));
         }
         if let Some(random) = &report.random {
-            let first = vec![format!("{} random", random.stories()), random.steps().to_string(), String::new(), String::new()];
-            let cell = if random.written().is_some() { painted(BAD, "see below") } else { painted(GOOD, "equal") };
+            let first = vec![
+                format!("{} random", random.stories()),
+                random.steps().to_string(),
+                String::new(),
+                String::new(),
+            ];
+            let cell = if random.written().is_some() {
+                painted(BAD, "see below")
+            } else {
+                painted(GOOD, "equal")
+            };
             table.add_row(cells(first, vec![cell; report.engines.len().saturating_sub(1)]));
         }
         style::print(&table);
@@ -201,11 +240,20 @@ impl Crosscheck {
             say!("\n{more} more; --json has them all");
         }
         if let Some(file) = report.random.as_ref().and_then(|random| random.written()) {
-            say!("\nwritten to {}: play it with `wakeful crosscheck {}`", file.display(), file.display());
+            say!(
+                "\nwritten to {}: play it with `wakeful crosscheck {}`",
+                file.display(),
+                file.display()
+            );
         }
-        let (cases, steps) = report.random.as_ref().map_or((0, 0), |random| (random.stories(), random.steps()));
+        let (cases, steps) =
+            report.random.as_ref().map_or((0, 0), |random| (random.stories(), random.steps()));
         let (cases, steps) = (cases + report.cases as u64, steps + report.steps as u64);
-        say!("\n{cases} cases, {steps} steps, {} engines, {} differences", report.engines.len(), report.differences.len());
+        say!(
+            "\n{cases} cases, {steps} steps, {} engines, {} differences",
+            report.engines.len(),
+            report.differences.len()
+        );
     }
 }
 
@@ -247,7 +295,9 @@ fn kind(case: &Piece) -> &'static str {
 fn verdict(verdict: &crosscheck::Verdict) -> String {
     match verdict {
         crosscheck::Verdict::Equal => painted(GOOD, "equal"),
-        crosscheck::Verdict::Differs(difference) => painted(BAD, &format!("differs at step {}", difference.step)),
+        crosscheck::Verdict::Differs(difference) => {
+            painted(BAD, &format!("differs at step {}", difference.step))
+        }
         crosscheck::Verdict::Broke(_) => painted(BAD, "broke down"),
     }
 }

@@ -1,4 +1,5 @@
-//! `wakeful diff`: where another edition of the rules would have decided otherwise in a ledger that is there.
+//! `wakeful diff`: where another edition of the rules would have decided otherwise in a ledger that
+//! is there.
 
 use clap::Args;
 use serde::Serialize;
@@ -22,14 +23,15 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(
-    after_help = "The ledger is only read. What is compared is what would be decided at the loop's next boundary after each entry: by the edition \
-                        that the ledger has there, and by the other one. What an agent would have done after the first difference nobody knows; so each \
-                        entry is asked by itself.\n\n\
-                        --json prints one array of {from, to, decides: {decision, rule, reason}, would_decide: {decision, rule, reason}}.\n\n\
-                        Exit codes: 0 nothing differs; 1 something does; 2 the ledger cannot be read.\n\n\
-                        Examples:\n  wakeful diff agent.sqlite --edition 2026-05-08\n  wakeful diff agent.sqlite --edition 2026-05-08 --json"
-)]
+#[command(after_help = "The ledger is only read. What is compared is what would be decided at \
+                        the loop's next boundary after each entry: by the edition that the \
+                        ledger has there, and by the other one. What an agent would have done \
+                        after the first difference nobody knows; so each entry is asked by \
+                        itself.\n\n--json prints one array of {from, to, decides: {decision, \
+                        rule, reason}, would_decide: {decision, rule, reason}}.\n\nExit codes: 0 \
+                        nothing differs; 1 something does; 2 the ledger cannot be \
+                        read.\n\nExamples:\n  wakeful diff agent.sqlite --edition 2026-05-08\n  \
+                        wakeful diff agent.sqlite --edition 2026-05-08 --json")]
 pub(super) struct Diff {
     #[command(flatten)]
     ledger: LedgerArg,
@@ -68,7 +70,8 @@ impl Diff {
         let (agent, ledger) = self.ledger.open()?;
         let unreadable = |why| self.ledger.unreadable(&agent, why);
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
-        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
+        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)
+            .map_err(unreadable)?;
         let end = living.state().head().seq;
         let mut under = |edition| living.decisions_in(Seq(1)..=end, edition).map_err(unreadable);
         let (own, other) = (under(None)?, under(Some(self.edition))?);
@@ -82,7 +85,8 @@ impl Diff {
     }
 }
 
-/// Where two lists of decisions, each with the entry from which on it stands, differ; up to the last entry.
+/// Where two lists of decisions, each with the entry from which on it stands, differ; up to the
+/// last entry.
 fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Difference> {
     let mut starts: Vec<Seq> = own.iter().chain(other).map(|decision| decision.seq).collect();
     starts.sort_unstable();
@@ -94,12 +98,20 @@ fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Di
     };
     let mut found: Vec<Difference> = Vec::new();
     for (from, to) in starts.iter().copied().zip(ends) {
-        let (Some(decides), Some(would_decide)) = (standing(own, from), standing(other, from)) else { continue };
+        let (Some(decides), Some(would_decide)) = (standing(own, from), standing(other, from))
+        else {
+            continue;
+        };
         if decides == would_decide {
             continue;
         }
         match found.last_mut() {
-            Some(last) if last.to.0 + 1 == from.0 && (&last.decides, &last.would_decide) == (&decides, &would_decide) => last.to = to,
+            Some(last)
+                if last.to.0 + 1 == from.0
+                    && (&last.decides, &last.would_decide) == (&decides, &would_decide) =>
+            {
+                last.to = to
+            }
             _ => found.push(Difference { from, to, decides, would_decide }),
         }
     }
@@ -109,13 +121,22 @@ fn differences(own: &[DecisionFrom], other: &[DecisionFrom], end: Seq) -> Vec<Di
 fn print(found: &[Difference], edition: Edition, end: Seq) {
     let entries = counted(usize::try_from(end.0).unwrap_or(usize::MAX), "entry");
     if found.is_empty() {
-        say!("{} after each of {entries} edition {edition} decides the same", painted(GOOD, "no difference:"));
+        say!(
+            "{} after each of {entries} edition {edition} decides the same",
+            painted(GOOD, "no difference:")
+        );
         return;
     }
     let mut table = style::table(&["entries", "decides", &format!("by {edition}")]);
-    let said = |decided: &Decided| format!("{:?} {}", decided.decision, painted(FAINT, &format!("by {}", decided.rule)));
+    let said = |decided: &Decided| {
+        format!("{:?} {}", decided.decision, painted(FAINT, &format!("by {}", decided.rule)))
+    };
     table.add_rows(found.iter().map(|one| {
-        let range = if one.from == one.to { one.from.to_string() } else { format!("{}-{}", one.from, one.to) };
+        let range = if one.from == one.to {
+            one.from.to_string()
+        } else {
+            format!("{}-{}", one.from, one.to)
+        };
         [range, said(&one.decides), said(&one.would_decide)]
     }));
     style::print(&table);
@@ -130,7 +151,12 @@ mod tests {
     fn list(decisions: &[(u64, DecisionKind)]) -> Vec<DecisionFrom> {
         decisions
             .iter()
-            .map(|(seq, decision)| DecisionFrom { seq: Seq(*seq), decision: *decision, rule: "r".into(), reason: "x".into() })
+            .map(|(seq, decision)| DecisionFrom {
+                seq: Seq(*seq),
+                decision: *decision,
+                rule: "r".into(),
+                reason: "x".into(),
+            })
             .collect()
     }
 
@@ -141,7 +167,10 @@ mod tests {
         assert_eq!(differences(&own, &own, Seq(12)), []);
         let other = list(&[(1, Noop), (6, Sleep), (9, Noop), (11, Stop)]);
         let found = differences(&own, &other, Seq(12));
-        let ranges: Vec<_> = found.iter().map(|one| (one.from.0, one.to.0, one.decides.decision, one.would_decide.decision)).collect();
+        let ranges: Vec<_> = found
+            .iter()
+            .map(|one| (one.from.0, one.to.0, one.decides.decision, one.would_decide.decision))
+            .collect();
         assert_eq!(ranges, [(4, 5, Sleep, Noop), (9, 10, Stop, Noop)]);
         let last = differences(&list(&[(1, Noop)]), &list(&[(1, Stop)]), Seq(3));
         assert_eq!((last[0].from, last[0].to), (Seq(1), Seq(3)));

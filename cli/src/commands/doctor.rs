@@ -19,18 +19,19 @@ use super::{
 const LISTED: usize = 10;
 
 #[derive(Args)]
-#[command(
-    after_help = "Exit codes: 0 nothing is wrong; 1 something is: damage, something that must hold and did not, or something that looks wrong now; \
-                  2 the file cannot be read. What is owed is not wrong, nor what looked wrong in the past.\n\n\
-                  --json prints one object: agent_id, head {seq, chain}, batches, checked, damage, archive, snapshot, breaches [{id, says, seq}], obligations, \
-                  diagnostics, recorded [{seq, at, message}].\n\n\
-                  Examples:\n  wakeful doctor agent.sqlite\n  wakeful doctor agents.sqlite --agent reviewer --thorough --json"
-)]
+#[command(after_help = "Exit codes: 0 nothing is wrong; 1 something is: damage, something that \
+                        must hold and did not, or something that looks wrong now; 2 the file \
+                        cannot be read. What is owed is not wrong, nor what looked wrong in the \
+                        past.\n\n--json prints one object: agent_id, head {seq, chain}, batches, \
+                        checked, damage, archive, snapshot, breaches [{id, says, seq}], \
+                        obligations, diagnostics, recorded [{seq, at, message}].\n\nExamples:\n  \
+                        wakeful doctor agent.sqlite\n  wakeful doctor agents.sqlite --agent \
+                        reviewer --thorough --json")]
 pub(super) struct Doctor {
     #[command(flatten)]
     ledger: LedgerArg,
-    /// Check each batch against what must hold. Without it, a long ledger's checked batches stand further apart the more is before them; the
-    /// chain is verified over all either way
+    /// Check each batch against what must hold. Without it, a long ledger's checked batches stand
+    /// further apart the more is before them; the chain is verified over all either way
     #[arg(long)]
     thorough: bool,
     /// Print one JSON object
@@ -44,7 +45,9 @@ impl Doctor {
         let unreadable = |why: LedgerError| self.ledger.unreadable(&agent, why);
         let bar = style::progress(ledger.head().map_err(unreadable)?.seq.0);
         let thoroughness = if self.thorough { Thoroughness::Each } else { Thoroughness::Spread };
-        let found = doctor::examine(&agent, &mut ledger, thoroughness, |seq| bar.set_position(seq.0)).map_err(unreadable)?;
+        let found =
+            doctor::examine(&agent, &mut ledger, thoroughness, |seq| bar.set_position(seq.0))
+                .map_err(unreadable)?;
         bar.finish_and_clear();
         if self.json {
             say!("{}", json::write(&found));
@@ -55,7 +58,8 @@ impl Doctor {
     }
 }
 
-/// As text. Lines do not tell in which batches they were appended: they are one, and what must hold is asked at its end.
+/// As text. Lines do not tell in which batches they were appended: they are one, and what must hold
+/// is asked at its end.
 fn print(found: &Examination, is_lines: bool) {
     let entries_of = counted(usize::try_from(found.head.seq.0).unwrap_or(usize::MAX), "entry");
     let batches = counted(usize::try_from(found.batches).unwrap_or(usize::MAX), "batch");
@@ -69,22 +73,41 @@ fn print(found: &Examination, is_lines: bool) {
         None => line("chain", &painted(GOOD, &format!("holds, head {}", found.head))),
         Some(why) => {
             line("chain", &painted(BAD, why));
-            line("", &painted(FAINT, &format!("what follows is about the ledger up to entry {}", found.head.seq)));
+            line(
+                "",
+                &painted(
+                    FAINT,
+                    &format!("what follows is about the ledger up to entry {}", found.head.seq),
+                ),
+            );
         }
     }
     match &found.archive {
         ArchiveFound::None => {}
-        ArchiveFound::IsOne { goes_on_in } => line("archive", &format!("this is one: the ledger goes on in `{}`", goes_on_in.display())),
-        ArchiveFound::Read { seq, path } => line("archive", &painted(GOOD, &format!("has entries 1 to {seq}, in `{}`", path.display()))),
+        ArchiveFound::IsOne { goes_on_in } => line(
+            "archive",
+            &format!("this is one: the ledger goes on in `{}`", goes_on_in.display()),
+        ),
+        ArchiveFound::Read { seq, path } => line(
+            "archive",
+            &painted(GOOD, &format!("has entries 1 to {seq}, in `{}`", path.display())),
+        ),
         ArchiveFound::Missing { why, .. } => {
             line("archive", why);
-            line("", &painted(FAINT, "the chain is verified after them, all else from the snapshot on"));
+            line(
+                "",
+                &painted(FAINT, "the chain is verified after them, all else from the snapshot on"),
+            );
         }
     }
     match &found.snapshot {
-        SnapshotFound::Begins { seq } => line("snapshot", &format!("at entry {seq}, with which the rest begins")),
+        SnapshotFound::Begins { seq } => {
+            line("snapshot", &format!("at entry {seq}, with which the rest begins"))
+        }
         SnapshotFound::None => line("snapshot", "none"),
-        SnapshotFound::Good { seq } => line("snapshot", &painted(GOOD, &format!("at entry {seq}, says what the log says"))),
+        SnapshotFound::Good { seq } => {
+            line("snapshot", &painted(GOOD, &format!("at entry {seq}, says what the log says")))
+        }
         SnapshotFound::OtherVersion { why } => line("snapshot", why),
         SnapshotFound::Bad { why } => line("snapshot", &painted(BAD, why)),
     }
@@ -100,7 +123,14 @@ fn print(found: &Examination, is_lines: bool) {
         line("must hold", &painted(GOOD, &format!("all {count} invariants held after {of}")));
     }
     for broken in &found.breaches {
-        line("broken", &format!("{}{}", painted(BAD, &format!("{}: {}", broken.id, broken.says)), entries(&[broken.seq])));
+        line(
+            "broken",
+            &format!(
+                "{}{}",
+                painted(BAD, &format!("{}: {}", broken.id, broken.says)),
+                entries(&[broken.seq])
+            ),
+        );
     }
     for owed in &found.obligations {
         let when = owed.enabled_at.map_or_else(|| "now".to_owned(), |at| format!("at {at}"));
@@ -118,7 +148,13 @@ fn print(found: &Examination, is_lines: bool) {
 fn print_recorded(recorded: &[Recorded]) {
     let older = recorded.len().saturating_sub(LISTED);
     if older > 0 {
-        line("recorded", &painted(FAINT, &format!("{} more, see `wakeful log --diagnostics`", counted(older, "diagnostic"))));
+        line(
+            "recorded",
+            &painted(
+                FAINT,
+                &format!("{} more, see `wakeful log --diagnostics`", counted(older, "diagnostic")),
+            ),
+        );
     }
     for one in recorded.iter().skip(older) {
         line("recorded", &format!("{} at {}{}", one.message, one.at, entries(&[one.seq])));

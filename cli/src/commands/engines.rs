@@ -87,8 +87,12 @@ impl FromStr for Asked {
             return Ok(Self::All);
         }
         <EngineName as ValueEnum>::from_str(text, false).map(Self::One).map_err(|_| {
-            let names: Vec<_> = EngineName::value_variants().iter().map(|name| name.as_str()).collect();
-            format!("there is no such engine; there are {}, and `all` for those that can run here", names.join(", "))
+            let names: Vec<_> =
+                EngineName::value_variants().iter().map(|name| name.as_str()).collect();
+            format!(
+                "there is no such engine; there are {}, and `all` for those that can run here",
+                names.join(", ")
+            )
         })
     }
 }
@@ -143,7 +147,9 @@ impl DriverArg {
     pub(super) fn engines(&self) -> Result<Engines, CliError> {
         Ok(match self.engine {
             DriverName::Native => Engines::Native,
-            DriverName::Wasmtime => Engines::Sandboxed(self.guest.find(Compiler::Cranelift)?, Limits::default()),
+            DriverName::Wasmtime => {
+                Engines::Sandboxed(self.guest.find(Compiler::Cranelift)?, Limits::default())
+            }
         })
     }
 }

@@ -19,12 +19,11 @@ use super::{
 use crate::{case, trace::Trace};
 
 #[derive(Args)]
-#[command(
-    after_help = "Each rule of the ladder says whether it fired, which of its conditions does not hold, or which key is spent and by which entry. `wakeful why` says \
-                  the same in a sentence.\n\n\
-                  Exit codes: 0 explained; 2 a case cannot be read.\n\n\
-                  Examples:\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  wakeful explain stuck --json"
-)]
+#[command(after_help = "Each rule of the ladder says whether it fired, which of its conditions \
+                        does not hold, or which key is spent and by which entry. `wakeful why` \
+                        says the same in a sentence.\n\nExit codes: 0 explained; 2 a case cannot \
+                        be read.\n\nExamples:\n  wakeful explain \
+                        tests/fixtures/stories/heartbeat.json\n  wakeful explain stuck --json")]
 pub(super) struct Explain {
     #[command(flatten)]
     cases: Cases,
@@ -101,7 +100,8 @@ impl Explain {
             if at > 0 {
                 say!("");
             }
-            let explained = serde_json::from_str(explanation.get()).map_err(|why| failed(why.into()))?;
+            let explained =
+                serde_json::from_str(explanation.get()).map_err(|why| failed(why.into()))?;
             print(&case.name, case.shows(), &explained);
         }
         Ok(Verdict::Well)
@@ -110,12 +110,16 @@ impl Explain {
 
 /// The explanation after the last step; a case whose first step was refused has none.
 pub(super) fn last_explanation<'a>(case: &str, trace: &'a Trace) -> Result<&'a RawValue, CliError> {
-    let refused = trace.steps.first().and_then(|step| serde_json::from_str::<Refused>(step.outcome.get()).ok());
+    let refused = trace
+        .steps
+        .first()
+        .and_then(|step| serde_json::from_str::<Refused>(step.outcome.get()).ok());
     match (refused, trace.steps.last()) {
         (None, Some(step)) => Ok(&step.explanation),
         (refused, _) => Err(CliError::Refused {
             case: case.to_owned(),
-            message: refused.map_or_else(|| "nothing happened".to_owned(), |refused| refused.error.message),
+            message: refused
+                .map_or_else(|| "nothing happened".to_owned(), |refused| refused.error.message),
         }),
     }
 }
@@ -124,7 +128,12 @@ fn print(case: &str, shows: &str, explained: &Explained) {
     let decision = &explained.decision;
     say!("{}  {}", painted(STRONG, case), painted(FAINT, shows));
     say!("{}", explained.sentence);
-    say!("{} ({}), by rule {}", painted(STRONG, &decision.kind.to_string()), decision.reason, decision.rule);
+    say!(
+        "{} ({}), by rule {}",
+        painted(STRONG, &decision.kind.to_string()),
+        decision.reason,
+        decision.rule
+    );
     let about = [
         ("message", decision.message_id.as_ref().map(ToString::to_string)),
         ("work item", decision.work_item_id.as_ref().map(ToString::to_string)),
@@ -143,7 +152,8 @@ fn print(case: &str, shows: &str, explained: &Explained) {
     print_rules(&explained.rules);
     say!("");
     let closure = &explained.closure;
-    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
+    let waits =
+        closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
     say!("status   {}", word(explained.status));
     say!("closure  {}{waits}", word(closure.outcome));
     say!("posture  {}: {}", word(explained.posture.posture), explained.posture.reason);
@@ -153,9 +163,14 @@ fn print(case: &str, shows: &str, explained: &Explained) {
         say!("owed     {} {} {when}{}", word(owed.kind), owed.id, entries(&[owed.seq]));
     }
     for wrong in &explained.diagnostics {
-        say!("odd      {} {}", wrong.message, painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
+        say!(
+            "odd      {} {}",
+            wrong.message,
+            painted(FAINT, &format!("({})", wrong.evidence.join(", ")))
+        );
     }
-    let wake = explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
+    let wake =
+        explained.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string());
     say!("wakes    {wake}");
     say!("head     {}", explained.head);
 }
@@ -166,10 +181,16 @@ fn print_rules(rules: &[Rule]) {
         let outcome = match rule.outcome.as_str() {
             "fired" => painted(GOOD, "fired"),
             "suppressed" => {
-                let keys: Vec<_> = rule.keys.iter().map(|spent| format!("{} spent by {}", spent.key, spent.spent_by)).collect();
+                let keys: Vec<_> = rule
+                    .keys
+                    .iter()
+                    .map(|spent| format!("{} spent by {}", spent.key, spent.spent_by))
+                    .collect();
                 painted(BAD, &format!("suppressed: {}", keys.join(", ")))
             }
-            "false" => painted(FAINT, &format!("needs {}", rule.atom.as_deref().unwrap_or_default())),
+            "false" => {
+                painted(FAINT, &format!("needs {}", rule.atom.as_deref().unwrap_or_default()))
+            }
             other => painted(FAINT, other),
         };
         table.add_row([rule.rule.clone(), outcome, rule.says.clone()]);

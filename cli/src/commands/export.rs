@@ -1,4 +1,5 @@
-//! `wakeful export`: any case, and any ledger at any of its entries, becomes a fixture folder of full records.
+//! `wakeful export`: any case, and any ledger at any of its entries, becomes a fixture folder of
+//! full records.
 
 use std::{
     fs,
@@ -25,14 +26,13 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(
-    after_help = "What was found there is the folder's `expected.json`, so `wakeful replay` of it passes; a test is made of it by writing there what should be \
-                        found instead.\n\n\
-                        --json prints one object: agent_id, entries, folder.\n\n\
-                        Exit codes: 0 written; 2 it cannot be read or written.\n\n\
-                        Examples:\n  wakeful export agent.sqlite -o stuck\n  wakeful export agent.sqlite --up-to 37 -o before\n  \
-                        wakeful export tests/fixtures/stories/heartbeat.json -o heartbeat"
-)]
+#[command(after_help = "What was found there is the folder's `expected.json`, so `wakeful \
+                        replay` of it passes; a test is made of it by writing there what should \
+                        be found instead.\n\n--json prints one object: agent_id, entries, \
+                        folder.\n\nExit codes: 0 written; 2 it cannot be read or \
+                        written.\n\nExamples:\n  wakeful export agent.sqlite -o stuck\n  wakeful \
+                        export agent.sqlite --up-to 37 -o before\n  wakeful export \
+                        tests/fixtures/stories/heartbeat.json -o heartbeat")]
 pub(super) struct Export {
     /// A file of ledgers, a story (`.toml`, `.json`), a fixture, or a data folder
     #[arg(value_name = "CASE")]
@@ -78,8 +78,10 @@ impl Target {
     /// Writes a folder, whole.
     pub(super) fn write(&self, folder: &Folder) -> Result<(), CliError> {
         let output = &self.output;
-        let unwritable = |path: &Path, why| CliError::Write { what: format!("`{}`", path.display()), why };
-        let taken = output.exists() && fs::read_dir(output).map_err(|why| unwritable(output, why))?.next().is_some();
+        let unwritable =
+            |path: &Path, why| CliError::Write { what: format!("`{}`", path.display()), why };
+        let taken = output.exists()
+            && fs::read_dir(output).map_err(|why| unwritable(output, why))?.next().is_some();
         if taken && !self.force {
             return Err(CliError::NotEmpty(output.clone()));
         }
@@ -115,33 +117,50 @@ impl Export {
         let entries = match &case.kind {
             CaseKind::Fixture(folder) => Ledger::from_folder(&case.name, folder)?.entries,
             CaseKind::Story(..) => {
-                let trace = Tracer::Native.trace(&case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
+                let trace = Tracer::Native
+                    .trace(&case)
+                    .map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
                 let lines = trace.steps.iter().flat_map(|step| &step.entries);
                 lines.map(|line| EntryBytes::from_stored(line.get().to_owned())).collect()
             }
         };
-        let folder = wakeful_core::host::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
+        let folder =
+            wakeful_core::host::folder_of(&entries).map_err(|why| damaged(&case.name, &why))?;
         let agent = foreign::agent_of(&folder).map_err(|why| damaged(&case.name, &why.into()))?;
         self.write(&folder, &agent, entries.len() as u64)
     }
 
     fn of_ledger(&self) -> Result<Verdict, CliError> {
         let (agent, ledger) = to_read(&self.case, self.agent.as_deref())?;
-        let unreadable = |why| CliError::Unreadable { path: self.case.clone(), agent: agent.clone(), why: Box::new(why) };
+        let unreadable = |why| CliError::Unreadable {
+            path: self.case.clone(),
+            agent: agent.clone(),
+            why: Box::new(why),
+        };
         let clock = VirtualClock::at(Timestamp::from_nanos(0));
-        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere).map_err(unreadable)?;
+        let mut living = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere)
+            .map_err(unreadable)?;
         let last = self.up_to.map_or(living.state().head().seq, Seq);
         let folder = living.export(Some(last)).map_err(unreadable)?;
         self.write(&folder, &agent, last.0)
     }
 
-    fn write(&self, folder: &Folder, agent_id: &AgentId, entries: u64) -> Result<Verdict, CliError> {
+    fn write(
+        &self,
+        folder: &Folder,
+        agent_id: &AgentId,
+        entries: u64,
+    ) -> Result<Verdict, CliError> {
         self.target.write(folder)?;
         let output = &self.target.output;
         if self.json {
             say!("{}", json::write(&Done { agent_id, entries, folder: output }));
         } else {
-            say!("{agent_id}: {} in {}", counted(usize::try_from(entries).unwrap_or(usize::MAX), "entry"), output.display());
+            say!(
+                "{agent_id}: {} in {}",
+                counted(usize::try_from(entries).unwrap_or(usize::MAX), "entry"),
+                output.display()
+            );
         }
         Ok(Verdict::Well)
     }

@@ -23,13 +23,13 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(
-    after_help = "What the scheduler does not read is carried along, line by line, and an export writes it back. A last line that a dying writer left unfinished \
-                  is dropped and named.\n\n\
-                  --json prints one object: agent_id, entries, carried {FILE: lines}, foreign, torn [{file, line, bytes}], folder.\n\n\
-                  Exit codes: 0 written; 2 it cannot be read or written.\n\n\
-                  Examples:\n  wakeful import agents/default -o stuck\n  wakeful import agents/default -o stuck --force --json"
-)]
+#[command(after_help = "What the scheduler does not read is carried along, line by line, and an \
+                        export writes it back. A last line that a dying writer left unfinished \
+                        is dropped and named.\n\n--json prints one object: agent_id, entries, \
+                        carried {FILE: lines}, foreign, torn [{file, line, bytes}], \
+                        folder.\n\nExit codes: 0 written; 2 it cannot be read or \
+                        written.\n\nExamples:\n  wakeful import agents/default -o stuck\n  \
+                        wakeful import agents/default -o stuck --force --json")]
 pub(super) struct Import {
     /// A data folder (with `.holon/`), an exported folder, or a fixture
     #[arg(value_name = "FOLDER")]
@@ -65,8 +65,14 @@ pub(super) struct Ledger {
 impl Ledger {
     /// Imports a folder into a fresh ledger in memory.
     pub(super) fn from_folder(case: &str, folder: &Folder) -> Result<Self, CliError> {
-        let unreadable = |why: ForeignError| CliError::Refused { case: case.to_owned(), message: why.to_string() };
-        let refused = |why: ProposeError| CliError::Refused { case: case.to_owned(), message: why.to_string() };
+        let unreadable = |why: ForeignError| CliError::Refused {
+            case: case.to_owned(),
+            message: why.to_string(),
+        };
+        let refused = |why: ProposeError| CliError::Refused {
+            case: case.to_owned(),
+            message: why.to_string(),
+        };
         let imported = Imported::of_folder(folder, REPLAYED_AT).map_err(unreadable)?;
         let mut machine = Machine::new(Options::new(imported.agent_id().clone()));
         let mut entries = Vec::new();
@@ -87,7 +93,8 @@ impl Import {
             return Err(CliError::NotAFolder(self.folder.clone()));
         };
         let ledger = Ledger::from_folder(&case.name, folder)?;
-        let exported = wakeful_core::host::folder_of(&ledger.entries).map_err(|why| super::export::damaged(&case.name, &why))?;
+        let exported = wakeful_core::host::folder_of(&ledger.entries)
+            .map_err(|why| super::export::damaged(&case.name, &why))?;
         self.target.write(&exported)?;
         let mut carried = BTreeMap::new();
         ledger.imported.carried().for_each(|class| *carried.entry(class).or_default() += 1);
@@ -110,13 +117,23 @@ impl Import {
 
 fn print(done: &Done<'_>) {
     for torn in done.torn {
-        say!("{}:{}: dropped an unfinished last line of {} bytes", torn.file, torn.line, torn.bytes);
+        say!(
+            "{}:{}: dropped an unfinished last line of {} bytes",
+            torn.file,
+            torn.line,
+            torn.bytes
+        );
     }
     let carried: u64 = done.carried.values().sum();
     let agent = style::painted(style::STRONG, done.agent_id.as_str());
-    say!("agent {agent}: {} entries, of them {carried} carried and {} of other agents", done.entries, done.foreign);
+    say!(
+        "agent {agent}: {} entries, of them {carried} carried and {} of other agents",
+        done.entries,
+        done.foreign
+    );
     if carried > 0 {
-        let classes: Vec<String> = done.carried.iter().map(|(class, lines)| format!("{class} {lines}")).collect();
+        let classes: Vec<String> =
+            done.carried.iter().map(|(class, lines)| format!("{class} {lines}")).collect();
         say!("carried along, not read: {}", classes.join(", "));
     }
 }

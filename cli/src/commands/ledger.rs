@@ -1,4 +1,5 @@
-//! Which ledger a command is about: a file, and the agent in it where there are several. Who only looks opens it for reading only.
+//! Which ledger a command is about: a file, and the agent in it where there are several. Who only
+//! looks opens it for reading only.
 
 use std::{
     fmt::Display,
@@ -16,7 +17,8 @@ const LISTED: usize = 20;
 
 #[derive(Args)]
 pub(super) struct LedgerArg {
-    /// A file of ledgers, to which another process may be writing; to look, also a ledger as lines (`.jsonl`: `wakeful log --json`, the workbench)
+    /// A file of ledgers, to which another process may be writing; to look, also a ledger as lines
+    /// (`.jsonl`: `wakeful log --json`, the workbench)
     #[arg(value_name = "LEDGER")]
     ledger: PathBuf,
     /// The agent; not needed where the file holds one
@@ -42,12 +44,20 @@ impl LedgerArg {
 
     /// The error of a ledger of this file that cannot be read.
     pub(super) fn unreadable(&self, agent: &AgentId, why: impl Into<SchedulerError>) -> CliError {
-        CliError::Unreadable { path: self.ledger.clone(), agent: agent.clone(), why: Box::new(why.into()) }
+        CliError::Unreadable {
+            path: self.ledger.clone(),
+            agent: agent.clone(),
+            why: Box::new(why.into()),
+        }
     }
 }
 
-/// The ledger of an agent that is there, for reading only: the named one, else the only one of the file.
-pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
+/// The ledger of an agent that is there, for reading only: the named one, else the only one of the
+/// file.
+pub(super) fn to_read(
+    path: &Path,
+    asked: Option<&str>,
+) -> Result<(AgentId, SqliteLedger), CliError> {
     if Format::from_file(path) == Some(Format::Lines) {
         let (agent, ledger) = read_lines(path)?;
         return Ok((choose(path, vec![agent], asked)?, ledger));
@@ -59,7 +69,10 @@ pub(super) fn to_read(path: &Path, asked: Option<&str>) -> Result<(AgentId, Sqli
 }
 
 /// The same for writing. Nothing is made where there is nothing.
-pub(super) fn to_write(path: &Path, asked: Option<&str>) -> Result<(AgentId, SqliteLedger), CliError> {
+pub(super) fn to_write(
+    path: &Path,
+    asked: Option<&str>,
+) -> Result<(AgentId, SqliteLedger), CliError> {
     if Format::from_file(path) == Some(Format::Lines) {
         return Err(CliError::OnlyLines(path.to_owned()));
     }
@@ -74,9 +87,17 @@ fn choose(path: &Path, mut agents: Vec<AgentId>, asked: Option<&str>) -> Result<
     match asked {
         Some(id) => match agents.iter().position(|agent| agent.as_str() == id) {
             Some(at) => Ok(agents.swap_remove(at)),
-            None => Err(CliError::NoSuchAgent { path, asked: id.to_owned(), agents: listed(agents.iter()) }),
+            None => Err(CliError::NoSuchAgent {
+                path,
+                asked: id.to_owned(),
+                agents: listed(agents.iter()),
+            }),
         },
-        None if agents.len() > 1 => Err(CliError::SeveralAgents { path, count: agents.len(), agents: listed(agents.iter()) }),
+        None if agents.len() > 1 => Err(CliError::SeveralAgents {
+            path,
+            count: agents.len(),
+            agents: listed(agents.iter()),
+        }),
         None => agents.pop().ok_or(CliError::NoAgents(path)),
     }
 }
@@ -95,8 +116,14 @@ mod tests {
 
     #[test]
     fn an_agent_is_asked_for_only_where_there_are_several() {
-        let agents = |count: usize| (0..count).map(|number| AgentId::from(format!("a{number}"))).collect::<Vec<_>>();
-        let said = |count: usize, asked: Option<&str>| match choose(Path::new("F"), agents(count), asked) {
+        let agents = |count: usize| {
+            (0..count).map(|number| AgentId::from(format!("a{number}"))).collect::<Vec<_>>()
+        };
+        let said = |count: usize, asked: Option<&str>| match choose(
+            Path::new("F"),
+            agents(count),
+            asked,
+        ) {
             Ok(agent) => agent.to_string(),
             Err(why) => why.to_string(),
         };

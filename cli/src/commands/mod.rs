@@ -48,14 +48,15 @@ use crate::{case::CaseError, schema, trace::TraceError};
 #[command(
     name = "wakeful",
     version,
-    after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is wrong; 2 the input or the arguments cannot be used; \
-                  3 not all of it can be done here, or a story says that its process dies; 130 interrupted twice.\n\n\
-                  Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful explain tests/fixtures/stories/heartbeat.json\n  \
-                  wakeful why tests/fixtures/stories/heartbeat.json --not Sleep\n  \
-                  wakeful crosscheck tests/fixtures --engines native,wasmtime\n  \
-                  wakeful log ledger.sqlite --follow\n  \
-                  wakeful run --ledger agent.sqlite --story story.toml\n  \
-                  wakeful run --ledger agent.sqlite --provider openai --model NAME"
+    after_help = "Exit codes: 0 all well; 1 something differs from what was expected, or is \
+                  wrong; 2 the input or the arguments cannot be used; 3 not all of it can be done \
+                  here, or a story says that its process dies; 130 interrupted \
+                  twice.\n\nExamples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful \
+                  explain tests/fixtures/stories/heartbeat.json\n  wakeful why \
+                  tests/fixtures/stories/heartbeat.json --not Sleep\n  wakeful crosscheck \
+                  tests/fixtures --engines native,wasmtime\n  wakeful log ledger.sqlite \
+                  --follow\n  wakeful run --ledger agent.sqlite --story story.toml\n  wakeful run \
+                  --ledger agent.sqlite --provider openai --model NAME"
 )]
 struct Cli {
     #[command(subcommand)]
@@ -74,7 +75,8 @@ enum Command {
     Status(status::Status),
     /// Print the entries of a ledger, a line each
     Log(log::Log),
-    /// Verify a ledger, check what must hold at each of its batches, and list what is owed and what looks wrong
+    /// Verify a ledger, check what must hold at each of its batches, and list what is owed and what
+    /// looks wrong
     Doctor(doctor::Doctor),
     /// Move the beginning of a ledger into another file
     Archive(archive::Archive),
@@ -84,7 +86,8 @@ enum Command {
     Crosscheck(crosscheck::Crosscheck),
     /// Judge our own functions by vectors of the reference runtime
     Conformance(conformance::Conformance),
-    /// Let an agent live, with a story or a model: drive its ledger, and print what is decided and why
+    /// Let an agent live, with a story or a model: drive its ledger, and print what is decided and
+    /// why
     Run(Box<run::RunArgs>),
     /// Say something to a live agent from outside
     Send(send::Send),
@@ -102,17 +105,17 @@ enum Command {
     /// Print the version of everything that has one
     Versions(versions::Versions),
     /// Print the JSON Schema of every payload
-    #[command(
-        after_help = "Facts, records, decisions, explanations, summaries, receipts, stories and fixtures, each under its name in `$defs`: what --json of the \
-                            other commands prints is one of them where its help says so.\n\n\
-                            Exit codes: 0 printed.\n\nExamples:\n  wakeful schema > wakeful.schema.json"
-    )]
+    #[command(after_help = "Facts, records, decisions, explanations, summaries, receipts, \
+                            stories and fixtures, each under its name in `$defs`: what --json of \
+                            the other commands prints is one of them where its help says \
+                            so.\n\nExit codes: 0 printed.\n\nExamples:\n  wakeful schema > \
+                            wakeful.schema.json")]
     Schema,
     /// Print a completion script for a shell
-    #[command(
-        after_help = "Exit codes: 0 printed.\n\nExamples:\n  wakeful completions bash > ~/.local/share/bash-completion/completions/wakeful\n  \
-                            wakeful completions zsh > ~/.zfunc/_wakeful\n  wakeful completions fish > ~/.config/fish/completions/wakeful.fish"
-    )]
+    #[command(after_help = "Exit codes: 0 printed.\n\nExamples:\n  wakeful completions bash > \
+                            ~/.local/share/bash-completion/completions/wakeful\n  wakeful \
+                            completions zsh > ~/.zfunc/_wakeful\n  wakeful completions fish > \
+                            ~/.config/fish/completions/wakeful.fish")]
     Completions {
         /// The shell
         shell: clap_complete::Shell,
@@ -153,13 +156,19 @@ enum CliError {
     #[error(transparent)]
     Engine(#[from] TraceError),
     /// Fuel was asked of an engine that counts none.
-    #[error("the engine {engine} counts no fuel that others count alike; take --engine wasmtime or pulley")]
+    #[error(
+        "the engine {engine} counts no fuel that others count alike; take --engine wasmtime or \
+         pulley"
+    )]
     NoFuel {
         /// The engine.
         engine: &'static str,
     },
     /// There is nothing to play.
-    #[error("name the cases to play; without a name those of the source tree are played, and this is not in it")]
+    #[error(
+        "name the cases to play; without a name those of the source tree are played, and this is \
+         not in it"
+    )]
     NoCases,
     /// The engine that others are compared with broke down.
     #[error(transparent)]
@@ -173,7 +182,10 @@ enum CliError {
         message: String,
     },
     /// Something other than a fixture was to be replayed.
-    #[error("`{0}` is a story: replay reads fixtures; use `wakeful explain` or `wakeful crosscheck` for stories")]
+    #[error(
+        "`{0}` is a story: replay reads fixtures; use `wakeful explain` or `wakeful crosscheck` \
+         for stories"
+    )]
     NotAFixture(String),
     /// A story was to be imported.
     #[error("`{}` is a story: import reads folders; use `wakeful export` for stories", .0.display())]

@@ -19,14 +19,14 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(
-    after_help = "`wakeful export` makes such a folder of a ledger, with what is found in it now. The scalars of `expected.json` are always compared, closure, \
-                  posture, decision, rule and evidence where they are there.\n\n\
-                  --json prints a list of {case, ok, expected, found, explanation}; `ok` is null where nothing is expected. A case that cannot be read is \
-                  {case, ok: false, error}.\n\n\
-                  Exit codes: 0 all is as expected, or was written; 1 something differs; 2 a case cannot be read.\n\n\
-                  Examples:\n  wakeful replay tests/fixtures/scheduler\n  wakeful replay stuck --update"
-)]
+#[command(after_help = "`wakeful export` makes such a folder of a ledger, with what is found in \
+                        it now. The scalars of `expected.json` are always compared, closure, \
+                        posture, decision, rule and evidence where they are there.\n\n--json \
+                        prints a list of {case, ok, expected, found, explanation}; `ok` is null \
+                        where nothing is expected. A case that cannot be read is {case, ok: \
+                        false, error}.\n\nExit codes: 0 all is as expected, or was written; 1 \
+                        something differs; 2 a case cannot be read.\n\nExamples:\n  wakeful \
+                        replay tests/fixtures/scheduler\n  wakeful replay stuck --update")]
 pub(super) struct Replay {
     /// Fixture folders, data folders, or folders of either
     #[arg(required = true, value_name = "FOLDER")]
@@ -36,7 +36,8 @@ pub(super) struct Replay {
     /// Print one JSON document
     #[arg(long)]
     json: bool,
-    /// Write what was found into the `expected.json` of folders where it differs or is missing; review what changed
+    /// Write what was found into the `expected.json` of folders where it differs or is missing;
+    /// review what changed
     #[arg(long)]
     update: bool,
 }
@@ -93,7 +94,9 @@ const EXPECTED: &str = "expected.json";
 impl Row<'_> {
     /// Writes what was found as what is expected, where it is not that.
     fn update(&self) -> Result<(), CliError> {
-        let (Some(folder), Became::Compared { found, .. }) = (&self.of.path, &self.became) else { return Ok(()) };
+        let (Some(folder), Became::Compared { found, .. }) = (&self.of.path, &self.became) else {
+            return Ok(());
+        };
         if self.ok == Some(true) || !is_fixture(self.of) {
             return Ok(());
         }
@@ -106,11 +109,14 @@ impl Row<'_> {
 
     fn print(&self, table: &mut comfy_table::Table) {
         let decision = match &self.became {
-            Became::Compared { explanation, .. } => serde_json::from_str::<Explained>(explanation.get()).ok(),
+            Became::Compared { explanation, .. } => {
+                serde_json::from_str::<Explained>(explanation.get()).ok()
+            }
             Became::Unreadable { .. } => None,
         };
-        let (kind, reason, rule) =
-            decision.map_or_else(Default::default, |of| (of.decision.kind.to_string(), of.decision.reason, of.decision.rule));
+        let (kind, reason, rule) = decision.map_or_else(Default::default, |of| {
+            (of.decision.kind.to_string(), of.decision.reason, of.decision.rule)
+        });
         let mark = match (&self.became, self.ok) {
             (Became::Unreadable { .. }, _) => style::painted(style::BAD, "cannot be read"),
             (_, Some(true)) => style::painted(style::GOOD, "as expected"),
@@ -124,18 +130,26 @@ impl Row<'_> {
 impl Replay {
     pub(super) fn run(&self) -> Result<Verdict, CliError> {
         let cases = case::load_all(&self.folders)?;
-        let (stories, folders): (Vec<&Case>, Vec<&Case>) = cases.iter().partition(|case| matches!(case.kind, CaseKind::Story(..)));
+        let (stories, folders): (Vec<&Case>, Vec<&Case>) =
+            cases.iter().partition(|case| matches!(case.kind, CaseKind::Story(..)));
         match (stories.first(), folders.is_empty()) {
             (Some(story), true) => return Err(CliError::NotAFixture(story.name.clone())),
             (Some(_), false) => {
                 let count = stories.len();
-                let stories = if count == 1 { "1 story is".to_owned() } else { format!("{count} stories are") };
+                let stories = if count == 1 {
+                    "1 story is".to_owned()
+                } else {
+                    format!("{count} stories are")
+                };
                 anstream::eprintln!("{stories} passed over: `wakeful crosscheck` plays them");
             }
             (None, _) => {}
         }
         let mut tracer = self.engine.start()?;
-        let rows: Vec<Row<'_>> = folders.into_iter().map(|case| self.row(&mut tracer, case)).collect::<Result<_, _>>()?;
+        let rows: Vec<Row<'_>> = folders
+            .into_iter()
+            .map(|case| self.row(&mut tracer, case))
+            .collect::<Result<_, _>>()?;
         if self.json {
             say!("{}", serde_json::to_string(&rows).map_err(|why| CliError::Engine(why.into()))?);
         } else if rows.iter().any(|row| row.became.error().is_none()) {
@@ -167,7 +181,8 @@ impl Replay {
         if let Ok(Refused { error }) = serde_json::from_str(outcome) {
             return unreadable(error.message);
         }
-        let Answer { expected, found, explanation } = serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
+        let Answer { expected, found, explanation } =
+            serde_json::from_str(outcome).map_err(|why| failed(why.into()))?;
         let ok = expected.as_ref().map(|expected| expected.get() == found.get());
         Ok(row(ok, Became::Compared { expected, found, explanation }))
     }
@@ -178,7 +193,11 @@ impl Replay {
         if !is_fixture(case) || folder.contains_key(EXPECTED) {
             return not_compared(folder);
         }
-        (!self.update).then(|| format!("`{EXPECTED}` is missing: nothing says what should be found; --update writes it"))
+        (!self.update).then(|| {
+            format!(
+                "`{EXPECTED}` is missing: nothing says what should be found; --update writes it"
+            )
+        })
     }
 }
 
@@ -188,17 +207,28 @@ fn is_fixture(case: &Case) -> bool {
 }
 
 /// What exports of the reference runtime count beside what is compared.
-const OF_THE_REFERENCE: [&str; 4] =
-    ["blocked_work_items", "completed_recent_work_items", "triggered_blocked_work_items", "waiting_for_operator_work_items"];
+const OF_THE_REFERENCE: [&str; 4] = [
+    "blocked_work_items",
+    "completed_recent_work_items",
+    "triggered_blocked_work_items",
+    "waiting_for_operator_work_items",
+];
 
 /// The fields of `expected.json` that nothing is compared with, as a misspelt one is.
 fn not_compared(folder: &Folder) -> Option<String> {
-    let given: serde_json::Map<String, serde_json::Value> = serde_json::from_str(folder.get(EXPECTED)?).ok()?;
+    let given: serde_json::Map<String, serde_json::Value> =
+        serde_json::from_str(folder.get(EXPECTED)?).ok()?;
     let schema = schemars::schema_for!(Expected);
-    let known: BTreeSet<&str> = schema.get("properties")?.as_object()?.keys().map(String::as_str).collect();
-    let unknown = given.keys().find(|key| !known.contains(key.as_str()) && !OF_THE_REFERENCE.contains(&key.as_str()))?;
+    let known: BTreeSet<&str> =
+        schema.get("properties")?.as_object()?.keys().map(String::as_str).collect();
+    let unknown = given
+        .keys()
+        .find(|key| !known.contains(key.as_str()) && !OF_THE_REFERENCE.contains(&key.as_str()))?;
     let known: Vec<&str> = known.into_iter().collect();
-    Some(format!("{EXPECTED}: nothing is compared with `{unknown}`; there are {}", known.join(", ")))
+    Some(format!(
+        "{EXPECTED}: nothing is compared with `{unknown}`; there are {}",
+        known.join(", ")
+    ))
 }
 
 fn print(rows: &[Row<'_>]) {
@@ -217,7 +247,9 @@ fn print(rows: &[Row<'_>]) {
         }
     }
     let silent = rows.iter().filter(|row| row.ok.is_none()).count();
-    let also = |count: usize, what: &str| if count == 0 { String::new() } else { format!(", {count} {what}") };
+    let also = |count: usize, what: &str| {
+        if count == 0 { String::new() } else { format!(", {count} {what}") }
+    };
     let (silent, unreadable) = (also(silent, "expect nothing"), also(unreadable, "cannot be read"));
     say!("\n{}, {differing} differ{silent}{unreadable}", counted(rows.len(), "case"));
 }
@@ -243,5 +275,7 @@ fn print_diff(case: &str, expected: &RawValue, found: &RawValue) {
 
 fn pretty(json: &RawValue) -> String {
     let value = serde_json::from_str::<serde_json::Value>(json.get());
-    value.and_then(|value| serde_json::to_string_pretty(&value)).unwrap_or_else(|_| json.get().to_owned())
+    value
+        .and_then(|value| serde_json::to_string_pretty(&value))
+        .unwrap_or_else(|_| json.get().to_owned())
 }

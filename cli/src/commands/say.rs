@@ -1,4 +1,5 @@
-//! What a command answers goes to standard output, which may be full, or closed by who has read enough.
+//! What a command answers goes to standard output, which may be full, or closed by who has read
+//! enough.
 
 use std::{
     fmt,
@@ -8,7 +9,8 @@ use std::{
 
 use super::style::{self, painted};
 
-/// Prints a line of the answer. Where that cannot be written the command ends: well where the reader has seen enough, else with an error.
+/// Prints a line of the answer. Where that cannot be written the command ends: well where the
+/// reader has seen enough, else with an error.
 macro_rules! say {
     ($($line:tt)*) => { $crate::commands::say::text(format_args!("{}\n", format_args!($($line)*))) };
 }
@@ -29,6 +31,9 @@ pub(super) fn text(text: fmt::Arguments<'_>) {
     if why.kind() == io::ErrorKind::BrokenPipe {
         process::exit(0);
     }
-    anstream::eprintln!("{} cannot write the answer: {why}; make room for it, or send it elsewhere", painted(style::BAD, "error:"));
+    anstream::eprintln!(
+        "{} cannot write the answer: {why}; make room for it, or send it elsewhere",
+        painted(style::BAD, "error:")
+    );
     process::exit(2);
 }

@@ -38,10 +38,10 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(
-    after_help = "Exit codes: 0 accepted; 1 ignored; 2 it cannot be said.\n\nExamples:\n  wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n  \
-                        wakeful send --ledger agent.sqlite hint \"the pipeline has ended\"\n  wakeful send --ledger agent.sqlite stop"
-)]
+#[command(after_help = "Exit codes: 0 accepted; 1 ignored; 2 it cannot be said.\n\nExamples:\n  \
+                        wakeful send --ledger agent.sqlite prompt \"Ship it.\"\n  wakeful send \
+                        --ledger agent.sqlite hint \"the pipeline has ended\"\n  wakeful send \
+                        --ledger agent.sqlite stop")]
 pub(super) struct Send {
     /// The file of ledgers
     #[arg(long, value_name = "FILE")]
@@ -140,10 +140,15 @@ impl What {
     fn fact(&self) -> String {
         let fact = match self {
             Self::Fact { fact } => return fact.clone(),
-            Self::Prompt { text, lane, item, id } => {
-                said::prompt(message_id(id.as_deref()), text.as_str(), Some((*lane).into()), item.as_deref().map(WorkItemId::from))
+            Self::Prompt { text, lane, item, id } => said::prompt(
+                message_id(id.as_deref()),
+                text.as_str(),
+                Some((*lane).into()),
+                item.as_deref().map(WorkItemId::from),
+            ),
+            Self::Deliver { trigger, text, id } => {
+                said::delivery(message_id(id.as_deref()), trigger.as_str().into(), text.as_str())
             }
-            Self::Deliver { trigger, text, id } => said::delivery(message_id(id.as_deref()), trigger.as_str().into(), text.as_str()),
             Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
                 external_trigger_id: trigger.as_deref().map(ExternalTriggerId::from),
                 body: text.as_deref().map(MessageBody::text),
@@ -156,7 +161,8 @@ impl What {
         json::write(&fact)
     }
 
-    /// Refuses a prompt about a work item that is not there: the message would wait for nothing and say so nowhere.
+    /// Refuses a prompt about a work item that is not there: the message would wait for nothing and
+    /// say so nowhere.
     fn require_item(&self, state: &State) -> Result<(), CliError> {
         let Self::Prompt { item: Some(asked), .. } = self else { return Ok(()) };
         if state.work().items.contains_key(&WorkItemId::from(asked.as_str())) {
@@ -174,7 +180,8 @@ impl What {
 fn message_id(given: Option<&str>) -> MessageId {
     given.map_or_else(
         || {
-            let nanos = SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
+            let nanos =
+                SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |since| since.as_nanos());
             format!("sent-{nanos}-{}", process::id()).into()
         },
         MessageId::from,
@@ -201,7 +208,11 @@ impl Send {
     fn say(&self, clock: impl Clock, set: impl FnOnce(&State)) -> Result<Receipt, CliError> {
         let (agent, ledger) = ledger::to_write(&self.ledger, self.agent.as_deref())?;
         let opened = Scheduler::observe(Options::new(agent.clone()), ledger, clock, Elsewhere);
-        let mut scheduler = opened.map_err(|why| CliError::Unreadable { path: self.ledger.clone(), agent, why: Box::new(why) })?;
+        let mut scheduler = opened.map_err(|why| CliError::Unreadable {
+            path: self.ledger.clone(),
+            agent,
+            why: Box::new(why),
+        })?;
         self.what.require_item(scheduler.state())?;
         set(scheduler.state());
         let receipt = said_beside_others(&mut scheduler, &self.what.fact());
@@ -211,9 +222,14 @@ impl Send {
 
 fn print(receipt: &Receipt) {
     match &receipt.answer {
-        Answer::Accepted => say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq),
+        Answer::Accepted => {
+            say!("{}, the ledger ends at entry {}", painted(GOOD, "accepted"), receipt.head.seq)
+        }
         Answer::Ignored { reason: Refusal::Unknown, because } => {
-            say!("{}: it names what the agent does not have, up to entry {because}", painted(BAD, "ignored"));
+            say!(
+                "{}: it names what the agent does not have, up to entry {because}",
+                painted(BAD, "ignored")
+            );
         }
         Answer::Ignored { reason, because } => {
             say!("{}: {}, because of entry {because}", painted(BAD, "ignored"), word(reason));
@@ -221,11 +237,17 @@ fn print(receipt: &Receipt) {
     }
 }
 
-/// Proposes a fact. Where another writer was first, what that one said is read, and the same is said again.
-fn said_beside_others<L: Ledger, C: Clock>(scheduler: &mut Scheduler<L, C, Elsewhere>, fact: &str) -> Result<Receipt, SchedulerError> {
+/// Proposes a fact. Where another writer was first, what that one said is read, and the same is
+/// said again.
+fn said_beside_others<L: Ledger, C: Clock>(
+    scheduler: &mut Scheduler<L, C, Elsewhere>,
+    fact: &str,
+) -> Result<Receipt, SchedulerError> {
     loop {
         match scheduler.propose(fact) {
-            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => drop(scheduler.catch_up()?),
+            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
+                drop(scheduler.catch_up()?)
+            }
             said => return said,
         }
     }

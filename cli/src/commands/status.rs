@@ -26,8 +26,9 @@ use super::{
 };
 
 #[derive(Args)]
-#[command(after_help = "Exit codes: 0 said; 2 the ledger cannot be read.\n\n\
-                        Examples:\n  wakeful status agent.sqlite\n  wakeful status agents.sqlite --agent reviewer --json")]
+#[command(after_help = "Exit codes: 0 said; 2 the ledger cannot be read.\n\nExamples:\n  wakeful \
+                        status agent.sqlite\n  wakeful status agents.sqlite --agent reviewer \
+                        --json")]
 pub(super) struct Status {
     #[command(flatten)]
     ledger: LedgerArg,
@@ -47,7 +48,8 @@ impl Status {
             return Ok(Verdict::Well);
         }
         let explanation = machine.explain(Boundary::RunLoopIdle, machine.state().at());
-        let past = Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
+        let past =
+            Past::from_ledger(&mut ledger).map_err(|why| self.ledger.unreadable(&agent, why))?;
         super::say::text(format_args!("{}", screen(&summary, &explanation, &opening, &past)));
         Ok(Verdict::Well)
     }
@@ -78,43 +80,98 @@ impl Past {
 pub(super) fn of_ledger(path: &Path, agent: &AgentId) -> Result<String, CliError> {
     let (_, mut ledger) = to_read(path, Some(agent.as_str()))?;
     let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-    let (machine, opening) =
-        opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
+    let (machine, opening) = opened.map_err(|why| CliError::Unreadable {
+        path: path.to_owned(),
+        agent: agent.clone(),
+        why: Box::new(why),
+    })?;
     let now = SystemClock.now().max(machine.state().at());
     // Who is in conversation with the agent asks where it stands, not where its past lies.
-    Ok(screen(&machine.summary(), &machine.explain(Boundary::RunLoopIdle, now), &opening, &Past::Here))
+    Ok(screen(
+        &machine.summary(),
+        &machine.explain(Boundary::RunLoopIdle, now),
+        &opening,
+        &Past::Here,
+    ))
 }
 
-fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, past: &Past) -> String {
+fn screen(
+    summary: &AgentSummary,
+    explanation: &Explanation,
+    opening: &Opening,
+    past: &Past,
+) -> String {
     let mut out = String::new();
     if let Past::GoesOnIn(rest) = past {
-        add!(out, "{}", painted(FAINT, &format!("an archive; the ledger goes on in `{}`, and at its end here stood:", rest.display())));
+        add!(
+            out,
+            "{}",
+            painted(
+                FAINT,
+                &format!(
+                    "an archive; the ledger goes on in `{}`, and at its end here stood:",
+                    rest.display()
+                )
+            )
+        );
     }
     add!(out, "{}  {}", painted(STRONG, summary.agent_id.as_str()), word(summary.status));
     add!(out, "{}\n", explanation.sentence);
     let closure = &summary.closure;
-    let waits = closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
-    line(&mut out, "posture", &format!("{}: {}", word(summary.scheduling_posture.posture), summary.scheduling_posture.reason));
+    let waits =
+        closure.waiting_reason.map_or_else(String::new, |reason| format!(", {}", word(reason)));
+    line(
+        &mut out,
+        "posture",
+        &format!(
+            "{}: {}",
+            word(summary.scheduling_posture.posture),
+            summary.scheduling_posture.reason
+        ),
+    );
     line(&mut out, "closure", &format!("{}{waits}", word(closure.outcome)));
     line(&mut out, "turn", &turn(summary));
     line(
         &mut out,
         "focus",
-        &summary.current_work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`")),
+        &summary
+            .current_work_item_id
+            .as_ref()
+            .map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`")),
     );
     line(&mut out, "queue", &format!("{} waiting", counted(summary.pending, "message")));
     line(&mut out, "tasks", &format!("{} active", summary.active_task_count));
     for intent in &summary.active_waiting_intents {
-        line(&mut out, "intent", &format!("`{}` {}, triggered {}", intent.id, intent.description, times(intent.trigger_count)));
+        line(
+            &mut out,
+            "intent",
+            &format!(
+                "`{}` {}, triggered {}",
+                intent.id,
+                intent.description,
+                times(intent.trigger_count)
+            ),
+        );
     }
     for wait in &summary.active_wait_conditions {
-        let of = wait.work_item_id.as_ref().map_or_else(|| "the agent".to_owned(), |id| format!("`{id}`"));
-        line(&mut out, "wait", &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for));
+        let of = wait
+            .work_item_id
+            .as_ref()
+            .map_or_else(|| "the agent".to_owned(), |id| format!("`{id}`"));
+        line(
+            &mut out,
+            "wait",
+            &format!("`{}` of {of}, {}: {}", wait.id, word(wait.kind), wait.waiting_for),
+        );
     }
     for wrong in &explanation.diagnostics {
         line(&mut out, "odd", &painted(BAD, &wrong.message));
     }
-    line(&mut out, "wakes", &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()));
+    line(
+        &mut out,
+        "wakes",
+        &explanation.next_wake.map_or_else(|| "nothing is timed".to_owned(), |at| at.to_string()),
+    );
     for aside in aside(&summary.set_aside) {
         line(&mut out, "aside", &aside);
     }
@@ -124,7 +181,14 @@ fn screen(summary: &AgentSummary, explanation: &Explanation, opening: &Opening, 
     match past {
         Past::Here | Past::GoesOnIn(_) => {}
         Past::In(Anchor { head, archive }, None) => {
-            line(&mut out, "archive", &painted(FAINT, &format!("entries 1 to {} are in `{}`", head.seq, archive.display())));
+            line(
+                &mut out,
+                "archive",
+                &painted(
+                    FAINT,
+                    &format!("entries 1 to {} are in `{}`", head.seq, archive.display()),
+                ),
+            );
         }
         Past::In(_, Some(missing)) => line(&mut out, "archive", &painted(BAD, missing)),
     }
@@ -154,7 +218,10 @@ fn aside(aside: &SetAside) -> Vec<String> {
         (aside.queue_entries_without_message as u64, "of the queue without their message"),
     ];
     let told = counts.into_iter().filter(|(count, _)| *count > 0);
-    told.map(|(count, what)| format!("{} {what}", counted(usize::try_from(count).unwrap_or(usize::MAX), "record"))).collect()
+    told.map(|(count, what)| {
+        format!("{} {what}", counted(usize::try_from(count).unwrap_or(usize::MAX), "record"))
+    })
+    .collect()
 }
 
 /// What stays of what is over; nothing where nothing does.
@@ -167,7 +234,11 @@ fn kept(of: &Tombstones) -> Option<String> {
         (of.wait_conditions, "condition"),
         (of.timers, "timer"),
     ];
-    let told: Vec<String> = counts.into_iter().filter(|(count, _)| *count > 0).map(|(count, what)| counted(count, what)).collect();
+    let told: Vec<String> = counts
+        .into_iter()
+        .filter(|(count, _)| *count > 0)
+        .map(|(count, what)| counted(count, what))
+        .collect();
     (!told.is_empty()).then(|| format!("ids of what is over: {}", told.join(", ")))
 }
 

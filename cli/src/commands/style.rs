@@ -22,7 +22,11 @@ pub(super) fn painted(style: Style, text: &str) -> String {
 pub(super) fn table(header: &[&str]) -> Table {
     let mut table = Table::new();
     table.load_preset(presets::NOTHING).set_content_arrangement(ContentArrangement::Disabled);
-    table.set_header(header.iter().map(|name| if name.is_empty() { String::new() } else { painted(STRONG, name) }));
+    table.set_header(
+        header
+            .iter()
+            .map(|name| if name.is_empty() { String::new() } else { painted(STRONG, name) }),
+    );
     table
 }
 

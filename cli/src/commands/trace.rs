@@ -1,4 +1,5 @@
-//! `wakeful trace`: what an engine does with a case, for programs; and the bundle that the workbench opens.
+//! `wakeful trace`: what an engine does with a case, for programs; and the bundle that the
+//! workbench opens.
 
 use std::{fs, path::PathBuf};
 
@@ -20,13 +21,14 @@ use crate::{
 const SHOWN: usize = 60;
 
 #[derive(Args)]
-#[command(
-    after_help = "One JSON object per case and line: {case, steps: [{command, outcome, entries, head, explanation, ..}]}. Two engines that do the same print the same, \
-                  but for the fuel of those that count it.\n\n\
-                  Exit codes: 0 printed or written; 2 a case cannot be read, or an engine broke down.\n\n\
-                  Examples:\n  wakeful trace tests/fixtures/stories/heartbeat.json\n  wakeful trace stuck --engine wasmtime --fuel\n  \
-                  wakeful trace tests/fixtures/stories --bundle cases.json"
-)]
+#[command(after_help = "One JSON object per case and line: {case, steps: [{command, outcome, \
+                        entries, head, explanation, ..}]}. Two engines that do the same print \
+                        the same, but for the fuel of those that count it.\n\nExit codes: 0 \
+                        printed or written; 2 a case cannot be read, or an engine broke \
+                        down.\n\nExamples:\n  wakeful trace \
+                        tests/fixtures/stories/heartbeat.json\n  wakeful trace stuck --engine \
+                        wasmtime --fuel\n  wakeful trace tests/fixtures/stories --bundle \
+                        cases.json")]
 pub(super) struct TraceArgs {
     #[command(flatten)]
     cases: Cases,
@@ -35,7 +37,8 @@ pub(super) struct TraceArgs {
     /// Write the cases with their traces to this file, as the workbench reads them
     #[arg(long, value_name = "FILE")]
     bundle: Option<PathBuf>,
-    /// Print a table of the fuel that each step used instead of the traces; for engines that count it
+    /// Print a table of the fuel that each step used instead of the traces; for engines that count
+    /// it
     #[arg(long, conflicts_with = "bundle")]
     fuel: bool,
 }
@@ -73,7 +76,9 @@ impl TraceArgs {
         let mut tracer = self.engine.start()?;
         let mut bundled = Vec::new();
         for case in &cases {
-            let trace = tracer.trace(case).map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
+            let trace = tracer
+                .trace(case)
+                .map_err(|why| CliError::Trace { case: case.name.clone(), why })?;
             if self.fuel {
                 print_fuel(&trace, tracer.name())?;
             } else if self.bundle.is_none() {
@@ -83,19 +88,25 @@ impl TraceArgs {
         }
         if let Some(file) = &self.bundle {
             let written = fs::write(file, text(&Bundle { cases: bundled })?);
-            written.map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })?;
+            written
+                .map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })?;
         }
         Ok(Verdict::Well)
     }
 }
 
-/// The fuel of each step: of its call, and of the explanation after it. It is the same on every run and every machine.
+/// The fuel of each step: of its call, and of the explanation after it. It is the same on every run
+/// and every machine.
 fn print_fuel(trace: &Trace, engine: &'static str) -> Result<(), CliError> {
     let mut table = style::table(&["step", "entries", "fuel"]);
     let mut before = 0;
     for step in &trace.steps {
         let spent = step.fuel_spent.ok_or(CliError::NoFuel { engine })?;
-        table.add_row([step.command.get().chars().take(SHOWN).collect(), step.entries.len().to_string(), (spent - before).to_string()]);
+        table.add_row([
+            step.command.get().chars().take(SHOWN).collect(),
+            step.entries.len().to_string(),
+            (spent - before).to_string(),
+        ]);
         before = spent;
     }
     say!("{}", painted(STRONG, &trace.case));

@@ -1,4 +1,5 @@
-//! `wakeful why`: what an agent does and why, in a sentence with the entries behind it; and what would lead to another decision.
+//! `wakeful why`: what an agent does and why, in a sentence with the entries behind it; and what
+//! would lead to another decision.
 
 use std::path::{Path, PathBuf};
 
@@ -33,14 +34,14 @@ use crate::{
 };
 
 #[derive(Args)]
-#[command(
-    after_help = "--json prints one object per case or agent: {case, explanation, why_not}, an `Explanation` and, where --not asks, a `WhyNot` of `wakeful \
-                  schema`.\n\n\
-                  Exit codes: 0 said; 2 a case or ledger cannot be read.\n\n\
-                  Examples:\n  wakeful why agent.sqlite\n  wakeful why agent.sqlite --not StartModelTurn\n  wakeful why stuck --not sleep --json"
-)]
+#[command(after_help = "--json prints one object per case or agent: {case, explanation, \
+                        why_not}, an `Explanation` and, where --not asks, a `WhyNot` of `wakeful \
+                        schema`.\n\nExit codes: 0 said; 2 a case or ledger cannot be \
+                        read.\n\nExamples:\n  wakeful why agent.sqlite\n  wakeful why \
+                        agent.sqlite --not StartModelTurn\n  wakeful why stuck --not sleep --json")]
 pub(super) struct Why {
-    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or files of ledgers, which another process may be writing
+    /// Fixture folders, stories (`.toml`, `.json`), folders of either, or files of ledgers, which
+    /// another process may be writing
     #[arg(required = true, value_name = "CASE|LEDGER")]
     subjects: Vec<PathBuf>,
     /// The agent of a ledger; not needed where its file holds one
@@ -73,8 +74,12 @@ impl Entries {
     fn get(&mut self, seq: Seq) -> Result<Option<String>, LedgerError> {
         let Some(before) = seq.0.checked_sub(1) else { return Ok(None) };
         Ok(match self {
-            Self::Played(lines) => usize::try_from(before).ok().and_then(|at| lines.get(at).cloned()),
-            Self::Stored(ledger) => ledger.read(Seq(before), 1)?.first().map(|entry| entry.as_str().to_owned()),
+            Self::Played(lines) => {
+                usize::try_from(before).ok().and_then(|at| lines.get(at).cloned())
+            }
+            Self::Stored(ledger) => {
+                ledger.read(Seq(before), 1)?.first().map(|entry| entry.as_str().to_owned())
+            }
         })
     }
 }
@@ -116,7 +121,8 @@ impl Why {
         let why_not = asked.map(|asked| subject.machine.why_not(Boundary::RunLoopIdle, asked, now));
         if self.json {
             let answer = Answer { case: &subject.name, explanation: &explanation, why_not };
-            let text = serde_json::to_string(&answer).map_err(|why| CliError::Trace { case: subject.name.clone(), why: why.into() })?;
+            let text = serde_json::to_string(&answer)
+                .map_err(|why| CliError::Trace { case: subject.name.clone(), why: why.into() })?;
             say!("{text}");
             return Ok(());
         }
@@ -125,7 +131,8 @@ impl Why {
     }
 }
 
-/// What an agent does and why, and what would lead to another decision where one is named; as `wakeful why` prints it.
+/// What an agent does and why, and what would lead to another decision where one is named; as
+/// `wakeful why` prints it.
 pub(super) fn of_live(path: &Path, agent: &AgentId, not: Option<&str>) -> Result<String, CliError> {
     let mut subject = of_ledger(path, Some(agent.as_str()))?;
     let now = SystemClock.now().max(subject.machine.state().at());
@@ -147,7 +154,11 @@ fn answer(subject: &mut Subject, explanation: &Explanation, why_not: Option<&Why
 fn of_ledger(path: &Path, asked: Option<&str>) -> Result<Subject, CliError> {
     let (agent, mut ledger) = to_read(path, asked)?;
     let opened = opening::open(&Options::new(agent.clone()), &mut ledger);
-    let (machine, _) = opened.map_err(|why| CliError::Unreadable { path: path.to_owned(), agent: agent.clone(), why: Box::new(why) })?;
+    let (machine, _) = opened.map_err(|why| CliError::Unreadable {
+        path: path.to_owned(),
+        agent: agent.clone(),
+        why: Box::new(why),
+    })?;
     let shows = format!("after entry {}", machine.head().seq);
     Ok(Subject { name: agent.to_string(), shows, machine, entries: Entries::Stored(ledger) })
 }
@@ -157,12 +168,22 @@ fn of_case(case: &Case) -> Result<Subject, CliError> {
     let trace = Tracer::Native.trace(case).map_err(failed)?;
     last_explanation(&case.name, &trace)?;
     let (machine, lines) = folded(case, &trace).map_err(failed)?;
-    Ok(Subject { name: case.name.clone(), shows: case.shows().to_owned(), machine, entries: Entries::Played(lines) })
+    Ok(Subject {
+        name: case.name.clone(),
+        shows: case.shows().to_owned(),
+        machine,
+        entries: Entries::Played(lines),
+    })
 }
 
 /// The machine that the entries of a trace give, and the entries.
 fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceError> {
-    let lines: Vec<String> = trace.steps.iter().flat_map(|step| &step.entries).map(|entry| entry.get().to_owned()).collect();
+    let lines: Vec<String> = trace
+        .steps
+        .iter()
+        .flat_map(|step| &step.entries)
+        .map(|entry| entry.get().to_owned())
+        .collect();
     let agent_id = match &case.kind {
         CaseKind::Fixture(folder) => foreign::agent_of(folder).unwrap_or_else(|_| "default".into()),
         CaseKind::Story(story, _) => story.agent_id.clone(),
@@ -170,7 +191,9 @@ fn folded(case: &Case, trace: &Trace) -> Result<(Machine, Vec<String>), TraceErr
     let mut machine = Machine::new(Options::new(agent_id));
     for line in &lines {
         // The engine that wrote these entries is this program's, a moment ago.
-        machine.load(&EntryBytes::from_stored(line.clone())).map_err(|why| TraceError::Failed(why.to_string()))?;
+        machine
+            .load(&EntryBytes::from_stored(line.clone()))
+            .map_err(|why| TraceError::Failed(why.to_string()))?;
     }
     Ok((machine, lines))
 }
@@ -188,14 +211,24 @@ fn add_answer(out: &mut String, subject: &mut Subject, explanation: &Explanation
         add!(out, "  passed over {}: {}", ignored.what, word(ignored.reason));
         ignored.seqs.iter().for_each(|seq| add_entry(out, *seq, entries));
     }
-    let held = explanation.obligations.iter().filter_map(|owed| Some((owed, owed.held_by.as_ref()?)));
+    let held =
+        explanation.obligations.iter().filter_map(|owed| Some((owed, owed.held_by.as_ref()?)));
     for (owed, rule) in held {
         add!(out, "  held back by {rule}: {} {}", word(owed.kind), owed.id);
     }
     for wrong in &explanation.diagnostics {
-        add!(out, "  odd: {} {}", painted(BAD, &wrong.message), painted(FAINT, &format!("({})", wrong.evidence.join(", "))));
+        add!(
+            out,
+            "  odd: {} {}",
+            painted(BAD, &wrong.message),
+            painted(FAINT, &format!("({})", wrong.evidence.join(", ")))
+        );
     }
-    add!(out, "  {}", painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule)));
+    add!(
+        out,
+        "  {}",
+        painted(FAINT, &format!("decision {}, rule {}", decision.kind, decision.rule))
+    );
 }
 
 /// An entry in a line: where it stands, its class, and as much of its record as fits.
@@ -212,7 +245,9 @@ fn add_entry(out: &mut String, seq: Seq, entries: &mut Entries) {
     };
     let of = |key: &str| line.split_once(&format!("\"{key}\":")).map(|(_, rest)| rest);
     let class = of("class").and_then(|rest| rest.split('"').nth(1)).unwrap_or_default();
-    let record = of("record").and_then(|rest| rest.rsplit_once(",\"chain\"")).map_or("", |(record, _)| record);
+    let record = of("record")
+        .and_then(|rest| rest.rsplit_once(",\"chain\""))
+        .map_or("", |(record, _)| record);
     let shown: String = record.chars().take(WIDTH).collect();
     let cut = if shown.len() < record.len() { " .." } else { "" };
     add!(out, "    {}", painted(FAINT, &format!("entry {seq}  {class}  {shown}{cut}")));
@@ -225,12 +260,21 @@ fn add_why_not(out: &mut String, why_not: &WhyNot) {
         return;
     }
     if why_not.ways.is_empty() {
-        add!(out, "No change of up to three facts that this program knows leads to {:?} here.", why_not.asked);
+        add!(
+            out,
+            "No change of up to three facts that this program knows leads to {:?} here.",
+            why_not.asked
+        );
         return;
     }
     add!(out, "It would be {} if", painted(STRONG, &format!("{:?}", why_not.asked)));
     for (at, way) in why_not.ways.iter().enumerate() {
         let joined = if at == 0 { " " } else { "or" };
-        add!(out, "  {joined} {} {}", way.says.join(" and "), painted(FAINT, &format!("({})", way.decision.reason)));
+        add!(
+            out,
+            "  {joined} {} {}",
+            way.says.join(" and "),
+            painted(FAINT, &format!("({})", way.decision.reason))
+        );
     }
 }

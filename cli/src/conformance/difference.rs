@@ -1,10 +1,16 @@
-//! The deliberate differences of contract 13, one narrow function each: the input meets the condition, and the answer is the one that the
-//! contract demands.
+//! The deliberate differences of contract 13, one narrow function each: the input meets the
+//! condition, and the answer is the one that the contract demands.
 
 use serde_json::{Value, json};
 
-/// The numbers of the Ds that explain a difference completely; none where something stays unexplained.
-pub(super) fn deliberate(operation: &str, input: &Value, expected: &Value, answer: &Value) -> Vec<u8> {
+/// The numbers of the Ds that explain a difference completely; none where something stays
+/// unexplained.
+pub(super) fn deliberate(
+    operation: &str,
+    input: &Value,
+    expected: &Value,
+    answer: &Value,
+) -> Vec<u8> {
     let candidates: &[(u8, Judge)] = match operation {
         "closure" => &[(2, d2_in_closure)],
         "continuation" => &[(11, d11)],
@@ -14,7 +20,11 @@ pub(super) fn deliberate(operation: &str, input: &Value, expected: &Value, answe
         "ledger" => return super::ledger::deliberate(input, expected, answer),
         _ => &[],
     };
-    candidates.iter().filter(|(_, judge)| judge(input, expected, answer)).map(|(number, _)| *number).collect()
+    candidates
+        .iter()
+        .filter(|(_, judge)| judge(input, expected, answer))
+        .map(|(number, _)| *number)
+        .collect()
 }
 
 type Judge = fn(&Value, &Value, &Value) -> bool;
@@ -38,7 +48,10 @@ fn d2_in_closure(input: &Value, expected: &Value, answer: &Value) -> bool {
 
 /// D2: a wait for the runtime is ticked for the model, by key, above the waits that only rest.
 fn d2_in_decide(input: &Value, expected: &Value, answer: &Value) -> bool {
-    let asks_for_rest = matches!(input["input"]["type"].as_str(), Some("idle" | "continue_active" | "queued_available" | "wake_hint"));
+    let asks_for_rest = matches!(
+        input["input"]["type"].as_str(),
+        Some("idle" | "continue_active" | "queued_available" | "wake_hint")
+    );
     waits_for_system(input)
         && asks_for_rest
         && input["projection"]["turn_in_progress"] == false
@@ -51,7 +64,9 @@ fn d2_in_decide(input: &Value, expected: &Value, answer: &Value) -> bool {
 /// D11: internal follow-ups that say something re-enter under a wait.
 fn d11(input: &Value, expected: &Value, answer: &Value) -> bool {
     let trigger = &input["trigger"];
-    let condition = trigger["kind"] == "internal_followup" && trigger["contentful"] == true && input["prior"]["outcome"] == "waiting";
+    let condition = trigger["kind"] == "internal_followup"
+        && trigger["contentful"] == true
+        && input["prior"]["outcome"] == "waiting";
     let Some(evidence) = expected["evidence"].as_array() else { return false };
     let mut demanded = evidence.clone();
     let marker = demanded.pop();
@@ -59,7 +74,14 @@ fn d11(input: &Value, expected: &Value, answer: &Value) -> bool {
     condition
         && marker == Some(json!("does_not_satisfy_waiting_reason"))
         && *answer
-            == with(expected, &[("class", json!("resume_override")), ("model_reentry", json!(true)), ("evidence", Value::Array(demanded))])
+            == with(
+                expected,
+                &[
+                    ("class", json!("resume_override")),
+                    ("model_reentry", json!(true)),
+                    ("evidence", Value::Array(demanded)),
+                ],
+            )
 }
 
 /// D11, where the trigger was read from a message.
@@ -69,25 +91,36 @@ fn d11_in_trigger(input: &Value, expected: &Value, answer: &Value) -> bool {
         && d11(&given, &expected["resolution"], &answer["resolution"])
 }
 
-/// D21: a prompt that is not the operator's own meets the waits that an external event meets, and no others.
+/// D21: a prompt that is not the operator's own meets the waits that an external event meets, and
+/// no others.
 fn d21(input: &Value, expected: &Value, answer: &Value) -> bool {
     let message = &input["message"];
-    let is_foreign_prompt =
-        message["kind"] == "operator_prompt" && !(message["origin"]["kind"] == "operator" && message["trust"] == "trusted_operator");
+    let is_foreign_prompt = message["kind"] == "operator_prompt"
+        && !(message["origin"]["kind"] == "operator" && message["trust"] == "trusted_operator");
     let contentful = expected["trigger"]["contentful"] == true;
     let demanded = match input["prior"]["waiting_reason"].as_str() {
         Some("awaiting_operator_input") => ("resume_override", false, "override_waiting_reason"),
-        Some("awaiting_external_change") if contentful => ("resume_expected_wait", true, "matches_waiting_reason"),
+        Some("awaiting_external_change") if contentful => {
+            ("resume_expected_wait", true, "matches_waiting_reason")
+        }
         _ => return false,
     };
-    let Some(mut evidence) = expected["resolution"]["evidence"].as_array().cloned() else { return false };
+    let Some(mut evidence) = expected["resolution"]["evidence"].as_array().cloned() else {
+        return false;
+    };
     evidence.pop();
     evidence.push(json!(demanded.2));
     let resolution = with(
         &expected["resolution"],
-        &[("class", json!(demanded.0)), ("matched_waiting_reason", json!(demanded.1)), ("evidence", Value::Array(evidence))],
+        &[
+            ("class", json!(demanded.0)),
+            ("matched_waiting_reason", json!(demanded.1)),
+            ("evidence", Value::Array(evidence)),
+        ],
     );
-    is_foreign_prompt && input["prior"]["outcome"] == "waiting" && *answer == with(expected, &[("resolution", resolution)])
+    is_foreign_prompt
+        && input["prior"]["outcome"] == "waiting"
+        && *answer == with(expected, &[("resolution", resolution)])
 }
 
 fn is_idle(input: &Value) -> bool {
@@ -96,11 +129,15 @@ fn is_idle(input: &Value) -> bool {
 
 fn has_runnable_work(input: &Value) -> bool {
     let projection = &input["projection"];
-    projection["current_work_item"].is_object() && projection["current_work_item_scheduling_state"] == "runnable"
-        || projection["queued_runnable_work_items"].as_array().is_some_and(|items| !items.is_empty())
+    projection["current_work_item"].is_object()
+        && projection["current_work_item_scheduling_state"] == "runnable"
+        || projection["queued_runnable_work_items"]
+            .as_array()
+            .is_some_and(|items| !items.is_empty())
 }
 
-/// The wait that rule 8 names for a projection, as decision kind and reason; none where it names none.
+/// The wait that rule 8 names for a projection, as decision kind and reason; none where it names
+/// none.
 fn wait_of(input: &Value) -> Option<(&'static str, &'static str)> {
     let projection = &input["projection"];
     let positive = |key: &str| projection[key].as_u64().is_some_and(|count| count > 0);
@@ -124,7 +161,8 @@ fn wait_of(input: &Value) -> Option<(&'static str, &'static str)> {
 
 fn waits_for_system(input: &Value) -> bool {
     let projection = &input["projection"];
-    projection["current_work_item"].is_object() && projection["current_work_item_scheduling_state"] == "waiting_system"
+    projection["current_work_item"].is_object()
+        && projection["current_work_item_scheduling_state"] == "waiting_system"
 }
 
 /// What is left when no tick comes, by rules 7 to 9: the demanded decision kind and reason.
@@ -162,7 +200,8 @@ fn d4(input: &Value, expected: &Value, answer: &Value) -> bool {
         && if given["duplicate"]["kind"] == "continue_active_brief" {
             is_demanded(answer, ("Noop", "duplicate_continue_active"))
         } else {
-            is_demanded(answer, ("EmitSystemTick", "continue_active")) && answer["work_item_id"] == given["work_item"]["id"]
+            is_demanded(answer, ("EmitSystemTick", "continue_active"))
+                && answer["work_item_id"] == given["work_item"]["id"]
         }
 }
 

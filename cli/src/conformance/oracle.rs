@@ -49,7 +49,9 @@ impl Oracle {
     /// Where the input cannot be read, or the component breaks down.
     pub fn answer(&mut self, input: &str) -> Result<String, OracleError> {
         match self {
-            Self::Native => oracle::answer(input).map_err(|why| OracleError::Refused(why.to_string())),
+            Self::Native => {
+                oracle::answer(input).map_err(|why| OracleError::Refused(why.to_string()))
+            }
             Self::Sandboxed(function) => function.call(input)?.map_err(OracleError::Refused),
         }
     }

@@ -62,8 +62,11 @@ pub enum VectorError {
 pub fn read_all(path: &Path) -> Result<Vec<Vector>, VectorError> {
     let unreadable = |why| VectorError::Unreadable { path: path.to_owned(), why };
     let file = File::open(path).map_err(unreadable)?;
-    let text: Box<dyn Read> =
-        if path.extension().is_some_and(|extension| extension == "gz") { Box::new(GzDecoder::new(file)) } else { Box::new(file) };
+    let text: Box<dyn Read> = if path.extension().is_some_and(|extension| extension == "gz") {
+        Box::new(GzDecoder::new(file))
+    } else {
+        Box::new(file)
+    };
     let mut vectors = Vec::new();
     for (line, number) in BufReader::new(text).lines().zip(1..) {
         let line = line.map_err(unreadable)?;

@@ -1,4 +1,5 @@
-//! The cross-check: engines side by side over the same cases and scenarios, each compared with the first.
+//! The cross-check: engines side by side over the same cases and scenarios, each compared with the
+//! first.
 
 mod pieces;
 #[cfg(feature = "random")]
@@ -19,7 +20,8 @@ pub use pieces::{LeftOut, Pieces, load};
 #[cfg(feature = "random")]
 pub use random::{Found, Hunt, hunt};
 
-/// How many pieces each engine plays before they are compared, so that no more traces than these are kept.
+/// How many pieces each engine plays before they are compared, so that no more traces than these
+/// are kept.
 const AT_ONCE: usize = 16;
 
 /// Something that engines play.
@@ -106,11 +108,16 @@ impl Panel {
         self.tracers.iter().map(Tracer::name).collect()
     }
 
-    /// Plays pieces with all engines, each in a thread of its own, and compares them: a row for each.
+    /// Plays pieces with all engines, each in a thread of its own, and compares them: a row for
+    /// each.
     ///
     /// # Errors
     /// Where the first engine breaks down.
-    pub fn check(&mut self, pieces: &[Piece], mut progress: impl FnMut(&[Piece])) -> Result<Vec<Row>, NoReference> {
+    pub fn check(
+        &mut self,
+        pieces: &[Piece],
+        mut progress: impl FnMut(&[Piece]),
+    ) -> Result<Vec<Row>, NoReference> {
         let mut rows = Vec::new();
         for pieces in pieces.chunks(AT_ONCE) {
             progress(pieces);
@@ -137,15 +144,27 @@ impl Panel {
             let playing: Vec<_> = self
                 .tracers
                 .iter_mut()
-                .map(|tracer| scope.spawn(move || pieces.iter().map(|piece| piece.played(tracer)).collect::<Vec<_>>()))
+                .map(|tracer| {
+                    scope.spawn(move || {
+                        pieces.iter().map(|piece| piece.played(tracer)).collect::<Vec<_>>()
+                    })
+                })
                 .collect();
-            playing.into_iter().map(|thread| thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))).collect()
+            playing
+                .into_iter()
+                .map(|thread| {
+                    thread.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+                })
+                .collect()
         })
     }
 }
 
 /// Compares what engines did with a piece.
-fn row(piece: &Piece, mut played: impl Iterator<Item = Result<Trace, TraceError>>) -> Result<Row, NoReference> {
+fn row(
+    piece: &Piece,
+    mut played: impl Iterator<Item = Result<Trace, TraceError>>,
+) -> Result<Row, NoReference> {
     let reference = match played.next() {
         Some(played) => played.map_err(|why| NoReference { case: piece.name().to_owned(), why })?,
         None => Trace { case: piece.name().to_owned(), steps: Vec::new() },
@@ -156,7 +175,9 @@ fn row(piece: &Piece, mut played: impl Iterator<Item = Result<Trace, TraceError>
 
 fn verdict(reference: &Trace, other: Result<Trace, TraceError>) -> Verdict {
     match other {
-        Ok(trace) => compare::first_difference(reference, &trace).map_or(Verdict::Equal, Verdict::Differs),
+        Ok(trace) => {
+            compare::first_difference(reference, &trace).map_or(Verdict::Equal, Verdict::Differs)
+        }
         Err(why) => Verdict::Broke(why.to_string()),
     }
 }

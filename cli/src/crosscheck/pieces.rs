@@ -1,4 +1,5 @@
-//! What a cross-check plays: the cases below some paths, and the scenarios that every engine can play.
+//! What a cross-check plays: the cases below some paths, and the scenarios that every engine can
+//! play.
 
 use std::path::PathBuf;
 
@@ -43,7 +44,8 @@ pub fn load(paths: &[PathBuf]) -> Result<Pieces, CaseError> {
         pieces.played.extend(below.cases.into_iter().map(Piece::Case));
         for path in below.scenarios {
             let name = case::name_of(&path);
-            let commands = scenario::commands(&case::read(&path)?).map_err(|why| CaseError::NoScenario { path, why })?;
+            let commands = scenario::commands(&case::read(&path)?)
+                .map_err(|why| CaseError::NoScenario { path, why })?;
             match scenario::record(&name, &commands) {
                 Ok(scenario) => pieces.played.push(Piece::Scenario(scenario)),
                 Err(needs) => pieces.left_out.push(LeftOut { name, needs }),

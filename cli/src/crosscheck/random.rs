@@ -1,4 +1,5 @@
-//! Random stories: drawn from a seed, played by all engines, and made as small as they can be where engines differ.
+//! Random stories: drawn from a seed, played by all engines, and made as small as they can be where
+//! engines differ.
 
 use proptest::{
     strategy::{Strategy, ValueTree},
@@ -39,12 +40,22 @@ pub struct Found {
     pub row: Row,
 }
 
-/// Draws stories from a seed and plays them until they have taken so many steps, or the engines differ. The same seed draws the same stories.
+/// Draws stories from a seed and plays them until they have taken so many steps, or the engines
+/// differ. The same seed draws the same stories.
 ///
 /// # Errors
 /// Where the first engine breaks down.
-pub fn hunt(panel: &mut Panel, seed: u64, steps: u64, mut progress: impl FnMut(u64)) -> Result<Hunt, NoReference> {
-    let mut runner = TestRunner::new(Config { rng_seed: RngSeed::Fixed(seed), failure_persistence: None, ..Config::default() });
+pub fn hunt(
+    panel: &mut Panel,
+    seed: u64,
+    steps: u64,
+    mut progress: impl FnMut(u64),
+) -> Result<Hunt, NoReference> {
+    let mut runner = TestRunner::new(Config {
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        ..Config::default()
+    });
     let drawing = (stories(Pace::Apart, LONGEST), stories(Pace::Racing, LONGEST));
     let mut hunt = Hunt::default();
     while hunt.steps < steps {
@@ -55,7 +66,8 @@ pub fn hunt(panel: &mut Panel, seed: u64, steps: u64, mut progress: impl FnMut(u
             let (apart, racing) = pair.current();
             drawn.extend([apart, racing]);
         }
-        let pieces: Vec<Piece> = drawn.iter().map(|drawn| piece(drawn.document(), drawn.story())).collect();
+        let pieces: Vec<Piece> =
+            drawn.iter().map(|drawn| piece(drawn.document(), drawn.story())).collect();
         for (drawn, row) in drawn.iter().zip(panel.check(&pieces, |_| {})?) {
             hunt.stories += 1;
             hunt.steps += row.steps as u64;
@@ -76,7 +88,8 @@ fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoRefer
         Err(_) => Ok(false),
     };
     let mut document = super::shrink::smallest(drawn.document().clone(), differs)?;
-    document["shows"] = format!("Over this, engines differ; made smaller from story {number} of a seed.").into();
+    document["shows"] =
+        format!("Over this, engines differ; made smaller from story {number} of a seed.").into();
     // INVARIANT: what differed was a story.
     let story = Story::read(&document.to_string()).unwrap_or_else(|_| drawn.story());
     let piece = piece(&document, story);
@@ -85,5 +98,9 @@ fn found(panel: &mut Panel, number: u64, drawn: &Drawn) -> Result<Found, NoRefer
 }
 
 fn piece(document: &Value, story: Story) -> Piece {
-    Piece::Case(Case { name: story.story.clone(), path: None, kind: CaseKind::Story(Box::new(story), document.to_string()) })
+    Piece::Case(Case {
+        name: story.story.clone(),
+        path: None,
+        kind: CaseKind::Story(Box::new(story), document.to_string()),
+    })
 }

@@ -1,4 +1,5 @@
-//! Making a document smaller while something stays true of it: parts are left out, the large ones first, until none can be.
+//! Making a document smaller while something stays true of it: parts are left out, the large ones
+//! first, until none can be.
 
 use serde_json::Value;
 
@@ -11,14 +12,19 @@ enum Step {
     Position(usize),
 }
 
-/// The smallest document that `holds` and that comes of this one by leaving out members of its lists and tables. It holds of this one.
+/// The smallest document that `holds` and that comes of this one by leaving out members of its
+/// lists and tables. It holds of this one.
 ///
 /// # Errors
 /// The first error of `holds`.
-pub(super) fn smallest<E>(mut document: Value, mut holds: impl FnMut(&Value) -> Result<bool, E>) -> Result<Value, E> {
+pub(super) fn smallest<E>(
+    mut document: Value,
+    mut holds: impl FnMut(&Value) -> Result<bool, E>,
+) -> Result<Value, E> {
     loop {
         let mut is_smaller = false;
-        // The outer ones first, and the last first: what is left out then moves no path beside it that is still to be tried.
+        // The outer ones first, and the last first: what is left out then moves no path beside it
+        // that is still to be tried.
         for path in paths(&document).into_iter().rev() {
             if let Some(candidate) = without(&document, &path)
                 && holds(&candidate)?
@@ -38,7 +44,8 @@ fn paths(document: &Value) -> Vec<Path> {
     let mut all = Vec::new();
     let mut level = vec![(Path::new(), document)];
     while !level.is_empty() {
-        let members = level.iter().flat_map(|(path, value)| members(path, value)).collect::<Vec<_>>();
+        let members =
+            level.iter().flat_map(|(path, value)| members(path, value)).collect::<Vec<_>>();
         all.splice(0..0, members.iter().map(|(path, _)| path.clone()));
         level = members;
     }
@@ -46,10 +53,15 @@ fn paths(document: &Value) -> Vec<Path> {
 }
 
 fn members<'a>(path: &Path, value: &'a Value) -> Vec<(Path, &'a Value)> {
-    let below = |step: Step, value: &'a Value| (path.iter().cloned().chain([step]).collect(), value);
+    let below =
+        |step: Step, value: &'a Value| (path.iter().cloned().chain([step]).collect(), value);
     match value {
-        Value::Object(table) => table.iter().map(|(key, value)| below(Step::Key(key.clone()), value)).collect(),
-        Value::Array(list) => list.iter().enumerate().map(|(at, value)| below(Step::Position(at), value)).collect(),
+        Value::Object(table) => {
+            table.iter().map(|(key, value)| below(Step::Key(key.clone()), value)).collect()
+        }
+        Value::Array(list) => {
+            list.iter().enumerate().map(|(at, value)| below(Step::Position(at), value)).collect()
+        }
         _ => Vec::new(),
     }
 }
@@ -85,7 +97,9 @@ mod tests {
         let found = smallest(document, |candidate| {
             tried += 1;
             let text = candidate.to_string();
-            Ok::<_, Infallible>(text.contains("wait_ms") && text.contains('2') && candidate["name"] == "n")
+            Ok::<_, Infallible>(
+                text.contains("wait_ms") && text.contains('2') && candidate["name"] == "n",
+            )
         });
         assert_eq!(found, Ok(json!({"script": [{"wait_ms": 3}], "turns": [[2]], "name": "n"})));
         assert!(tried < 30, "{tried}");
@@ -94,7 +108,8 @@ mod tests {
     #[test]
     fn a_document_of_which_all_matters_stays() {
         let document = json!({"a": [1, {"b": 2}]});
-        let found = smallest(document.clone(), |candidate| Ok::<_, Infallible>(*candidate == document));
+        let found =
+            smallest(document.clone(), |candidate| Ok::<_, Infallible>(*candidate == document));
         assert_eq!(found, Ok(document));
     }
 }

@@ -56,19 +56,22 @@ impl Process {
     pub(crate) fn start(engine: &'static str, command: &mut Command) -> Result<Self, ProcessError> {
         let program = command.get_program().display().to_string();
         let failed = |why: String| ProcessError { why };
-        let mut child = command
-            .stdin(Stdio::piped())
-            .stdout(Stdio::piped())
-            .spawn()
-            .map_err(|why| failed(format!("`{program}` does not start: {why}; install it, or say where it is")))?;
+        let mut child =
+            command.stdin(Stdio::piped()).stdout(Stdio::piped()).spawn().map_err(|why| {
+                failed(format!("`{program}` does not start: {why}; install it, or say where it is"))
+            })?;
         let pipes = child.stdin.take().zip(child.stdout.take());
         let (input, output) = pipes.ok_or_else(|| failed(format!("`{program}` has no pipes")))?;
-        let mut process = Self { engine, child, input: Some(input), output: BufReader::new(output) };
+        let mut process =
+            Self { engine, child, input: Some(input), output: BufReader::new(output) };
         let first = process.hear()?;
         match serde_json::from_str(&first) {
             Ok(First::Ready(_)) => Ok(process),
             Ok(First::CannotRun(why)) => Err(failed(why)),
-            Err(_) => Err(failed(format!("`{program}` does not say that it is ready, but `{}`", first.trim_end()))),
+            Err(_) => Err(failed(format!(
+                "`{program}` does not say that it is ready, but `{}`",
+                first.trim_end()
+            ))),
         }
     }
 
@@ -80,8 +83,13 @@ impl Process {
     /// Says a line, which holds no line break, and hears the next one.
     pub(crate) fn ask(&mut self, line: &str) -> Result<String, ProcessError> {
         if let Some(input) = &mut self.input {
-            let said = input.write_all(line.as_bytes()).and_then(|()| input.write_all(b"\n")).and_then(|()| input.flush());
-            said.map_err(|why| ProcessError { why: format!("the engine {} does not listen any more: {why}", self.engine) })?;
+            let said = input
+                .write_all(line.as_bytes())
+                .and_then(|()| input.write_all(b"\n"))
+                .and_then(|()| input.flush());
+            said.map_err(|why| ProcessError {
+                why: format!("the engine {} does not listen any more: {why}", self.engine),
+            })?;
         }
         self.hear()
     }
@@ -90,15 +98,20 @@ impl Process {
     fn hear(&mut self) -> Result<String, ProcessError> {
         let mut line = String::new();
         match self.output.read_line(&mut line) {
-            Ok(0) => Err(ProcessError { why: format!("the process of the engine {} ended without an answer", self.engine) }),
+            Ok(0) => Err(ProcessError {
+                why: format!("the process of the engine {} ended without an answer", self.engine),
+            }),
             Ok(_) => Ok(line),
-            Err(why) => Err(ProcessError { why: format!("the engine {} cannot be heard: {why}", self.engine) }),
+            Err(why) => Err(ProcessError {
+                why: format!("the engine {} cannot be heard: {why}", self.engine),
+            }),
         }
     }
 }
 
 impl Drop for Process {
-    /// The end of its input tells the program to end, and what it has started with it. It has nothing to lose: one that goes on is killed.
+    /// The end of its input tells the program to end, and what it has started with it. It has
+    /// nothing to lose: one that goes on is killed.
     fn drop(&mut self) {
         self.input = None;
         let until = Instant::now() + LAST_WORDS;

@@ -1,8 +1,10 @@
-//! An engine in another program, which hosts the guest component in any language: lines of JSON both ways.
+//! An engine in another program, which hosts the guest component in any language: lines of JSON
+//! both ways.
 //!
-//! This side says what is called, the program answers with what it returned; in between it asks for what the guest imports, which is answered from
-//! the same ledger, clock and provider that every other engine gets. Function names are those of `wasm/wit`, arguments and values the JSON of their
-//! WIT types; payloads are text inside, so no program has to parse them.
+//! This side says what is called, the program answers with what it returned; in between it asks for
+//! what the guest imports, which is answered from the same ledger, clock and provider that every
+//! other engine gets. Function names are those of `wasm/wit`, arguments and values the JSON of
+//! their WIT types; payloads are text inside, so no program has to parse them.
 //!
 //! | line | says |
 //! |---|---|
@@ -70,7 +72,12 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
     ///
     /// # Errors
     /// Where the program does not start one.
-    pub(crate) fn new(program: Arc<Mutex<Process>>, ledger: L, clock: C, provider: P) -> Result<Self, EngineError> {
+    pub(crate) fn new(
+        program: Arc<Mutex<Process>>,
+        ledger: L,
+        clock: C,
+        provider: P,
+    ) -> Result<Self, EngineError> {
         let mut remote = Self { program, ledger, clock, provider, spent: Some(0) };
         remote.call::<()>("new", json!([]))?;
         Ok(remote)
@@ -108,14 +115,15 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
             "clock.now" => json!({"value": self.clock.now().as_nanos()}),
             "ledger.append" => {
                 let (expected, batch): (ForeignHead, Vec<String>) = arguments(args)?;
-                let batch: Vec<EntryBytes> = batch.into_iter().map(EntryBytes::from_stored).collect();
+                let batch: Vec<EntryBytes> =
+                    batch.into_iter().map(EntryBytes::from_stored).collect();
                 ledger(self.ledger.append(&expected.head()?, &batch))
             }
             "ledger.read" => {
                 let (after, limit) = arguments(args)?;
-                ledger(
-                    self.ledger.read(Seq(after), limit).map(|page| page.iter().map(|entry| entry.as_str().to_owned()).collect::<Vec<_>>()),
-                )
+                ledger(self.ledger.read(Seq(after), limit).map(|page| {
+                    page.iter().map(|entry| entry.as_str().to_owned()).collect::<Vec<_>>()
+                }))
             }
             "ledger.load-snapshot" => ledger(self.ledger.load_snapshot()),
             "ledger.store-snapshot" => {
@@ -124,7 +132,8 @@ impl<L: Ledger, C: Clock, P: Provider> Remote<L, C, P> {
             }
             "provider.start-turn" => {
                 let [request]: [String; 1] = arguments(args)?;
-                let request: TurnRequest = json::read(&request).map_err(|why| wrong(&why.to_string()))?;
+                let request: TurnRequest =
+                    json::read(&request).map_err(|why| wrong(&why.to_string()))?;
                 provider(self.provider.carry_out(&Effect::StartTurn(request)))
             }
             "provider.interject" => {
@@ -158,7 +167,8 @@ struct ForeignHead {
 
 impl ForeignHead {
     fn head(&self) -> Result<Head, EngineError> {
-        let chain = Chain::parse(&self.chain).ok_or_else(|| wrong(&format!("`{}` is no chain", self.chain)))?;
+        let chain = Chain::parse(&self.chain)
+            .ok_or_else(|| wrong(&format!("`{}` is no chain", self.chain)))?;
         Ok(Head { seq: Seq(self.seq), chain })
     }
 }
@@ -228,7 +238,12 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Remote<L, C, P> {
         self.call("why-not", json!([boundary, asked]))
     }
 
-    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError> {
+    fn why_not_at(
+        &mut self,
+        boundary: Boundary,
+        asked: DecisionKind,
+        seq: Seq,
+    ) -> Result<String, EngineError> {
         self.call("why-not-at", json!([boundary, asked, seq]))
     }
 

@@ -1,8 +1,10 @@
-//! A live agent: the loop over a ledger, a clock and a scripted provider, beside which other processes write.
+//! A live agent: the loop over a ledger, a clock and a scripted provider, beside which other
+//! processes write.
 //!
-//! The loop does one thing at a time, and the first that there is to do: what the open run does next, what the scheduler decides, what the
-//! story brings from outside. Where there is nothing to do it waits until something is due, and looks meanwhile for what others have
-//! appended. Where another writer was first, it reads what is new and says the same again (contract 3.2).
+//! The loop does one thing at a time, and the first that there is to do: what the open run does
+//! next, what the scheduler decides, what the story brings from outside. Where there is nothing to
+//! do it waits until something is due, and looks meanwhile for what others have appended. Where
+//! another writer was first, it reads what is new and says the same again (contract 3.2).
 
 mod time;
 
@@ -49,7 +51,8 @@ pub trait Audience: Watcher {
 pub enum Until {
     /// When it is told to.
     Told,
-    /// When its story is over and it rests, and nothing but timers that repeat and offers of resting items would wake it.
+    /// When its story is over and it rests, and nothing but timers that repeat and offers of
+    /// resting items would wake it.
     Rest,
 }
 
@@ -76,10 +79,12 @@ pub struct Run<L, W> {
 }
 
 impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
-    /// Takes over the ledger of an agent, and goes on in the story where the ledger says that it stands. Each signal asks for shutdown.
+    /// Takes over the ledger of an agent, and goes on in the story where the ledger says that it
+    /// stands. Each signal asks for shutdown.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or the engine cannot be started.
+    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or the engine
+    /// cannot be started.
     pub fn open(
         options: &Options,
         engines: &Engines,
@@ -99,7 +104,13 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         time.begin(at.map_or(starts_at, |at| at.max(starts_at)));
         let clock = VirtualClock::at(time.now(told.seq.next()));
         let provider = ScriptedProvider::playing(recall.done());
-        let driver = Driver::open(options, engines, (ledger, clock.clone(), provider.clone()), state, watcher)?;
+        let driver = Driver::open(
+            options,
+            engines,
+            (ledger, clock.clone(), provider.clone()),
+            state,
+            watcher,
+        )?;
         Ok(Self { driver, clock, time, provider, signals, safe_point: None })
     }
 
@@ -173,7 +184,8 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         self.driver.watcher_mut().progress(done, of, now);
     }
 
-    /// Breaks the open run off where somebody else stopped the agent or asked for shutdown: the effect of that went to whoever said so.
+    /// Breaks the open run off where somebody else stopped the agent or asked for shutdown: the
+    /// effect of that went to whoever said so.
     fn break_off(&mut self) {
         let state = self.driver.state();
         let reason = match (&state.control().closing, &state.control().stopped) {
@@ -208,7 +220,9 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         if due.is_some_and(|due| self.time.jump(due)) {
             return Ok(());
         }
-        let left = due.filter(|_| matches!(self.time, Time::System)).map_or(POLL, |due| until(self.clock.now(), due).min(POLL));
+        let left = due
+            .filter(|_| matches!(self.time, Time::System))
+            .map_or(POLL, |due| until(self.clock.now(), due).min(POLL));
         self.heed(left)?;
         self.driver.catch_up()?;
         if self.provider.player().is_in_turn() {
@@ -234,10 +248,13 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
         }
     }
 
-    /// Whether the story is over, and nothing but timers that repeat and offers of resting items would wake the agent.
+    /// Whether the story is over, and nothing but timers that repeat and offers of resting items
+    /// would wake the agent.
     fn is_at_rest(&self) -> bool {
         let state = self.driver.state();
-        let repeats = |id: &str| state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat);
+        let repeats = |id: &str| {
+            state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| timer.record.repeat)
+        };
         let stopped = state.control().stopped.is_some();
         let owes = || {
             owed::all(state).iter().any(|owed| {
@@ -254,7 +271,9 @@ impl<L: Ledger + Clone + 'static, W: Audience> Run<L, W> {
 fn safe_point(fact: &RawJson) -> Option<Boundary> {
     let name = fact.field("fact")?.read::<String>().ok()?;
     match name.as_str() {
-        "provider_round_completed" | "assistant_round_recorded" => Some(Boundary::AfterProviderRound),
+        "provider_round_completed" | "assistant_round_recorded" => {
+            Some(Boundary::AfterProviderRound)
+        }
         "tool_round_completed" => Some(Boundary::AfterToolResults),
         _ => None,
     }

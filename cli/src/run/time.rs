@@ -3,14 +3,16 @@
 use wakeful_core::{host::Clock, id::Seq, time::Timestamp};
 use wakeful_host::clock::{RecordedClock, SystemClock};
 
-/// What time it is for a live agent. It is read once for each thing that the loop does, so all of it happens at one instant.
+/// What time it is for a live agent. It is read once for each thing that the loop does, so all of
+/// it happens at one instant.
 #[derive(Clone, Debug)]
 pub enum Time {
     /// The system's clock: what is due is waited for.
     System,
     /// A clock that jumps to the next thing that happens, from this instant on.
     Virtual(Timestamp),
-    /// A clock that jumps, and shows for each entry of an earlier ledger what its clock showed then.
+    /// A clock that jumps, and shows for each entry of an earlier ledger what its clock showed
+    /// then.
     Recorded {
         /// The instants of the earlier ledger.
         clock: RecordedClock,

@@ -1,5 +1,6 @@
-//! Scenarios: text files that read like a story. Commands, and under `----` everything observable that they gave. This is what they can say; the
-//! tests play them and compare what is observed, the cross-check plays in all engines what every host can do.
+//! Scenarios: text files that read like a story. Commands, and under `----` everything observable
+//! that they gave. This is what they can say; the tests play them and compare what is observed, the
+//! cross-check plays in all engines what every host can do.
 //!
 //! | command | does |
 //! |---|---|
@@ -88,8 +89,12 @@ pub struct NoCommand {
 /// # Errors
 /// The first line that is no command.
 pub fn commands(text: &str) -> Result<Vec<Command>, NoCommand> {
-    let blocks = text.split("\n\n").map(|block| block.trim().split("\n----").next().unwrap_or_default());
-    let lines = blocks.flat_map(str::lines).map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+    let blocks =
+        text.split("\n\n").map(|block| block.trim().split("\n----").next().unwrap_or_default());
+    let lines = blocks
+        .flat_map(str::lines)
+        .map(str::trim)
+        .filter(|line| !line.is_empty() && !line.starts_with('#'));
     let commands: Vec<Vec<Command>> = lines.map(read).collect::<Result<_, _>>()?;
     Ok(commands.concat())
 }
@@ -106,7 +111,9 @@ pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
     let one = match (name, first) {
         ("repeat", count) => {
             let count: u32 = count.parse().map_err(|_| wrong("`repeat N COMMAND` is expected"))?;
-            let repeated: Vec<_> = (1..=count).map(|n| read(&second.replace("$n", &n.to_string()))).collect::<Result<_, _>>()?;
+            let repeated: Vec<_> = (1..=count)
+                .map(|n| read(&second.replace("$n", &n.to_string())))
+                .collect::<Result<_, _>>()?;
             return Ok(repeated.concat());
         }
         ("beside", _) => match read(rest)?.as_slice() {
@@ -120,16 +127,24 @@ pub fn read(line: &str) -> Result<Vec<Command>, NoCommand> {
         ("clock", _) => Command::Clock(instant()?),
         ("later", _) => Command::Later(rest.parse().map_err(|_| wrong("seconds are expected"))?),
         ("restart", "") => Command::Restart(Edition::default()),
-        ("restart", _) => Command::Restart(named(rest).ok_or_else(|| wrong("an edition is expected"))?),
+        ("restart", _) => {
+            Command::Restart(named(rest).ok_or_else(|| wrong("an edition is expected"))?)
+        }
         ("catch_up", _) => Command::CatchUp,
         ("append", "fails") if second.is_empty() => Command::AppendFails(1),
-        ("append", "fails") => Command::AppendFails(second.parse().map_err(|_| wrong("a count is expected"))?),
+        ("append", "fails") => {
+            Command::AppendFails(second.parse().map_err(|_| wrong("a count is expected"))?)
+        }
         ("append", "unacknowledged") => Command::AppendUnacknowledged,
         ("provider", "fails") => Command::ProviderFails,
         ("observe", _) => Command::Observe,
         ("fresh", _) => Command::Fresh,
-        ("status" | "wake" | "decide" | "look" | "show" | "fold", _) => Command::Print(name.to_owned(), rest.to_owned()),
-        _ => Command::Say(fact(name, rest).ok_or_else(|| wrong("no command of a scenario begins so"))?),
+        ("status" | "wake" | "decide" | "look" | "show" | "fold", _) => {
+            Command::Print(name.to_owned(), rest.to_owned())
+        }
+        _ => Command::Say(
+            fact(name, rest).ok_or_else(|| wrong("no command of a scenario begins so"))?,
+        ),
     };
     Ok(vec![one])
 }
@@ -153,18 +168,31 @@ fn fact(name: &str, rest: &str) -> Option<String> {
     Some(match name {
         "prompt" => message("operator_prompt", operator, "trusted_operator", "normal", text),
         "interject" => message("operator_prompt", operator, "trusted_operator", "interject", text),
-        "webhook" => message("webhook_event", r#"{"kind":"webhook","source":"ci"}"#, "trusted_integration", "normal", text),
+        "webhook" => message(
+            "webhook_event",
+            r#"{"kind":"webhook","source":"ci"}"#,
+            "trusted_integration",
+            "normal",
+            text,
+        ),
         "callback" => {
             let (trigger, text) = text.split_once(' ').unwrap_or((text, ""));
             let origin = format!(r#"{{"kind":"callback","descriptor_id":"{trigger}"}}"#);
             message("callback_event", &origin, "trusted_integration", "normal", text)
         }
-        "item" => format!(r#"{{"fact":"work_item_created","work_item_id":"{id}","objective":{}}}"#, json::write(&text)),
+        "item" => format!(
+            r#"{{"fact":"work_item_created","work_item_id":"{id}","objective":{}}}"#,
+            json::write(&text)
+        ),
         "pick" => named("work_item_picked"),
         "complete" => named("work_item_completed"),
         "task" => {
             let (task, item) = text.split_once(' ').unwrap_or((text, ""));
-            let item = if item.is_empty() { String::new() } else { format!(r#","work_item_id":"{item}""#) };
+            let item = if item.is_empty() {
+                String::new()
+            } else {
+                format!(r#","work_item_id":"{item}""#)
+            };
             let kind = if id == "created" { r#","task_kind":"command_task""# } else { "" };
             format!(r#"{{"fact":"task_{id}","task_id":"{task}"{kind}{item}}}"#)
         }
@@ -180,11 +208,20 @@ mod tests {
 
     #[test]
     fn commands_are_read_without_what_they_are_expected_to_give() {
-        let text = "# A comment.\nprompt m1 hello\nrestart 2026-05-08\n----\n1 control genesis\n\nrepeat 2 later $n\nend completed\n";
+        let text = "# A comment.\nprompt m1 hello\nrestart 2026-05-08\n----\n1 control \
+                    genesis\n\nrepeat 2 later $n\nend completed\n";
         let commands = commands(text).expect("a scenario");
-        let [Command::Say(prompt), rest @ .., Command::Say(end)] = commands.as_slice() else { panic!("{commands:?}") };
-        assert!(prompt.contains("\"id\":\"m1\"") && end.contains("\"run_id\":\"$run\""), "{prompt} {end}");
-        assert_eq!(rest, [Command::Restart(Edition::Rfc20260508), Command::Later(1), Command::Later(2)]);
+        let [Command::Say(prompt), rest @ .., Command::Say(end)] = commands.as_slice() else {
+            panic!("{commands:?}")
+        };
+        assert!(
+            prompt.contains("\"id\":\"m1\"") && end.contains("\"run_id\":\"$run\""),
+            "{prompt} {end}"
+        );
+        assert_eq!(
+            rest,
+            [Command::Restart(Edition::Rfc20260508), Command::Later(1), Command::Later(2)]
+        );
     }
 
     #[test]

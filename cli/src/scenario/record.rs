@@ -1,4 +1,5 @@
-//! A scenario as every engine can play it: what its host does, recorded once, so that nobody has to know which run is open.
+//! A scenario as every engine can play it: what its host does, recorded once, so that nobody has to
+//! know which run is open.
 
 use serde::{Serialize, Serializer};
 use wakeful_core::{
@@ -48,7 +49,8 @@ pub enum Act {
     Run,
     /// Sets the clock.
     SetClock {
-        /// To so many nanoseconds since the epoch; as text, since JavaScript has no such numbers in JSON.
+        /// To so many nanoseconds since the epoch; as text, since JavaScript has no such numbers in
+        /// JSON.
         #[serde(serialize_with = "as_text")]
         nanos: i64,
     },
@@ -63,7 +65,12 @@ fn as_text<S: Serializer>(nanos: &i64, serializer: S) -> Result<S::Ok, S::Error>
 /// # Errors
 /// What it needs that not every host has.
 pub fn record(name: &str, commands: &[Command]) -> Result<Scenario, String> {
-    let mut recorder = Recorder { acts: Vec::new(), ledger: MemoryLedger::default(), clock: VirtualClock::at(START), scheduler: None };
+    let mut recorder = Recorder {
+        acts: Vec::new(),
+        ledger: MemoryLedger::default(),
+        clock: VirtualClock::at(START),
+        scheduler: None,
+    };
     recorder.fresh(Mode::Drive)?;
     for command in commands {
         recorder.command(command)?;
@@ -97,8 +104,12 @@ impl Recorder {
                 return self.fresh(Mode::Drive);
             }
             Command::Print(..) => return Ok(()),
-            Command::Beside(_) | Command::CatchUp => return Err("a second process beside the first".to_owned()),
-            Command::AppendFails(_) | Command::AppendUnacknowledged => return Err("a ledger that fails".to_owned()),
+            Command::Beside(_) | Command::CatchUp => {
+                return Err("a second process beside the first".to_owned());
+            }
+            Command::AppendFails(_) | Command::AppendUnacknowledged => {
+                return Err("a ledger that fails".to_owned());
+            }
             Command::ProviderFails => return Err("a provider that fails".to_owned()),
         };
         // What is refused is refused by every engine; the trace has it.
@@ -136,7 +147,8 @@ impl Recorder {
     }
 
     fn run_id(&self) -> String {
-        let run = self.scheduler.as_ref().and_then(|scheduler| scheduler.state().turns().run.as_ref());
+        let run =
+            self.scheduler.as_ref().and_then(|scheduler| scheduler.state().turns().run.as_ref());
         run.map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
     }
 }
@@ -152,15 +164,28 @@ mod tests {
 
     #[test]
     fn the_open_run_is_named_and_time_is_absolute() {
-        let scenario = recorded("prompt m1 hello\nrun\nlater 2\nend completed\nfresh\nstatus").expect("every engine can play it");
-        let [Act::Open { fresh: true, .. }, Act::Propose { .. }, Act::Run, Act::SetClock { nanos }, Act::Propose { fact }, again @ ..] =
-            scenario.acts.as_slice()
+        let scenario = recorded("prompt m1 hello\nrun\nlater 2\nend completed\nfresh\nstatus")
+            .expect("every engine can play it");
+        let [
+            Act::Open { fresh: true, .. },
+            Act::Propose { .. },
+            Act::Run,
+            Act::SetClock { nanos },
+            Act::Propose { fact },
+            again @ ..,
+        ] = scenario.acts.as_slice()
         else {
             panic!("{:?}", scenario.acts)
         };
         assert_eq!(*nanos, START.as_nanos() + 2_000_000_000);
         assert!(fact.contains("\"run_id\":\"default:run-"), "{fact}");
-        assert!(matches!(again, [Act::SetClock { .. }, Act::Open { mode: Mode::Drive, fresh: true, .. }]), "{again:?}");
+        assert!(
+            matches!(
+                again,
+                [Act::SetClock { .. }, Act::Open { mode: Mode::Drive, fresh: true, .. }]
+            ),
+            "{again:?}"
+        );
     }
 
     #[test]

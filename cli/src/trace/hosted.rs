@@ -23,18 +23,32 @@ pub struct Hosted {
 }
 
 impl Hosted {
-    /// Starts the Python engine of the source tree with the guest: the named one, else the one that every other engine finds.
+    /// Starts the Python engine of the source tree with the guest: the named one, else the one that
+    /// every other engine finds.
     ///
     /// # Errors
-    /// Where either is missing, or Python does not start or lacks the package; the message says what to do.
+    /// Where either is missing, or Python does not start or lacks the package; the message says
+    /// what to do.
     pub fn python(guest: Option<&Path>) -> Result<Self, TraceError> {
-        let guest =
-            sandbox::file(guest).ok_or_else(|| TraceError::Missing("there is no guest file: run `cargo xtask run` first".to_owned()))?;
-        let missing = || TraceError::Missing("wasm/python/engine.py is missing: it is in the source tree".to_owned());
+        let guest = sandbox::file(guest).ok_or_else(|| {
+            TraceError::Missing("there is no guest file: run `cargo xtask run` first".to_owned())
+        })?;
+        let missing = || {
+            TraceError::Missing(
+                "wasm/python/engine.py is missing: it is in the source tree".to_owned(),
+            )
+        };
         let program = source::find("wasm/python/engine.py").ok_or_else(missing)?;
         // The environment that `cargo xtask python` makes; else whatever is called so.
-        let made = || ["target/python/bin/python", "target/python/Scripts/python.exe"].into_iter().find_map(source::find);
-        let python = env::var_os("PYTHON").map(PathBuf::from).or_else(made).unwrap_or_else(|| PathBuf::from("python3"));
+        let made = || {
+            ["target/python/bin/python", "target/python/Scripts/python.exe"]
+                .into_iter()
+                .find_map(source::find)
+        };
+        let python = env::var_os("PYTHON")
+            .map(PathBuf::from)
+            .or_else(made)
+            .unwrap_or_else(|| PathBuf::from("python3"));
         let process = Process::start("python", Command::new(python).arg(program).arg(guest))?;
         Ok(Self { name: process.engine(), program: Arc::new(Mutex::new(process)) })
     }
@@ -44,7 +58,15 @@ impl Hosted {
     }
 
     /// A fresh instance over a stage.
-    pub(super) fn over(&self, stage: &Stage) -> Result<Remote<MemoryLedger, VirtualClock, ScriptedProvider>, TraceError> {
-        Ok(Remote::new(Arc::clone(&self.program), stage.ledger.clone(), stage.clock.clone(), stage.provider.clone())?)
+    pub(super) fn over(
+        &self,
+        stage: &Stage,
+    ) -> Result<Remote<MemoryLedger, VirtualClock, ScriptedProvider>, TraceError> {
+        Ok(Remote::new(
+            Arc::clone(&self.program),
+            stage.ledger.clone(),
+            stage.clock.clone(),
+            stage.provider.clone(),
+        )?)
     }
 }

@@ -1,4 +1,5 @@
-//! Traces: everything observable that an engine does with a case, as the core's own text. The cross-check compares them.
+//! Traces: everything observable that an engine does with a case, as the core's own text. The
+//! cross-check compares them.
 
 mod hosted;
 mod play;

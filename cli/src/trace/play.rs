@@ -23,7 +23,8 @@ use crate::{
     scenario::{Act, START, Scenario},
 };
 
-/// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the same on every day.
+/// What the clock says when a fixture is replayed: 2026-01-01T00:00:00Z, so that replays are the
+/// same on every day.
 pub(crate) const REPLAYED_AT: Timestamp = Timestamp::from_nanos(1_767_225_600_000_000_000);
 
 /// What the host lends to an engine while it plays.
@@ -42,11 +43,16 @@ impl Stage {
     }
 
     fn playing(story: Story) -> Self {
-        Self { ledger: MemoryLedger::default(), clock: VirtualClock::at(story.starts_at), provider: ScriptedProvider::new(story) }
+        Self {
+            ledger: MemoryLedger::default(),
+            clock: VirtualClock::at(story.starts_at),
+            provider: ScriptedProvider::new(story),
+        }
     }
 }
 
-/// A story that tells nothing: of an observed ledger, which never starts a turn, or of a scenario, which says itself what its host does.
+/// A story that tells nothing: of an observed ledger, which never starts a turn, or of a scenario,
+/// which says itself what its host does.
 fn untold(name: &str, starts_at: Timestamp) -> Story {
     Story {
         story: name.to_owned(),
@@ -85,13 +91,24 @@ impl Sandboxed {
     }
 
     /// An instance over a stage.
-    pub(super) fn over(&self, stage: &Stage) -> Result<Sandbox<MemoryLedger, VirtualClock, ScriptedProvider>, TraceError> {
-        Ok(self.plugin.instance(stage.ledger.clone(), stage.clock.clone(), stage.provider.clone(), Limits::default())?)
+    pub(super) fn over(
+        &self,
+        stage: &Stage,
+    ) -> Result<Sandbox<MemoryLedger, VirtualClock, ScriptedProvider>, TraceError> {
+        Ok(self.plugin.instance(
+            stage.ledger.clone(),
+            stage.clock.clone(),
+            stage.provider.clone(),
+            Limits::default(),
+        )?)
     }
 }
 
 /// Plays a case with an engine that `start` starts.
-pub(super) fn play<E: Engine>(case: &Case, start: impl FnOnce(&Stage) -> Result<E, TraceError>) -> Result<Trace, TraceError> {
+pub(super) fn play<E: Engine>(
+    case: &Case,
+    start: impl FnOnce(&Stage) -> Result<E, TraceError>,
+) -> Result<Trace, TraceError> {
     let stage = Stage::from_case(case);
     let mut engine = start(&stage)?;
     let steps = match &case.kind {
@@ -101,8 +118,12 @@ pub(super) fn play<E: Engine>(case: &Case, start: impl FnOnce(&Stage) -> Result<
     Ok(Trace { case: case.name.clone(), steps })
 }
 
-/// Does what the host of a scenario did, with engines that `start` starts, one for each time that a ledger is opened.
-pub(super) fn perform<E: Engine>(scenario: &Scenario, start: impl Fn(&Stage) -> Result<E, TraceError>) -> Result<Trace, TraceError> {
+/// Does what the host of a scenario did, with engines that `start` starts, one for each time that a
+/// ledger is opened.
+pub(super) fn perform<E: Engine>(
+    scenario: &Scenario,
+    start: impl Fn(&Stage) -> Result<E, TraceError>,
+) -> Result<Trace, TraceError> {
     let mut stage = Stage::playing(untold(&scenario.name, START));
     let mut engine = start(&stage)?;
     let mut steps = Vec::new();
@@ -139,7 +160,8 @@ fn replay(engine: &mut impl Engine, stage: &Stage, folder: &Folder) -> Result<St
 }
 
 fn tell(engine: &mut impl Engine, stage: &Stage, story: &Story) -> Result<Vec<Step>, TraceError> {
-    let opened = engine.open(&Options::new(story.agent_id.clone()), Mode::Drive).map(|_| "null".to_owned());
+    let opened =
+        engine.open(&Options::new(story.agent_id.clone()), Mode::Drive).map(|_| "null".to_owned());
     let mut steps = vec![step(engine, stage, 0, r#"{"do":"open"}"#.to_owned(), answered(opened)?)?];
     loop {
         let before = stage.ledger.len();
@@ -157,7 +179,8 @@ fn tell(engine: &mut impl Engine, stage: &Stage, story: &Story) -> Result<Vec<St
     }
 }
 
-/// What the scheduler refuses belongs to the trace; where the engine itself broke down there is none.
+/// What the scheduler refuses belongs to the trace; where the engine itself broke down there is
+/// none.
 fn answered(outcome: Result<String, EngineError>) -> Result<String, EngineError> {
     match outcome {
         Err(EngineError::Refused(report)) => Ok(format!(r#"{{"error":{}}}"#, json::write(&report))),
@@ -165,8 +188,19 @@ fn answered(outcome: Result<String, EngineError>) -> Result<String, EngineError>
     }
 }
 
-fn step(engine: &mut impl Engine, stage: &Stage, before: usize, command: String, outcome: String) -> Result<Step, TraceError> {
-    let entries = stage.ledger.lines_from(before).into_iter().map(RawValue::from_string).collect::<Result<_, _>>()?;
+fn step(
+    engine: &mut impl Engine,
+    stage: &Stage,
+    before: usize,
+    command: String,
+    outcome: String,
+) -> Result<Step, TraceError> {
+    let entries = stage
+        .ledger
+        .lines_from(before)
+        .into_iter()
+        .map(RawValue::from_string)
+        .collect::<Result<_, _>>()?;
     Ok(Step {
         command: RawValue::from_string(command)?,
         outcome: RawValue::from_string(outcome)?,

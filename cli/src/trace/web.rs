@@ -58,8 +58,13 @@ impl Web {
     }
 
     fn start(engine: &'static str, program: &str) -> Result<Self, TraceError> {
-        let missing = |what: &str| TraceError::Missing(format!("{what} is missing: run `cargo xtask run` in the source tree first"));
-        let guest = source::find("target/guest/web/wakeful_web.js").ok_or_else(|| missing("target/guest/web"))?;
+        let missing = |what: &str| {
+            TraceError::Missing(format!(
+                "{what} is missing: run `cargo xtask run` in the source tree first"
+            ))
+        };
+        let guest = source::find("target/guest/web/wakeful_web.js")
+            .ok_or_else(|| missing("target/guest/web"))?;
         let program = source::find(program).ok_or_else(|| missing(program))?;
         let node = env::var_os("NODE").unwrap_or_else(|| OsString::from("node"));
         let mut command = Command::new(node);
@@ -81,7 +86,13 @@ impl Web {
 
     pub(super) fn perform(&mut self, scenario: &Scenario) -> Result<Trace, TraceError> {
         let acts = scenario.acts.iter().map(json::write).collect();
-        self.ask(Request { id: 0, case: &scenario.name, story: None, files: None, acts: Some(acts) })
+        self.ask(Request {
+            id: 0,
+            case: &scenario.name,
+            story: None,
+            files: None,
+            acts: Some(acts),
+        })
     }
 
     fn ask(&mut self, request: Request<'_>) -> Result<Trace, TraceError> {
@@ -89,9 +100,13 @@ impl Web {
         let line = serde_json::to_string(&Request { id: self.asked, ..request })?;
         let answer: Answer = serde_json::from_str(&self.process.ask(&line)?)?;
         match answer.trace {
-            _ if answer.id != Some(self.asked) => Err(TraceError::Failed("it answered something else than it was asked".to_owned())),
+            _ if answer.id != Some(self.asked) => {
+                Err(TraceError::Failed("it answered something else than it was asked".to_owned()))
+            }
             Some(text) => Ok(serde_json::from_str(&text)?),
-            None => Err(TraceError::Failed(answer.failure.unwrap_or_else(|| "neither trace nor failure".to_owned()))),
+            None => Err(TraceError::Failed(
+                answer.failure.unwrap_or_else(|| "neither trace nor failure".to_owned()),
+            )),
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Child agents, with real processes and worktrees: what their parents are told, and what is left of them.
+//! Child agents, with real processes and worktrees: what their parents are told, and what is left
+//! of them.
 
 use std::{
     fs,
@@ -42,8 +43,13 @@ fn ended(entries: &[Entry]) -> Vec<TaskRecord> {
 
 /// The results of tasks that were queued.
 fn results(entries: &[Entry]) -> Vec<String> {
-    let messages = entries.iter().filter_map(|entry| if let Record::Message(message) = &entry.record { Some(message) } else { None });
-    messages.filter(|message| message.kind == MessageKind::TaskResult).map(|message| message.body.as_text().to_owned()).collect()
+    let messages = entries.iter().filter_map(|entry| {
+        if let Record::Message(message) = &entry.record { Some(message) } else { None }
+    });
+    messages
+        .filter(|message| message.kind == MessageKind::TaskResult)
+        .map(|message| message.body.as_text().to_owned())
+        .collect()
 }
 
 fn spawn(message: &str) -> (&'static str, Value) {
@@ -60,7 +66,12 @@ fn exec(cmd: &str, yield_time_ms: u64) -> (&'static str, Value) {
 
 /// Waits for a file, in a command.
 fn wait_for(file: &str) -> (&'static str, Value) {
-    exec(&format!("for i in $(seq 500); do test -e {file} && break; sleep 0.02; done; test -e {file}"), 30_000)
+    exec(
+        &format!(
+            "for i in $(seq 500); do test -e {file} && break; sleep 0.02; done; test -e {file}"
+        ),
+        30_000,
+    )
 }
 
 fn is_goal(asked: &Asked) -> bool {
@@ -79,22 +90,32 @@ fn eventually(what: &str, holds: impl Fn() -> bool) {
 fn a_child_is_supervised_while_it_works_and_its_last_words_wake_its_parent() {
     let words = "All is well. ".repeat(1_000).trim().to_owned();
     let last = words.clone();
-    let place = Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) => Answer::calls(&[wait_for("go")]),
-        (true, ..) => Answer::says(&last),
-        (_, true, 0) => Answer::calls(&[spawn("Look after it.")]),
-        (_, true, 1) => {
-            let task = task_of(&asked.results()[0]).clone();
-            let look = ("TaskOutput", json!({ "task_id": task, "block": false }));
-            let wait = ("TaskOutput", json!({ "task_id": task }));
-            Answer::calls(&[("TaskStatus", json!({ "task_id": task })), ("AgentGet", json!({})), look, exec("touch go", 10_000), wait])
-        }
-        (_, true, _) => Answer::says("I saw it."),
-        _ => {
-            assert!(asked.trigger().contains("child agent task completed: Look after it.") && asked.trigger().contains(&last));
-            Answer::says("I was told.")
-        }
-    });
+    let place =
+        Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+            (true, _, 0) => Answer::calls(&[wait_for("go")]),
+            (true, ..) => Answer::says(&last),
+            (_, true, 0) => Answer::calls(&[spawn("Look after it.")]),
+            (_, true, 1) => {
+                let task = task_of(&asked.results()[0]).clone();
+                let look = ("TaskOutput", json!({ "task_id": task, "block": false }));
+                let wait = ("TaskOutput", json!({ "task_id": task }));
+                Answer::calls(&[
+                    ("TaskStatus", json!({ "task_id": task })),
+                    ("AgentGet", json!({})),
+                    look,
+                    exec("touch go", 10_000),
+                    wait,
+                ])
+            }
+            (_, true, _) => Answer::says("I saw it."),
+            _ => {
+                assert!(
+                    asked.trigger().contains("child agent task completed: Look after it.")
+                        && asked.trigger().contains(&last)
+                );
+                Answer::says("I was told.")
+            }
+        });
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
     let answers: Vec<_> = calls(&entries).iter().map(output).collect();
@@ -102,46 +123,79 @@ fn a_child_is_supervised_while_it_works_and_its_last_words_wake_its_parent() {
     let child = spawned["child_agent_id"].as_str().expect("a child");
     assert_eq!(spawned["supervision_task_id"], spawned["task_handle"]["task_id"]);
     let status = &answers[1]["result"]["task"];
-    for supervision in [&spawned["child_supervision"], &status["child_supervision"], &answers[2]["result"]["active_children"][0]] {
+    for supervision in [
+        &spawned["child_supervision"],
+        &status["child_supervision"],
+        &answers[2]["result"]["active_children"][0],
+    ] {
         assert_eq!(supervision["child_agent_id"], child);
-        assert_eq!((&supervision["cleanup_owner"], &supervision["workspace_mode"]), (&json!("supervision_task"), &json!("inherit")));
-        assert_eq!((&supervision["parent_agent_id"], &supervision["cleanup_status"]), (&json!("default"), &Value::Null));
+        assert_eq!(
+            (&supervision["cleanup_owner"], &supervision["workspace_mode"]),
+            (&json!("supervision_task"), &json!("inherit"))
+        );
+        assert_eq!(
+            (&supervision["parent_agent_id"], &supervision["cleanup_status"]),
+            (&json!("default"), &Value::Null)
+        );
     }
-    assert_eq!((&status["running"], &status["accepts_input"], &status["can_be_stopped"]), (&json!(true), &json!(true), &json!(true)));
+    assert_eq!(
+        (&status["running"], &status["accepts_input"], &status["can_be_stopped"]),
+        (&json!(true), &json!(true), &json!(true))
+    );
     assert_eq!(answers[3]["result"]["retrieval_status"], "not_ready");
     let seen = &answers[5]["result"]["task"];
-    assert_eq!((&seen["status"], seen["output_preview"].as_str()), (&json!("completed"), Some(words.as_str())), "its last words, whole");
+    assert_eq!(
+        (&seen["status"], seen["output_preview"].as_str()),
+        (&json!("completed"), Some(words.as_str())),
+        "its last words, whole"
+    );
     assert_eq!(results(&entries).len(), 1);
-    assert!(super::turns::ended(&entries).iter().any(|turn| turn.last_assistant_message.as_deref() == Some("I was told.")));
+    assert!(
+        super::turns::ended(&entries)
+            .iter()
+            .any(|turn| turn.last_assistant_message.as_deref() == Some("I was told."))
+    );
 }
 
 #[test]
 fn a_follow_up_reaches_a_child_that_waits_for_its_operator_and_ends_that_wait() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) if asked.trigger().contains("Paint it.") => {
-            Answer::calls(&[exec("touch asks", 10_000), ("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" }))])
-        }
+        (true, _, 0) if asked.trigger().contains("Paint it.") => Answer::calls(&[
+            exec("touch asks", 10_000),
+            ("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" })),
+        ]),
         (true, ..) => Answer::says(&format!("Painted, for I was told: {}", asked.trigger())),
         (_, true, 0) => Answer::calls(&[spawn("Paint it.")]),
         (_, true, 1) => {
             let task = task_of(&asked.results()[0]).clone();
-            Answer::calls(&[wait_for("asks"), ("TaskInput", json!({ "task_id": task, "input": "Blue." }))])
+            Answer::calls(&[
+                wait_for("asks"),
+                ("TaskInput", json!({ "task_id": task, "input": "Blue." })),
+            ])
         }
         _ => Answer::says("So be it."),
     });
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
     let told = output(&calls(&entries)[2]);
-    assert_eq!((&told["result"]["accepted_input"], &told["result"]["input_target"]), (&json!(true), &json!("child_followup")));
+    assert_eq!(
+        (&told["result"]["accepted_input"], &told["result"]["input_target"]),
+        (&json!(true), &json!("child_followup"))
+    );
     let task = &ended(&entries)[0];
     assert_eq!(task.status, TaskStatus::Completed);
-    assert_eq!(detail(task)["output_summary"], "Painted, for I was told: [runtime] your parent agent\nBlue.");
+    assert_eq!(
+        detail(task)["output_summary"],
+        "Painted, for I was told: [runtime] your parent agent\nBlue."
+    );
 }
 
 #[test]
 fn a_child_that_is_stopped_ends_with_its_commands() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) => Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 100)]),
+        (true, _, 0) => {
+            Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 100)])
+        }
         (true, ..) => Answer::says("It runs."),
         (_, true, 0) => Answer::calls(&[spawn("Run it.")]),
         (_, true, 1) => {
@@ -160,7 +214,10 @@ fn a_child_that_is_stopped_ends_with_its_commands() {
     let pid = fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
     assert!(!lives(&pid));
     let entries = place.entries("default");
-    assert_eq!(ended(&entries).iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Cancelled]);
+    assert_eq!(
+        ended(&entries).iter().map(|task| task.status).collect::<Vec<_>>(),
+        [TaskStatus::Cancelled]
+    );
     assert_eq!(output(&calls(&entries)[4])["result"]["accepted_input"], false);
     assert_eq!(results(&entries).len(), 1);
 }
@@ -168,17 +225,25 @@ fn a_child_that_is_stopped_ends_with_its_commands() {
 #[test]
 fn a_child_that_fails_or_leaves_its_items_as_they_are_ends_and_its_parent_is_told() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, ..) if asked.trigger().contains("Fail.") => {
-            Answer::error(400, "too long", "invalid_request_error", json!("context_length_exceeded"))
+        (true, ..) if asked.trigger().contains("Fail.") => Answer::error(
+            400,
+            "too long",
+            "invalid_request_error",
+            json!("context_length_exceeded"),
+        ),
+        (true, _, 0) if asked.trigger().contains("Begin.") => {
+            Answer::calls(&[("CreateWorkItem", json!({ "objective": "never done" }))])
         }
-        (true, _, 0) if asked.trigger().contains("Begin.") => Answer::calls(&[("CreateWorkItem", json!({ "objective": "never done" }))]),
         (true, ..) => Answer::says("I leave it."),
         (_, true, 0) => Answer::calls(&[spawn("Fail."), spawn("Begin.")]),
         _ => Answer::says("So be it."),
     });
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
-    let mut ends: Vec<_> = ended(&entries).iter().map(|task| (task.status, detail(task)["output_summary"].to_string())).collect();
+    let mut ends: Vec<_> = ended(&entries)
+        .iter()
+        .map(|task| (task.status, detail(task)["output_summary"].to_string()))
+        .collect();
     ends.sort_by_key(|(status, _)| *status == TaskStatus::Failed);
     assert_eq!(ends[0], (TaskStatus::Completed, "\"I leave it.\"".to_owned()));
     assert!(ends[1].0 == TaskStatus::Failed && ends[1].1.contains("too long"), "{ends:?}");
@@ -204,7 +269,11 @@ fn killed_when(place: &Place, has_come: impl Fn(&Entry) -> bool) -> Vec<Entry> {
     let told = |entry: &&Entry| matches!(&entry.record, Record::Message(message) if message.body.as_text() == "Do it.");
     assert_eq!(entries.iter().filter(told).count(), 1, "the child is told once");
     let parents = place.entries("default");
-    assert_eq!(ended(&parents).iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Completed], "it is not given up");
+    assert_eq!(
+        ended(&parents).iter().map(|task| task.status).collect::<Vec<_>>(),
+        [TaskStatus::Completed],
+        "it is not given up"
+    );
     assert_eq!(results(&parents).len(), 1);
     entries
 }
@@ -212,16 +281,23 @@ fn killed_when(place: &Place, has_come: impl Fn(&Entry) -> bool) -> Vec<Entry> {
 #[test]
 fn a_child_whose_host_is_killed_in_its_turn_goes_on_and_nothing_is_done_twice() {
     let was_asked = AtomicBool::new(false);
-    let place = Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) if !asked.is_told("interrupted") => Answer::calls(&[exec("echo once >> done", 10_000)]),
-        (true, _, 1) if !was_asked.swap(true, Ordering::SeqCst) => Answer::never(),
-        (true, ..) => {
-            assert!(asked.is_told("ExecCommand: command exited with status 0: echo once"), "{}", asked.text());
-            Answer::says("Done.")
-        }
-        (_, true, 0) => Answer::calls(&[spawn("Do it.")]),
-        _ => Answer::says("So be it."),
-    });
+    let place =
+        Place::scripted(move |asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
+            (true, _, 0) if !asked.is_told("interrupted") => {
+                Answer::calls(&[exec("echo once >> done", 10_000)])
+            }
+            (true, _, 1) if !was_asked.swap(true, Ordering::SeqCst) => Answer::never(),
+            (true, ..) => {
+                assert!(
+                    asked.is_told("ExecCommand: command exited with status 0: echo once"),
+                    "{}",
+                    asked.text()
+                );
+                Answer::says("Done.")
+            }
+            (_, true, 0) => Answer::calls(&[spawn("Do it.")]),
+            _ => Answer::says("So be it."),
+        });
     killed_when(&place, |entry| matches!(&entry.record, Record::Tool(_)));
     assert_eq!(fs::read_to_string(place.workspace().join("done")).expect("a file"), "once\n");
 }
@@ -229,15 +305,25 @@ fn a_child_whose_host_is_killed_in_its_turn_goes_on_and_nothing_is_done_twice() 
 #[test]
 fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_interrupted() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) if asked.trigger().contains("Do it.") => Answer::calls(&[exec("echo $$ > pid; exec sleep 300", 200)]),
+        (true, _, 0) if asked.trigger().contains("Do it.") => {
+            Answer::calls(&[exec("echo $$ > pid; exec sleep 300", 200)])
+        }
         (true, ..) if asked.trigger().contains("Do it.") => Answer::says("It runs."),
         (true, ..) => Answer::says(&format!("I was told: {}", asked.trigger())),
         (_, true, 0) => Answer::calls(&[spawn("Do it.")]),
         _ => Answer::says("So be it."),
     });
-    let childs = killed_when(&place, |entry| matches!(&entry.record, Record::Turn(turn) if turn.kind.is_some()));
-    assert!(!lives(&fs::read_to_string(place.workspace().join("pid")).expect("the command had begun")));
-    assert_eq!(ended(&childs).iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Interrupted]);
+    let childs = killed_when(
+        &place,
+        |entry| matches!(&entry.record, Record::Turn(turn) if turn.kind.is_some()),
+    );
+    assert!(!lives(
+        &fs::read_to_string(place.workspace().join("pid")).expect("the command had begun")
+    ));
+    assert_eq!(
+        ended(&childs).iter().map(|task| task.status).collect::<Vec<_>>(),
+        [TaskStatus::Interrupted]
+    );
     let words = detail(&ended(&place.entries("default"))[0])["output_summary"].to_string();
     assert!(words.contains("I was told") && words.contains("interrupted"), "{words}");
 }
@@ -245,14 +331,20 @@ fn a_child_whose_host_is_killed_while_its_command_runs_is_told_that_it_was_inter
 #[test]
 fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_is_recorded() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
-        (true, _, 0) if asked.trigger().contains("Change.") => Answer::calls(&[exec("echo new > new.txt", 10_000)]),
+        (true, _, 0) if asked.trigger().contains("Change.") => {
+            Answer::calls(&[exec("echo new > new.txt", 10_000)])
+        }
         (true, ..) => {
             let folder = workspace(asked);
             if asked.trigger().contains("Remove.") {
                 fs::remove_dir_all(&folder).expect("it is there");
             }
             if asked.trigger().contains("Move.") {
-                let moved = Command::new("git").arg("-C").arg(&folder).args(["checkout", "-q", "-b", "by-hand"]).status();
+                let moved = Command::new("git")
+                    .arg("-C")
+                    .arg(&folder)
+                    .args(["checkout", "-q", "-b", "by-hand"])
+                    .status();
                 assert!(moved.expect("git starts").success());
             }
             Answer::says("Done.")
@@ -264,20 +356,41 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
     let entries = place.entries("default");
     let ends = ended(&entries);
     let worktree = |about: &str| {
-        let task = ends.iter().find(|task| task.summary.as_deref().is_some_and(|summary| summary.contains(about))).expect(about);
+        let task = ends
+            .iter()
+            .find(|task| task.summary.as_deref().is_some_and(|summary| summary.contains(about)))
+            .expect(about);
         assert_eq!(task.status, TaskStatus::Completed);
         detail(task)["worktree"].clone()
     };
     let changed = worktree("Change.");
-    assert_eq!((&changed["cleanup_status"], &changed["cleanup_reason"]), (&json!("retained"), &json!("changed_files")));
-    assert_eq!((&changed["changed_files"], &changed["retained_for_review"]), (&json!(["new.txt"]), &json!(true)));
-    assert!(PathBuf::from(changed["worktree_path"].as_str().expect("a path")).join("new.txt").is_file());
-    let kept = results(&entries).into_iter().find(|result| result.contains("Change.")).expect("a result");
-    assert!(kept.contains("worktree") && kept.contains("retained: changed_files"), "the parent is told: {kept}");
+    assert_eq!(
+        (&changed["cleanup_status"], &changed["cleanup_reason"]),
+        (&json!("retained"), &json!("changed_files"))
+    );
+    assert_eq!(
+        (&changed["changed_files"], &changed["retained_for_review"]),
+        (&json!(["new.txt"]), &json!(true))
+    );
+    assert!(
+        PathBuf::from(changed["worktree_path"].as_str().expect("a path")).join("new.txt").is_file()
+    );
+    let kept =
+        results(&entries).into_iter().find(|result| result.contains("Change.")).expect("a result");
+    assert!(
+        kept.contains("worktree") && kept.contains("retained: changed_files"),
+        "the parent is told: {kept}"
+    );
     let removed = worktree("Remove.");
-    assert_eq!((&removed["cleanup_status"], &removed["cleanup_reason"]), (&json!("already_removed"), &json!("worktree_path_missing")));
+    assert_eq!(
+        (&removed["cleanup_status"], &removed["cleanup_reason"]),
+        (&json!("already_removed"), &json!("worktree_path_missing"))
+    );
     let moved = worktree("Move.");
-    assert_eq!((&moved["cleanup_reason"], &moved["actual_branch"]), (&json!("branch_mismatch"), &json!("by-hand")));
+    assert_eq!(
+        (&moved["cleanup_reason"], &moved["actual_branch"]),
+        (&json!("branch_mismatch"), &json!("by-hand"))
+    );
     assert_eq!(results(&entries).len(), 3);
 }
 
@@ -285,7 +398,9 @@ fn a_worktree_is_kept_where_something_would_be_lost_and_what_people_did_by_hand_
 fn a_worktree_needs_a_repository_and_a_child_makes_no_children() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) => Answer::calls(&[spawn("More of us.")]),
-        (true, ..) => Answer::says(asked.results()[0]["error"]["kind"].as_str().unwrap_or("a grandchild")),
+        (true, ..) => {
+            Answer::says(asked.results()[0]["error"]["kind"].as_str().unwrap_or("a grandchild"))
+        }
         (_, true, 0) => Answer::calls(&[in_worktree("Work."), spawn(" "), spawn("Multiply.")]),
         _ => Answer::says("So be it."),
     });
@@ -295,7 +410,10 @@ fn a_worktree_needs_a_repository_and_a_child_makes_no_children() {
     let answers: Vec<_> = calls(&entries).iter().map(output).collect();
     assert_eq!(answers[0]["error"]["kind"], "task_spawn_failed");
     let why = answers[0]["error"]["message"].as_str().expect("a message");
-    assert!(why.contains("is in no git repository") && why.contains("workspace_mode = inherit"), "{why}");
+    assert!(
+        why.contains("is in no git repository") && why.contains("workspace_mode = inherit"),
+        "{why}"
+    );
     assert_eq!(answers[1]["error"]["kind"], "invalid_tool_input");
     let ends = ended(&entries);
     assert_eq!(ends.len(), 1, "no task is left of a child that was not made");
@@ -305,7 +423,9 @@ fn a_worktree_needs_a_repository_and_a_child_makes_no_children() {
 #[test]
 fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
     let place = Place::scripted(|asked| match (asked.is_child(), asked.rounds()) {
-        (true, 0) => Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 300)]),
+        (true, 0) => {
+            Answer::calls(&[exec("echo $$ > pid.new; mv pid.new pid; exec sleep 300", 300)])
+        }
         (false, 0) => Answer::calls(&[spawn("Run it.")]),
         _ => Answer::says("It runs."),
     });
@@ -313,7 +433,8 @@ fn a_stop_of_the_parent_ends_its_children_and_their_commands() {
     let pid = place.workspace().join("pid");
     let child = child_of(&place);
     place.wait_for(&child, "task of the child", |entry| {
-        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running).then_some(())
+        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
+            .then_some(())
     });
     let pid = fs::read_to_string(pid).expect("the command has begun");
     place.tell(&["stop"]);
@@ -330,18 +451,24 @@ fn ten_children_work_at_once_and_each_result_comes_once() {
     let place = Place::scripted(|asked| match (asked.is_child(), is_goal(asked), asked.rounds()) {
         (true, _, 0) => Answer::calls(&[exec("sleep 0.3; echo done", 10_000)]),
         (true, ..) => Answer::says(&format!("I heard {}", asked.trigger())),
-        (_, true, 0) => Answer::calls(&(0..10).map(|number| spawn(&format!("Number {number}."))).collect::<Vec<_>>()),
+        (_, true, 0) => Answer::calls(
+            &(0..10).map(|number| spawn(&format!("Number {number}."))).collect::<Vec<_>>(),
+        ),
         _ => Answer::says("So be it."),
     });
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
     let ends = ended(&entries);
     assert!(ends.iter().all(|task| task.status == TaskStatus::Completed));
-    let mut words: Vec<_> = ends.iter().map(|task| detail(task)["output_summary"].to_string()).collect();
+    let mut words: Vec<_> =
+        ends.iter().map(|task| detail(task)["output_summary"].to_string()).collect();
     words.sort_unstable();
     assert_eq!(
         words,
-        (0..10).map(|number| json!(format!("I heard [runtime] your parent agent\nNumber {number}.")).to_string()).collect::<Vec<_>>()
+        (0..10)
+            .map(|number| json!(format!("I heard [runtime] your parent agent\nNumber {number}."))
+                .to_string())
+            .collect::<Vec<_>>()
     );
     assert_eq!(results(&entries).len(), 10);
 }

@@ -1,4 +1,5 @@
-//! Real agents: the `wakeful` program with a model behind a real server, real processes, and people who interfere.
+//! Real agents: the `wakeful` program with a model behind a real server, real processes, and people
+//! who interfere.
 
 mod children;
 mod many;

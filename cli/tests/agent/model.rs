@@ -1,4 +1,5 @@
-//! A model for a test: what a chat has come to, read from its messages as a model would have to read it.
+//! A model for a test: what a chat has come to, read from its messages as a model would have to
+//! read it.
 
 use serde_json::Value;
 use wakeful_agent::openai::ChatMessage;
@@ -31,8 +32,9 @@ impl Asked {
     /// What started the turn.
     pub(super) fn trigger(&self) -> &str {
         let before_calls = self.messages.iter().take_while(|message| !has_calls(message));
-        let users =
-            before_calls.filter_map(|message| if let ChatMessage::User { content } = message { Some(content.as_str()) } else { None });
+        let users = before_calls.filter_map(|message| {
+            if let ChatMessage::User { content } = message { Some(content.as_str()) } else { None }
+        });
         users.last().expect("a turn begins with a message")
     }
 
@@ -45,13 +47,17 @@ impl Asked {
     pub(super) fn hears(&self, words: &str) -> bool {
         let since = self.messages.iter().skip_while(|message| !has_calls(message));
         since
-            .filter_map(|message| if let ChatMessage::User { content } = message { Some(content) } else { None })
+            .filter_map(|message| {
+                if let ChatMessage::User { content } = message { Some(content) } else { None }
+            })
             .any(|said| said.contains(words))
     }
 
     /// Whether the runtime says this before the turn's first round.
     pub(super) fn is_told(&self, words: &str) -> bool {
-        self.messages.iter().any(|message| matches!(message, ChatMessage::System { content } if content.contains(words)))
+        self.messages.iter().any(
+            |message| matches!(message, ChatMessage::System { content } if content.contains(words)),
+        )
     }
 
     /// The results of the newest round.
@@ -59,7 +65,9 @@ impl Asked {
         let newest = self.messages.iter().rposition(has_calls).map_or(0, |at| at + 1);
         let tools = self.messages[newest..].iter();
         tools
-            .filter_map(|message| if let ChatMessage::Tool { content, .. } = message { Some(content) } else { None })
+            .filter_map(|message| {
+                if let ChatMessage::Tool { content, .. } = message { Some(content) } else { None }
+            })
             .map(|content| serde_json::from_str(content).expect("a result is JSON"))
             .collect()
     }

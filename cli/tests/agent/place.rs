@@ -1,4 +1,5 @@
-//! Where a test's agent lives: a folder with a workspace that is a git repository, a ledger, and the program that drives it.
+//! Where a test's agent lives: a folder with a workspace that is a git repository, a ledger, and
+//! the program that drives it.
 
 use std::{
     fs,
@@ -40,7 +41,9 @@ impl Place {
         let place = Self { folder, server };
         fs::create_dir(place.workspace()).expect("a workspace");
         fs::write(place.workspace().join("README.md"), "A parser.\n").expect("a file");
-        for args in [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "begin"]] {
+        for args in
+            [&["init", "-q", "-b", "main"][..], &["add", "."], &["commit", "-q", "-m", "begin"]]
+        {
             assert!(place.git(args).success(), "git {args:?}");
         }
         place
@@ -83,14 +86,35 @@ impl Place {
 
     pub(super) fn git(&self, args: &[&str]) -> std::process::ExitStatus {
         let who = ["-c", "user.name=Test", "-c", "user.email=test@example.org"];
-        Command::new("git").current_dir(self.workspace()).args(who).args(args).status().expect("git starts")
+        Command::new("git")
+            .current_dir(self.workspace())
+            .args(who)
+            .args(args)
+            .status()
+            .expect("git starts")
     }
 
     /// The program, and its arguments.
     pub(super) fn words(&self, extra: &[&str]) -> (&'static str, Vec<String>) {
-        let (url, ledger, workspace) = (self.server.url(), arg(&self.ledger()), arg(&self.workspace()));
-        let own = ["run", "--provider", "openai", "--model", "test", "--base-url", &url, "--ledger", &ledger, "--workspace", &workspace];
-        (env!("CARGO_BIN_EXE_wakeful"), own.iter().chain(extra).map(|word| (*word).to_owned()).collect())
+        let (url, ledger, workspace) =
+            (self.server.url(), arg(&self.ledger()), arg(&self.workspace()));
+        let own = [
+            "run",
+            "--provider",
+            "openai",
+            "--model",
+            "test",
+            "--base-url",
+            &url,
+            "--ledger",
+            &ledger,
+            "--workspace",
+            &workspace,
+        ];
+        (
+            env!("CARGO_BIN_EXE_wakeful"),
+            own.iter().chain(extra).map(|word| (*word).to_owned()).collect(),
+        )
     }
 
     fn command(&self, extra: &[&str]) -> Command {
@@ -108,9 +132,14 @@ impl Place {
 
     /// Likewise, with more in its environment.
     pub(super) fn run_in(&self, extra: &[&str], environment: &[(&str, &str)]) -> Ran {
-        let output = self.command(extra).envs(environment.iter().copied()).output().expect("wakeful starts");
+        let output =
+            self.command(extra).envs(environment.iter().copied()).output().expect("wakeful starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-        Ran { code: output.status.code().expect("wakeful ends by itself"), out: text(output.stdout), err: text(output.stderr) }
+        Ran {
+            code: output.status.code().expect("wakeful ends by itself"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 
     /// Lets the agent live beside the test.
@@ -126,7 +155,13 @@ impl Place {
 
     /// Says something to the agent from outside.
     pub(super) fn send(&self, what: &[&str]) -> Ran {
-        let own = ["send".to_owned(), "--ledger".to_owned(), arg(&self.ledger()), "--agent".to_owned(), "default".to_owned()];
+        let own = [
+            "send".to_owned(),
+            "--ledger".to_owned(),
+            arg(&self.ledger()),
+            "--agent".to_owned(),
+            "default".to_owned(),
+        ];
         wakeful(own.into_iter().chain(what.iter().map(|text| (*text).to_owned())))
     }
 
@@ -134,12 +169,20 @@ impl Place {
     pub(super) fn entries(&self, agent: &str) -> Vec<Entry> {
         let Ok(file) = SqliteFile::open_read_only(&self.ledger()) else { return Vec::new() };
         let mut entries = Vec::new();
-        driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| entries.push(entry.clone())).expect("the entries");
+        driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| {
+            entries.push(entry.clone())
+        })
+        .expect("the entries");
         entries
     }
 
     /// Waits until the ledger of an agent has an entry like this; what it says.
-    pub(super) fn wait_for<T>(&self, agent: &str, what: &str, like: impl Fn(&Entry) -> Option<T>) -> T {
+    pub(super) fn wait_for<T>(
+        &self,
+        agent: &str,
+        what: &str,
+        like: impl Fn(&Entry) -> Option<T>,
+    ) -> T {
         let until = Instant::now() + PATIENCE;
         loop {
             if let Some(found) = self.entries(agent).iter().find_map(&like) {

@@ -1,11 +1,13 @@
-//! A whole story, with both engines: two work items, a command of three seconds that is waited for, an operator who interferes, a `kill -9`
-//! in the middle of a turn, a child in a worktree, and the end.
+//! A whole story, with both engines: two work items, a command of three seconds that is waited for,
+//! an operator who interferes, a `kill -9` in the middle of a turn, a child in a worktree, and the
+//! end.
 
 use std::time::Duration;
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
-    Record, entry::Entry, event::EventKind, queue::envelope::QueueStatus, task::TaskStatus, turn::RunStatus, work::WorkItemState,
+    Record, entry::Entry, event::EventKind, queue::envelope::QueueStatus, task::TaskStatus,
+    turn::RunStatus, work::WorkItemState,
 };
 
 use super::{
@@ -28,7 +30,10 @@ fn model(asked: &Asked) -> Answer {
     match asked.rounds() {
         0 if trigger.contains(GOAL) => Answer::calls(&[
             ("CreateWorkItem", json!({ "objective": "Build the parser", "plan_status": "ready" })),
-            ("CreateWorkItem", json!({ "objective": "Write the notes", "todo_list": [{ "text": "ask the child", "state": "pending" }] })),
+            (
+                "CreateWorkItem",
+                json!({ "objective": "Write the notes", "todo_list": [{ "text": "ask the child", "state": "pending" }] }),
+            ),
         ]),
         1 if trigger.contains(GOAL) => {
             let item = asked.results()[0]["result"]["work_item"]["id"].clone();
@@ -39,32 +44,52 @@ fn model(asked: &Asked) -> Answer {
         }
         2 if trigger.contains(GOAL) => {
             let task = asked.results()[1]["result"]["task_handle"]["task_id"].clone();
-            Answer::calls(&[("WaitFor", json!({ "reason": "the build", "wake": "task_result", "resource": task }))])
+            Answer::calls(&[(
+                "WaitFor",
+                json!({ "reason": "the build", "wake": "task_result", "resource": task }),
+            )])
         }
-        // The build has ended. What the operator says while the next command runs comes with its result; then the process is killed.
-        0 if trigger.contains("built") && !asked.is_told("interrupted") => {
-            Answer::calls(&[("ExecCommand", json!({ "cmd": "sleep 1; echo looked", "yield_time_ms": 20_000 }))])
-        }
+        // The build has ended. What the operator says while the next command runs comes with its
+        // result; then the process is killed.
+        0 if trigger.contains("built") && !asked.is_told("interrupted") => Answer::calls(&[(
+            "ExecCommand",
+            json!({ "cmd": "sleep 1; echo looked", "yield_time_ms": 20_000 }),
+        )]),
         1 if trigger.contains("built") && !asked.is_told("interrupted") => {
             assert!(asked.hears(WISH), "the operator is heard: {}", asked.text());
             Answer::never()
         }
         0 if trigger.contains("built") => {
-            assert!(asked.is_told("ExecCommand: command exited with status 0: sleep 1"), "{}", asked.text());
+            assert!(
+                asked.is_told("ExecCommand: command exited with status 0: sleep 1"),
+                "{}",
+                asked.text()
+            );
             let message = "Print the branch that you are on.";
-            Answer::calls(&[("SpawnAgent", json!({ "initial_message": message, "workspace_mode": "worktree" }))])
+            Answer::calls(&[(
+                "SpawnAgent",
+                json!({ "initial_message": message, "workspace_mode": "worktree" }),
+            )])
         }
         1 if trigger.contains("built") => {
             let task = asked.results()[0]["result"]["task_handle"]["task_id"].clone();
-            Answer::calls(&[("WaitFor", json!({ "reason": "the child", "wake": "task_result", "resource": task }))])
+            Answer::calls(&[(
+                "WaitFor",
+                json!({ "reason": "the child", "wake": "task_result", "resource": task }),
+            )])
         }
-        0 if trigger.contains("I am on a branch of my own") => Answer::calls(&[("ListWorkItems", json!({ "filter": "current" }))]),
+        0 if trigger.contains("I am on a branch of my own") => {
+            Answer::calls(&[("ListWorkItems", json!({ "filter": "current" }))])
+        }
         0 if trigger.contains("queued available") || trigger.contains("work queue") => {
             Answer::calls(&[("ListWorkItems", json!({ "filter": "runnable" }))])
         }
         1 => {
             let item = asked.results()[0]["result"]["work_items"][0]["id"].clone();
-            Answer::calls(&[("CompleteWorkItem", json!({ "work_item_id": item, "result_summary": "done" }))])
+            Answer::calls(&[(
+                "CompleteWorkItem",
+                json!({ "work_item_id": item, "result_summary": "done" }),
+            )])
         }
         _ => panic!("what is this? {}", asked.text()),
     }
@@ -74,7 +99,11 @@ fn child(asked: &Asked) -> Answer {
     match asked.rounds() {
         0 => Answer::calls(&[("ExecCommand", json!({ "cmd": "git branch --show-current" }))]),
         _ => {
-            let branch = asked.results()[0]["result"]["stdout_preview"].as_str().expect("a branch").trim().to_owned();
+            let branch = asked.results()[0]["result"]["stdout_preview"]
+                .as_str()
+                .expect("a branch")
+                .trim()
+                .to_owned();
             assert!(branch.starts_with("task-"), "a branch of its own: {branch}");
             Answer::says("I am on a branch of my own.")
         }
@@ -107,31 +136,54 @@ fn play(engine: &str) {
 /// The story as README tells it: each of its lines was printed, and in that order for each agent.
 fn is_told_in_the_readme(shown: &str) {
     let readme = std::fs::read_to_string(source("README.md")).expect("the README");
-    let (_, told) =
-        readme.split_once("--until-rest --prompt \"Build the parser, and write its notes.\"\n").expect("README tells the story");
+    let (_, told) = readme
+        .split_once("--until-rest --prompt \"Build the parser, and write its notes.\"\n")
+        .expect("README tells the story");
     let (told, _) = told.split_once("```").expect("the story ends");
     for whose in [true, false] {
         let is_of = |line: &&str| line.starts_with("task-") == whose;
         let mut left = shown.lines().filter(is_of);
-        for line in told.lines().filter(is_of).filter(|line| !line.is_empty() && !line.starts_with('$') && !line.starts_with("...")) {
-            assert!(left.any(|printed| printed == line), "README tells `{line}` at a place where it was not printed:\n{shown}");
+        for line in told
+            .lines()
+            .filter(is_of)
+            .filter(|line| !line.is_empty() && !line.starts_with('$') && !line.starts_with("..."))
+        {
+            assert!(
+                left.any(|printed| printed == line),
+                "README tells `{line}` at a place where it was not printed:\n{shown}"
+            );
         }
     }
 }
 
 fn check(place: &Place, out: &str) {
     let entries = place.entries("default");
-    let runs =
-        |wanted: RunStatus| entries.iter().filter(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == wanted)).count();
+    let runs = |wanted: RunStatus| {
+        entries
+            .iter()
+            .filter(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == wanted))
+            .count()
+    };
     assert_eq!(runs(RunStatus::Interrupted), 1, "the killed turn, and no other:\n{out}");
     let done = |entry: &&Entry| matches!(&entry.record, Record::WorkItem(item) if item.state == WorkItemState::Completed);
     assert_eq!(entries.iter().filter(done).count(), 2, "both items are done:\n{out}");
     let tasks: Vec<_> = entries
         .iter()
-        .filter_map(|entry| if let Record::Task(task) = &entry.record { task.status.is_terminal().then_some(task) } else { None })
+        .filter_map(|entry| {
+            if let Record::Task(task) = &entry.record {
+                task.status.is_terminal().then_some(task)
+            } else {
+                None
+            }
+        })
         .collect();
-    assert_eq!(tasks.iter().map(|task| task.status).collect::<Vec<_>>(), [TaskStatus::Completed; 2], "{out}");
-    let detail: Value = serde_json::from_str(tasks[1].detail.as_ref().expect("a detail").as_str()).expect("JSON");
+    assert_eq!(
+        tasks.iter().map(|task| task.status).collect::<Vec<_>>(),
+        [TaskStatus::Completed; 2],
+        "{out}"
+    );
+    let detail: Value =
+        serde_json::from_str(tasks[1].detail.as_ref().expect("a detail").as_str()).expect("JSON");
     assert_eq!(detail["worktree"]["cleanup_status"], "cleaned", "{detail}");
     let decided: Vec<String> = entries.iter().filter_map(decision).collect();
     for wanted in ["WaitForTask", "EmitSystemTick", "StartModelTurn", "Sleep"] {
@@ -144,7 +196,8 @@ fn check(place: &Place, out: &str) {
 
 fn decision(entry: &Entry) -> Option<String> {
     let Record::Event(event) = &entry.record else { return None };
-    let data = event.data.as_ref().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?;
+    let data =
+        event.data.as_ref().filter(|_| event.kind == EventKind::SchedulerDecision.as_str())?;
     data.field("decision")?.read().ok()
 }
 
@@ -160,7 +213,11 @@ pub(super) fn no_secret_in(place: &Place) {
             } else {
                 files += 1;
                 let bytes = std::fs::read(&path).expect("a file");
-                assert!(!bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()), "the key is in {}", path.display());
+                assert!(
+                    !bytes.windows(KEY.len()).any(|window| window == KEY.as_bytes()),
+                    "the key is in {}",
+                    path.display()
+                );
             }
         }
     }

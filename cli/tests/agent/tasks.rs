@@ -1,4 +1,5 @@
-//! The task surface, row by row, with real processes: what the model is answered, and what the ledger has.
+//! The task surface, row by row, with real processes: what the model is answered, and what the
+//! ledger has.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -15,16 +16,26 @@ use super::{
 use crate::openai::{answer::Answer, server::Server};
 
 pub(super) fn tasks(entries: &[Entry]) -> Vec<TaskRecord> {
-    entries.iter().filter_map(|entry| if let Record::Task(task) = &entry.record { Some(task.clone()) } else { None }).collect()
+    entries
+        .iter()
+        .filter_map(
+            |entry| if let Record::Task(task) = &entry.record { Some(task.clone()) } else { None },
+        )
+        .collect()
 }
 
-/// Lets a model say one list of calls after the other, each made of the results so far, until the agent rests; what each call answered.
+/// Lets a model say one list of calls after the other, each made of the results so far, until the
+/// agent rests; what each call answered.
 pub(super) fn answered(
     rounds: impl Fn(usize, &[Value]) -> Option<Vec<(&'static str, Value)>> + Send + Sync + 'static,
 ) -> (Place, Vec<Value>) {
     let place = Place::with(Server::scripted(move |request| {
         let asked = Asked::from_request(request);
-        let next = if asked.trigger().starts_with("[operator]") { rounds(asked.rounds(), &asked.results()) } else { None };
+        let next = if asked.trigger().starts_with("[operator]") {
+            rounds(asked.rounds(), &asked.results())
+        } else {
+            None
+        };
         next.map_or_else(|| Answer::says("Done."), |calls| Answer::calls(&calls))
     }));
     let ran = place.run(&["--until-rest", "--prompt", "go"]);
@@ -37,7 +48,8 @@ pub(super) fn task_of(answer: &Value) -> &Value {
     &answer["result"]["task_handle"]["task_id"]
 }
 
-/// Whether a process lives. One that has ended and that nobody has asked about has no command line any more.
+/// Whether a process lives. One that has ended and that nobody has asked about has no command line
+/// any more.
 pub(super) fn lives(pid: &str) -> bool {
     std::fs::read(format!("/proc/{}/cmdline", pid.trim())).is_ok_and(|words| !words.is_empty())
 }
@@ -46,13 +58,17 @@ pub(super) fn lives(pid: &str) -> bool {
 fn a_command_that_ends_in_time_is_completed_and_makes_no_task() {
     let (place, answers) = answered(|round, _| {
         let commands = ["printf out; printf err >&2; exit 3", "kill -TERM $$", "true"];
-        (round == 0).then(|| commands.iter().map(|cmd| ("ExecCommand", json!({ "cmd": cmd }))).collect())
+        (round == 0)
+            .then(|| commands.iter().map(|cmd| ("ExecCommand", json!({ "cmd": cmd }))).collect())
     });
     assert_eq!(
         answers[0]["result"],
         json!({ "disposition": "completed", "exit_status": 3, "stdout_preview": "out", "stderr_preview": "err", "truncated": false })
     );
-    assert_eq!((&answers[1]["result"]["exit_status"], &answers[1]["result"]["signal"]), (&Value::Null, &json!(15)));
+    assert_eq!(
+        (&answers[1]["result"]["exit_status"], &answers[1]["result"]["signal"]),
+        (&Value::Null, &json!(15))
+    );
     assert_eq!(answers[2]["summary_text"], "command exited with status 0: true");
     assert!(tasks(&place.entries("default")).is_empty());
 }
@@ -60,7 +76,10 @@ fn a_command_that_ends_in_time_is_completed_and_makes_no_task() {
 #[test]
 fn a_command_that_takes_longer_is_promoted_with_its_handle_and_its_result_comes_as_a_message() {
     let (place, answers) = answered(|round, _| match round {
-        0 => Some(vec![("ExecCommand", json!({ "cmd": "echo begun; sleep 0.4; echo ended; exit 7", "yield_time_ms": 150 }))]),
+        0 => Some(vec![(
+            "ExecCommand",
+            json!({ "cmd": "echo begun; sleep 0.4; echo ended; exit 7", "yield_time_ms": 150 }),
+        )]),
         _ => None,
     });
     let promoted = &answers[0]["result"];
@@ -71,14 +90,24 @@ fn a_command_that_takes_longer_is_promoted_with_its_handle_and_its_result_comes_
     let records = tasks(&entries);
     let statuses: Vec<_> = records.iter().map(|task| task.status).collect();
     assert_eq!(statuses, [TaskStatus::Queued, TaskStatus::Running, TaskStatus::Failed]);
-    let detail: Value = serde_json::from_str(records[2].detail.as_ref().expect("a detail").as_str()).expect("JSON");
-    assert_eq!((&detail["exit_status"], &detail["output_summary"]), (&json!(7), &json!("begun\nended\n")));
+    let detail: Value =
+        serde_json::from_str(records[2].detail.as_ref().expect("a detail").as_str()).expect("JSON");
+    assert_eq!(
+        (&detail["exit_status"], &detail["output_summary"]),
+        (&json!(7), &json!("begun\nended\n"))
+    );
     let result = entries.iter().find_map(|entry| match &entry.record {
-        Record::Message(message) if message.kind.to_string() == "task_result" => Some(message.body.as_text().to_owned()),
+        Record::Message(message) if message.kind.to_string() == "task_result" => {
+            Some(message.body.as_text().to_owned())
+        }
         _ => None,
     });
     let result = result.expect("a result");
-    assert!(result.starts_with("command task failed: Run command: echo begun") && result.ends_with("it exited with status 7"), "{result}");
+    assert!(
+        result.starts_with("command task failed: Run command: echo begun")
+            && result.ends_with("it exited with status 7"),
+        "{result}"
+    );
 }
 
 #[test]
@@ -86,14 +115,28 @@ fn the_same_command_is_not_started_twice_unless_that_is_asked_for() {
     let (_, answers) = answered(|round, _| {
         let slow = |more: Value| {
             let mut call = json!({ "cmd": "sleep 0.8", "yield_time_ms": 50 });
-            call.as_object_mut().expect("an object").extend(more.as_object().expect("an object").clone());
+            call.as_object_mut()
+                .expect("an object")
+                .extend(more.as_object().expect("an object").clone());
             ("ExecCommand", call)
         };
-        (round == 0)
-            .then(|| vec![slow(json!({})), slow(json!({})), slow(json!({ "duplicate_policy": "start_new" })), slow(json!({ "tty": true }))])
+        (round == 0).then(|| {
+            vec![
+                slow(json!({})),
+                slow(json!({})),
+                slow(json!({ "duplicate_policy": "start_new" })),
+                slow(json!({ "tty": true })),
+            ]
+        })
     });
-    let dispositions: Vec<_> = answers.iter().map(|answer| answer["result"]["disposition"].as_str().expect("one")).collect();
-    assert_eq!(dispositions, ["promoted_to_task", "already_running", "promoted_to_task", "promoted_to_task"]);
+    let dispositions: Vec<_> = answers
+        .iter()
+        .map(|answer| answer["result"]["disposition"].as_str().expect("one"))
+        .collect();
+    assert_eq!(
+        dispositions,
+        ["promoted_to_task", "already_running", "promoted_to_task", "promoted_to_task"]
+    );
     assert_eq!(task_of(&answers[0]), task_of(&answers[1]));
     assert_ne!(task_of(&answers[0]), task_of(&answers[2]));
 }
@@ -101,7 +144,10 @@ fn the_same_command_is_not_started_twice_unless_that_is_asked_for() {
 #[test]
 fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_ended() {
     let (_, answers) = answered(|round, results| match round {
-        0 => Some(vec![("ExecCommand", json!({ "cmd": "echo first; sleep 0.6; echo last", "yield_time_ms": 100 }))]),
+        0 => Some(vec![(
+            "ExecCommand",
+            json!({ "cmd": "echo first; sleep 0.6; echo last", "yield_time_ms": 100 }),
+        )]),
         1 => {
             let task = task_of(&results[0]);
             Some(vec![
@@ -121,12 +167,19 @@ fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_en
     assert_eq!((listed.len(), &listed[0]["status"]), (1, &json!("running")));
     assert_eq!(listed[0]["command"]["cmd"], "echo first; sleep 0.6; echo last");
     let running = &answers[2]["result"]["task"];
-    for (key, value) in
-        [("running", true), ("terminal", false), ("accepts_input", false), ("can_be_stopped", true), ("output_available", true)]
-    {
+    for (key, value) in [
+        ("running", true),
+        ("terminal", false),
+        ("accepts_input", false),
+        ("can_be_stopped", true),
+        ("output_available", true),
+    ] {
         assert_eq!(running[key], value, "{key}: {running}");
     }
-    let retrieved: Vec<_> = answers[3..6].iter().map(|answer| answer["result"]["retrieval_status"].as_str().expect("one")).collect();
+    let retrieved: Vec<_> = answers[3..6]
+        .iter()
+        .map(|answer| answer["result"]["retrieval_status"].as_str().expect("one"))
+        .collect();
     assert_eq!(retrieved, ["not_ready", "timeout", "success"]);
     let ended = &answers[5]["result"]["task"];
     assert_eq!(
@@ -134,7 +187,10 @@ fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_en
         (&json!("first\nlast\n"), &json!(0), &json!("completed"))
     );
     let over = &answers[6]["result"]["task"];
-    assert_eq!((&over["terminal"], &over["can_be_stopped"], &over["command"]["exit_status"]), (&json!(true), &json!(false), &json!(0)));
+    assert_eq!(
+        (&over["terminal"], &over["can_be_stopped"], &over["command"]["exit_status"]),
+        (&json!(true), &json!(false), &json!(0))
+    );
     assert_eq!(answers[7]["result"], json!([]), "only active tasks are listed");
     assert_eq!(answers[8]["error"]["kind"], "task_not_found");
 }
@@ -143,15 +199,28 @@ fn list_status_and_output_say_how_a_task_stands_while_it_runs_and_when_it_has_en
 fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_else() {
     let (_, answers) = answered(|round, results| match round {
         0 => Some(vec![
-            ("ExecCommand", json!({ "cmd": "read line; echo \"got $line\"", "yield_time_ms": 50, "accepts_input": true })),
-            ("ExecCommand", json!({ "cmd": "test -t 0 && read line && echo \"typed $line\"", "yield_time_ms": 50, "tty": true })),
+            (
+                "ExecCommand",
+                json!({ "cmd": "read line; echo \"got $line\"", "yield_time_ms": 50, "accepts_input": true }),
+            ),
+            (
+                "ExecCommand",
+                json!({ "cmd": "test -t 0 && read line && echo \"typed $line\"", "yield_time_ms": 50, "tty": true }),
+            ),
             ("ExecCommand", json!({ "cmd": "sleep 0.5", "yield_time_ms": 50 })),
         ]),
         1 => {
-            let mut calls: Vec<_> =
-                results.iter().map(|result| ("TaskInput", json!({ "task_id": task_of(result), "input": "tea\n" }))).collect();
-            calls.extend(results.iter().map(|result| ("TaskOutput", json!({ "task_id": task_of(result) }))));
-            calls.push(("TaskInput", json!({ "task_id": task_of(&results[0]), "input": "more\n" })));
+            let mut calls: Vec<_> = results
+                .iter()
+                .map(|result| {
+                    ("TaskInput", json!({ "task_id": task_of(result), "input": "tea\n" }))
+                })
+                .collect();
+            calls.extend(
+                results.iter().map(|result| ("TaskOutput", json!({ "task_id": task_of(result) }))),
+            );
+            calls
+                .push(("TaskInput", json!({ "task_id": task_of(&results[0]), "input": "more\n" })));
             Some(calls)
         }
         _ => None,
@@ -161,19 +230,33 @@ fn input_reaches_a_command_by_its_standard_input_or_its_terminal_and_nothing_els
         (&inputs[0]["accepted_input"], &inputs[0]["input_target"], &inputs[0]["bytes_written"]),
         (&json!(true), &json!("stdin"), &json!(4))
     );
-    assert_eq!((&inputs[1]["accepted_input"], &inputs[1]["input_target"]), (&json!(true), &json!("tty")));
+    assert_eq!(
+        (&inputs[1]["accepted_input"], &inputs[1]["input_target"]),
+        (&json!(true), &json!("tty"))
+    );
     assert_eq!(inputs[2]["accepted_input"], false, "{}", inputs[2]);
     assert_eq!(answers[6]["result"]["task"]["output_preview"], "got tea\n");
-    assert!(answers[7]["result"]["task"]["output_preview"].as_str().expect("text").contains("typed tea"), "{}", answers[7]);
+    assert!(
+        answers[7]["result"]["task"]["output_preview"]
+            .as_str()
+            .expect("text")
+            .contains("typed tea"),
+        "{}",
+        answers[7]
+    );
     assert_eq!(answers[9]["result"]["accepted_input"], false, "a task that ended takes nothing");
 }
 
 #[test]
-fn a_task_that_is_stopped_is_cancelled_and_one_that_ignores_that_is_killed_when_it_is_stopped_again() {
+fn a_task_that_is_stopped_is_cancelled_and_one_that_ignores_that_is_killed_when_it_is_stopped_again()
+ {
     let (place, answers) = answered(|round, results| match round {
         0 => Some(vec![
             ("ExecCommand", json!({ "cmd": "sleep 60", "yield_time_ms": 50 })),
-            ("ExecCommand", json!({ "cmd": "trap '' TERM; while :; do sleep 0.1; done", "yield_time_ms": 200 })),
+            (
+                "ExecCommand",
+                json!({ "cmd": "trap '' TERM; while :; do sleep 0.1; done", "yield_time_ms": 200 }),
+            ),
         ]),
         1 => {
             let (meek, stubborn) = (task_of(&results[0]), task_of(&results[1]));
@@ -189,13 +272,17 @@ fn a_task_that_is_stopped_is_cancelled_and_one_that_ignores_that_is_killed_when_
         }
         _ => None,
     });
-    assert_eq!((&answers[2]["result"]["stop_requested"], &answers[2]["result"]["force_stop_requested"]), (&json!(true), &json!(false)));
+    assert_eq!(
+        (&answers[2]["result"]["stop_requested"], &answers[2]["result"]["force_stop_requested"]),
+        (&json!(true), &json!(false))
+    );
     assert_eq!(answers[3]["result"]["task"]["status"], "cancelled");
     assert_eq!(answers[5]["result"]["task"]["status"], "cancelling");
     assert_eq!(answers[6]["result"]["force_stop_requested"], true);
     assert_eq!(answers[7]["result"]["task"]["status"], "cancelled");
     assert_eq!(answers[8]["error"]["kind"], "already_terminal");
-    let ends = tasks(&place.entries("default")).into_iter().filter(|task| task.status.is_terminal());
+    let ends =
+        tasks(&place.entries("default")).into_iter().filter(|task| task.status.is_terminal());
     assert!(ends.map(|task| task.status).eq([TaskStatus::Cancelled; 2]));
 }
 
@@ -203,17 +290,25 @@ fn a_task_that_is_stopped_is_cancelled_and_one_that_ignores_that_is_killed_when_
 fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() {
     let place = Place::with(Server::scripted(|request| {
         let asked = Asked::from_request(request);
-        match (asked.trigger().starts_with("[operator]") && !asked.is_told("interrupted"), asked.rounds()) {
-            (true, 0) => Answer::calls(&[("ExecCommand", json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }))]),
+        match (
+            asked.trigger().starts_with("[operator]") && !asked.is_told("interrupted"),
+            asked.rounds(),
+        ) {
+            (true, 0) => Answer::calls(&[(
+                "ExecCommand",
+                json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }),
+            )]),
             (true, _) => Answer::says("It runs."),
             (false, _) => Answer::says("It was interrupted."),
         }
     }));
     let live = place.start(&["--prompt", "go"]);
     place.wait_for("default", "task", |entry| {
-        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running).then_some(())
+        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
+            .then_some(())
     });
-    let pid = std::fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
+    let pid =
+        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
     live.kill();
     assert!(lives(&pid), "a command outlives a host that was killed");
     let ran = place.run(&["--until-rest"]);
@@ -228,22 +323,31 @@ fn what_a_host_that_was_killed_left_running_is_ended_and_its_task_interrupted() 
 
 #[test]
 fn a_stop_of_the_agent_ends_its_commands() {
-    let place = Place::with(Server::scripted(|request| match Asked::from_request(request).rounds() {
-        0 => Answer::calls(&[("ExecCommand", json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }))]),
-        _ => Answer::says("It runs."),
-    }));
+    let place =
+        Place::with(Server::scripted(|request| match Asked::from_request(request).rounds() {
+            0 => Answer::calls(&[(
+                "ExecCommand",
+                json!({ "cmd": "echo $$ > pid; exec sleep 300", "yield_time_ms": 100 }),
+            )]),
+            _ => Answer::says("It runs."),
+        }));
     let live = place.start(&["--prompt", "go"]);
     place.wait_for("default", "task", |entry| {
-        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running).then_some(())
+        matches!(&entry.record, Record::Task(task) if task.status == TaskStatus::Running)
+            .then_some(())
     });
-    let pid = std::fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
+    let pid =
+        std::fs::read_to_string(place.workspace().join("pid")).expect("the command has begun");
     assert_eq!(place.send(&["stop"]).code, 0);
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);
     while lives(&pid) {
         assert!(std::time::Instant::now() < until, "the command ends with the agent's stop");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    assert_eq!(tasks(&place.entries("default")).last().map(|task| task.status), Some(TaskStatus::Interrupted));
+    assert_eq!(
+        tasks(&place.entries("default")).last().map(|task| task.status),
+        Some(TaskStatus::Interrupted)
+    );
     assert_eq!(place.send(&["shutdown"]).code, 0);
     assert_eq!(live.end(), 0);
 }
@@ -251,7 +355,9 @@ fn a_stop_of_the_agent_ends_its_commands() {
 #[test]
 fn a_command_that_a_turn_waits_for_does_not_outlive_an_agent_that_is_shut_down() {
     let cmd = "echo $$ > pid.new; mv pid.new pid; exec sleep 300";
-    let place = Place::scripted(move |_| Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 60_000 }))]));
+    let place = Place::scripted(move |_| {
+        Answer::calls(&[("ExecCommand", json!({ "cmd": cmd, "yield_time_ms": 60_000 }))])
+    });
     let live = place.start(&["--prompt", "go"]);
     let pid = place.workspace().join("pid");
     let until = std::time::Instant::now() + std::time::Duration::from_secs(30);

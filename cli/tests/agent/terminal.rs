@@ -28,7 +28,10 @@ impl Terminal {
         let (pty, pts) = pty_process::blocking::open().expect("a terminal");
         pty.resize(pty_process::Size::new(40, 120)).expect("a size");
         let (program, args) = place.words(&[]);
-        let command = pty_process::blocking::Command::new(program).args(args).env("WAKEFUL_API_KEY", KEY).env("TERM", "xterm");
+        let command = pty_process::blocking::Command::new(program)
+            .args(args)
+            .env("WAKEFUL_API_KEY", KEY)
+            .env("TERM", "xterm");
         let child = command.spawn(pts).expect("wakeful starts");
         let pty = Arc::new(pty);
         let shown = Arc::new(Mutex::new(String::new()));
@@ -38,7 +41,9 @@ impl Terminal {
             // The terminal is gone when the program is.
             while let Ok(count) = (&*from).read(&mut bytes) {
                 let text = String::from_utf8_lossy(&bytes[..count]).into_owned();
-                into.lock().expect("nobody panics while it prints").push_str(&anstream::adapter::strip_str(&text).to_string());
+                into.lock()
+                    .expect("nobody panics while it prints")
+                    .push_str(&anstream::adapter::strip_str(&text).to_string());
             }
         });
         Self { child, pty, shown }
@@ -77,8 +82,13 @@ impl Terminal {
 
 fn model(asked: &Asked) -> Answer {
     match asked.rounds() {
-        0 if asked.trigger().contains("build") => Answer::calls(&[("ExecCommand", json!({ "cmd": "sleep 1; echo built" }))]),
-        0 if asked.trigger().contains("wait") => Answer::calls(&[("WaitFor", json!({ "reason": "your word", "wake": "operator_input" }))]),
+        0 if asked.trigger().contains("build") => {
+            Answer::calls(&[("ExecCommand", json!({ "cmd": "sleep 1; echo built" }))])
+        }
+        0 if asked.trigger().contains("wait") => Answer::calls(&[(
+            "WaitFor",
+            json!({ "reason": "your word", "wake": "operator_input" }),
+        )]),
         1 if asked.hears("hurry") => Answer::says("It is built, in a hurry.\nAnything else?"),
         _ => Answer::says("Hello."),
     }

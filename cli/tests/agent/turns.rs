@@ -1,4 +1,5 @@
-//! Turns as the ledger has them: what a provider's failures, a model's mistakes and a full context come to.
+//! Turns as the ledger has them: what a provider's failures, a model's mistakes and a full context
+//! come to.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -17,13 +18,20 @@ use crate::openai::{
 
 /// The turns that ended, in order.
 pub(super) fn ended(entries: &[Entry]) -> Vec<TurnRecord> {
-    let turns = entries.iter().filter_map(|entry| if let Record::Turn(turn) = &entry.record { Some(turn) } else { None });
+    let turns = entries
+        .iter()
+        .filter_map(|entry| if let Record::Turn(turn) = &entry.record { Some(turn) } else { None });
     turns.filter(|turn| turn.status == RunStatus::Terminal).cloned().collect()
 }
 
 /// The tool calls, in order.
 pub(super) fn calls(entries: &[Entry]) -> Vec<ToolExecutionRecord> {
-    entries.iter().filter_map(|entry| if let Record::Tool(call) = &entry.record { Some(call.clone()) } else { None }).collect()
+    entries
+        .iter()
+        .filter_map(
+            |entry| if let Record::Tool(call) = &entry.record { Some(call.clone()) } else { None },
+        )
+        .collect()
 }
 
 /// What a call answered.
@@ -32,16 +40,26 @@ pub(super) fn output(call: &ToolExecutionRecord) -> Value {
 }
 
 fn events(entries: &[Entry], kind: EventKind) -> Vec<Value> {
-    let events = entries.iter().filter_map(|entry| if let Record::Event(event) = &entry.record { Some(event) } else { None });
+    let events = entries.iter().filter_map(|entry| {
+        if let Record::Event(event) = &entry.record { Some(event) } else { None }
+    });
     let of_kind = events.filter(|event| event.kind == kind.as_str());
-    of_kind.map(|event| serde_json::from_str(event.data.as_ref().expect("data").as_str()).expect("JSON")).collect()
+    of_kind
+        .map(|event| {
+            serde_json::from_str(event.data.as_ref().expect("data").as_str()).expect("JSON")
+        })
+        .collect()
 }
 
 /// Says "go" to an agent with this model, and lets it live until it has ended a turn.
-fn one_turn(script: impl Fn(&Asked) -> Answer + Send + Sync + 'static, extra: &[&str]) -> (Vec<Entry>, TurnRecord) {
+fn one_turn(
+    script: impl Fn(&Asked) -> Answer + Send + Sync + 'static,
+    extra: &[&str],
+) -> (Vec<Entry>, TurnRecord) {
     let place = Place::with(Server::scripted(move |request| script(&Asked::from_request(request))));
     let live = place.start(&[&["--prompt", "go"], extra].concat());
-    let turn = place.wait_for("default", "turn that ended", |entry| ended(std::slice::from_ref(entry)).pop());
+    let turn = place
+        .wait_for("default", "turn that ended", |entry| ended(std::slice::from_ref(entry)).pop());
     assert_eq!(place.send(&["shutdown"]).code, 0);
     assert_eq!(live.end(), 0);
     (place.entries("default"), turn)
@@ -50,11 +68,18 @@ fn one_turn(script: impl Fn(&Asked) -> Answer + Send + Sync + 'static, extra: &[
 #[test]
 fn a_plain_answer_ends_the_turn_with_it() {
     let (entries, turn) = one_turn(|_| Answer::says("Hello."), &[]);
-    assert_eq!((turn.kind, turn.last_assistant_message.as_deref()), (Some(TurnTerminalKind::Completed), Some("Hello.")));
+    assert_eq!(
+        (turn.kind, turn.last_assistant_message.as_deref()),
+        (Some(TurnTerminalKind::Completed), Some("Hello."))
+    );
     let rounds = events(&entries, EventKind::ProviderRoundCompleted);
     assert_eq!(rounds.len(), 1);
     assert_eq!(rounds[0]["diagnostics"]["timing"]["attempts"], 1, "{}", rounds[0]);
-    assert!(rounds[0]["diagnostics"]["prompt_bytes"].as_u64().expect("bytes") > 1_000, "{}", rounds[0]);
+    assert!(
+        rounds[0]["diagnostics"]["prompt_bytes"].as_u64().expect("bytes") > 1_000,
+        "{}",
+        rounds[0]
+    );
 }
 
 #[test]
@@ -62,7 +87,10 @@ fn a_server_that_refuses_before_any_output_defers_the_turn_and_a_retry_is_owed()
     let (entries, turn) = one_turn(|_| Answer::error(401, "no such key", "auth", Value::Null), &[]);
     assert_eq!(turn.kind, Some(TurnTerminalKind::DeferredToFallback));
     let why = turn.reason.expect("a reason");
-    assert!(why.contains("401") && why.contains("no such key") && why.contains("WAKEFUL_API_KEY"), "{why}");
+    assert!(
+        why.contains("401") && why.contains("no such key") && why.contains("WAKEFUL_API_KEY"),
+        "{why}"
+    );
     assert!(calls(&entries).is_empty());
 }
 
@@ -111,7 +139,11 @@ fn calls_that_make_no_sense_are_answered_with_what_is_wrong_and_the_turn_goes_on
                     .call(2, "c", "LaunchRocket")
                     .arguments(2, "{}")
                     .call(3, "d", "WaitFor")
-                    .arguments(3, "{\"reason\":\"a task\",\"wake\":\"task_result\",\"resource\":\"task-999\"}")
+                    .arguments(
+                        3,
+                        "{\"reason\":\"a \
+                         task\",\"wake\":\"task_result\",\"resource\":\"task-999\"}",
+                    )
                     .finish("tool_calls")
                     .done(),
             ),
@@ -124,7 +156,10 @@ fn calls_that_make_no_sense_are_answered_with_what_is_wrong_and_the_turn_goes_on
     );
     assert_eq!(turn.kind, Some(TurnTerminalKind::Completed));
     let calls = calls(&entries);
-    let kinds: Vec<_> = calls.iter().map(|call| output(call)["error"]["kind"].as_str().expect("an error").to_owned()).collect();
+    let kinds: Vec<_> = calls
+        .iter()
+        .map(|call| output(call)["error"]["kind"].as_str().expect("an error").to_owned())
+        .collect();
     assert_eq!(kinds, ["invalid_tool_input", "invalid_tool_input", "unknown_tool", "unknown"]);
     assert!(calls.iter().all(|call| call.status == ToolExecutionStatus::Error));
     let said = output(&calls[1])["error"]["message"].to_string();
@@ -134,15 +169,24 @@ fn calls_that_make_no_sense_are_answered_with_what_is_wrong_and_the_turn_goes_on
 
 #[test]
 fn rounds_that_do_not_fit_are_told_in_short_and_the_newest_exactly() {
-    const LINES: &str = "seq -f 'line %g of a long output that fills the context of the model bit by bit' 1 400";
+    const LINES: &str =
+        "seq -f 'line %g of a long output that fills the context of the model bit by bit' 1 400";
     let (entries, turn) = one_turn(
         |asked| match asked.rounds() {
-            _ if asked.trigger().starts_with("[runtime] This turn began with") => Answer::says("I remember."),
-            _ => Answer::calls(&[("ExecCommand", json!({ "cmd": format!("{LINES}; echo {}", asked.text().len()) }))]),
+            _ if asked.trigger().starts_with("[runtime] This turn began with") => {
+                Answer::says("I remember.")
+            }
+            _ => Answer::calls(&[(
+                "ExecCommand",
+                json!({ "cmd": format!("{LINES}; echo {}", asked.text().len()) }),
+            )]),
         },
         &["--context-tokens", "30000"],
     );
-    assert_eq!((turn.kind, turn.last_assistant_message.as_deref()), (Some(TurnTerminalKind::Completed), Some("I remember.")));
+    assert_eq!(
+        (turn.kind, turn.last_assistant_message.as_deref()),
+        (Some(TurnTerminalKind::Completed), Some("I remember."))
+    );
     let compacted = events(&entries, EventKind::ContextCompacted);
     assert!(!compacted.is_empty());
     let checkpoints = events(&entries, EventKind::CheckpointRecorded);
@@ -155,13 +199,24 @@ fn rounds_that_do_not_fit_are_told_in_short_and_the_newest_exactly() {
 fn a_prompt_that_cannot_fit_ends_the_turn_as_over_budget() {
     let (_, turn) = one_turn(|_| Answer::says("never asked"), &["--context-tokens", "1000"]);
     assert_eq!(turn.kind, Some(TurnTerminalKind::BaselineOverBudget));
-    let (_, turn) = one_turn(|_| Answer::error(400, "too long", "invalid_request_error", json!("context_length_exceeded")), &[]);
+    let (_, turn) = one_turn(
+        |_| {
+            Answer::error(
+                400,
+                "too long",
+                "invalid_request_error",
+                json!("context_length_exceeded"),
+            )
+        },
+        &[],
+    );
     assert_eq!(turn.kind, Some(TurnTerminalKind::BaselineOverBudget));
 }
 
 #[test]
 fn a_model_that_never_ends_is_ended_by_the_limit_of_rounds() {
-    let (entries, turn) = one_turn(|_| Answer::calls(&[("TaskList", json!({}))]), &["--rounds", "3"]);
+    let (entries, turn) =
+        one_turn(|_| Answer::calls(&[("TaskList", json!({}))]), &["--rounds", "3"]);
     assert_eq!((turn.kind, calls(&entries).len()), (Some(TurnTerminalKind::Completed), 3));
     assert_eq!(turn.reason.as_deref(), Some("the limit of 3 rounds in a turn is reached"));
 }

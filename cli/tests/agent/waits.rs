@@ -1,4 +1,5 @@
-//! Waits and rests, as a model asks for them: what ends each, what does not, and that none keeps an agent busy.
+//! Waits and rests, as a model asks for them: what ends each, what does not, and that none keeps an
+//! agent busy.
 
 use std::time::Duration;
 
@@ -17,7 +18,12 @@ use super::{
 use crate::openai::answer::Answer;
 
 fn waits(entries: &[Entry]) -> Vec<&WaitConditionRecord> {
-    entries.iter().filter_map(|entry| if let Record::WaitCondition(wait) = &entry.record { Some(wait) } else { None }).collect()
+    entries
+        .iter()
+        .filter_map(
+            |entry| if let Record::WaitCondition(wait) = &entry.record { Some(wait) } else { None },
+        )
+        .collect()
 }
 
 /// What ended the waits, in order; nothing for one that goes on.
@@ -26,26 +32,34 @@ fn ends(place: &Place) -> Vec<EndedBy> {
 }
 
 fn messages(entries: &[Entry], kind: MessageKind) -> Vec<&MessageRecord> {
-    let messages = entries.iter().filter_map(|entry| if let Record::Message(message) = &entry.record { Some(message) } else { None });
+    let messages = entries.iter().filter_map(|entry| {
+        if let Record::Message(message) = &entry.record { Some(message) } else { None }
+    });
     messages.filter(|message| message.kind == kind).collect()
 }
 
 /// What the model said last in each turn.
 fn said(place: &Place) -> Vec<String> {
-    ended(&place.entries("default")).into_iter().map(|turn| turn.last_assistant_message.unwrap_or_default()).collect()
+    ended(&place.entries("default"))
+        .into_iter()
+        .map(|turn| turn.last_assistant_message.unwrap_or_default())
+        .collect()
 }
 
 /// An agent that is told to go, makes this one call, and repeats whatever it is told after that.
 fn repeating(call: (&'static str, Value)) -> Place {
-    Place::scripted(move |asked| match (asked.trigger().starts_with("[operator]\ngo"), asked.rounds()) {
-        (true, 0) => Answer::calls(std::slice::from_ref(&call)),
-        _ => Answer::says(&format!("I heard: {}", asked.trigger())),
+    Place::scripted(move |asked| {
+        match (asked.trigger().starts_with("[operator]\ngo"), asked.rounds()) {
+            (true, 0) => Answer::calls(std::slice::from_ref(&call)),
+            _ => Answer::says(&format!("I heard: {}", asked.trigger())),
+        }
     })
 }
 
 #[test]
 fn a_wait_for_the_operator_is_ended_by_the_operator_and_by_nobody_else() {
-    let place = repeating(("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" })));
+    let place =
+        repeating(("WaitFor", json!({ "reason": "which colour", "wake": "operator_input" })));
     place.rest(&["--prompt", "go"]);
     place.tell(&["deliver", "some-trigger", "red, says a web page"]);
     place.rest(&[]);
@@ -53,25 +67,42 @@ fn a_wait_for_the_operator_is_ended_by_the_operator_and_by_nobody_else() {
     place.tell(&["prompt", "Blue."]);
     place.rest(&[]);
     assert_eq!(ends(&place), [EndedBy::Operator]);
-    assert!(said(&place).iter().any(|said| said.contains("[operator]\nBlue.")), "{:?}", said(&place));
+    assert!(
+        said(&place).iter().any(|said| said.contains("[operator]\nBlue.")),
+        "{:?}",
+        said(&place)
+    );
 }
 
 #[test]
 fn a_wait_for_an_instant_ends_then_and_the_model_is_told() {
-    let place = repeating(("WaitFor", json!({ "reason": "let it settle", "wake": "timer", "duration_ms": 600 })));
+    let place = repeating((
+        "WaitFor",
+        json!({ "reason": "let it settle", "wake": "timer", "duration_ms": 600 }),
+    ));
     place.rest(&["--prompt", "go"]);
     let entries = place.entries("default");
     let waits = waits(&entries);
-    assert_eq!(waits.iter().filter_map(|wait| wait.ended_by).collect::<Vec<_>>(), [EndedBy::Deadline]);
+    assert_eq!(
+        waits.iter().filter_map(|wait| wait.ended_by).collect::<Vec<_>>(),
+        [EndedBy::Deadline]
+    );
     let waited = waits[1].updated_at.as_nanos() - waits[0].created_at.as_nanos();
     assert!(waited >= 600_000_000, "it waited {waited} ns");
     assert_eq!(said(&place).len(), 2, "{:?}", said(&place));
-    assert!(calls(&entries)[0].output.as_str().contains("wakes_at"), "{}", calls(&entries)[0].output.as_str());
+    assert!(
+        calls(&entries)[0].output.as_str().contains("wakes_at"),
+        "{}",
+        calls(&entries)[0].output.as_str()
+    );
 }
 
 #[test]
 fn a_wait_for_an_event_is_ended_by_the_one_that_it_names() {
-    let place = repeating(("WaitFor", json!({ "reason": "the pipeline", "wake": "external", "resource": "ci" })));
+    let place = repeating((
+        "WaitFor",
+        json!({ "reason": "the pipeline", "wake": "external", "resource": "ci" }),
+    ));
     place.rest(&["--prompt", "go"]);
     place.tell(&["deliver", "billing", "paid"]);
     place.rest(&[]);
@@ -79,22 +110,31 @@ fn a_wait_for_an_event_is_ended_by_the_one_that_it_names() {
     place.tell(&["deliver", "ci", "green"]);
     place.rest(&[]);
     assert_eq!(ends(&place), [EndedBy::Trigger]);
-    assert!(said(&place).iter().any(|said| said.contains("event for trigger ci\ngreen")), "{:?}", said(&place));
+    assert!(
+        said(&place).iter().any(|said| said.contains("event for trigger ci\ngreen")),
+        "{:?}",
+        said(&place)
+    );
 }
 
 #[test]
 fn what_is_there_already_is_not_waited_for_and_the_turn_goes_on() {
-    let place = Place::scripted(|asked| match (asked.trigger().starts_with("[operator]"), asked.rounds()) {
-        (true, 0) => Answer::calls(&[("ExecCommand", json!({ "cmd": "sleep 0.3", "yield_time_ms": 50 }))]),
-        (true, 1) => {
-            let task = asked.results()[0]["result"]["task_handle"]["task_id"].clone();
-            Answer::calls(&[
-                ("TaskOutput", json!({ "task_id": task })),
-                ("WaitFor", json!({ "reason": "it", "wake": "task_result", "resource": task })),
-            ])
+    let place = Place::scripted(|asked| {
+        match (asked.trigger().starts_with("[operator]"), asked.rounds()) {
+            (true, 0) => Answer::calls(&[(
+                "ExecCommand",
+                json!({ "cmd": "sleep 0.3", "yield_time_ms": 50 }),
+            )]),
+            (true, 1) => {
+                let task = asked.results()[0]["result"]["task_handle"]["task_id"].clone();
+                Answer::calls(&[
+                    ("TaskOutput", json!({ "task_id": task })),
+                    ("WaitFor", json!({ "reason": "it", "wake": "task_result", "resource": task })),
+                ])
+            }
+            (true, 2) => Answer::says(&format!("I go on: {}", asked.results()[1]["result"])),
+            _ => Answer::says("It has ended."),
         }
-        (true, 2) => Answer::says(&format!("I go on: {}", asked.results()[1]["result"])),
-        _ => Answer::says("It has ended."),
     });
     place.rest(&["--prompt", "go"]);
     assert!(waits(&place.entries("default")).is_empty());
@@ -104,7 +144,8 @@ fn what_is_there_already_is_not_waited_for_and_the_turn_goes_on() {
 
 #[test]
 fn a_wait_with_a_recheck_wakes_the_model_then_to_look_again() {
-    let arguments = json!({ "reason": "an answer", "wake": "operator_input", "recheck_after_ms": 300 });
+    let arguments =
+        json!({ "reason": "an answer", "wake": "operator_input", "recheck_after_ms": 300 });
     let place = repeating(("WaitFor", arguments));
     place.rest(&["--prompt", "go"]);
     assert_eq!(ends(&place), [EndedBy::Deadline]);
@@ -117,20 +158,36 @@ fn a_wait_that_nothing_could_end_is_refused_with_what_is_missing() {
         (round == 0).then(|| {
             vec![
                 ("WaitFor", json!({ "reason": "a task", "wake": "task_result" })),
-                ("WaitFor", json!({ "reason": "a task", "wake": "task_result", "resource": "task-999" })),
+                (
+                    "WaitFor",
+                    json!({ "reason": "a task", "wake": "task_result", "resource": "task-999" }),
+                ),
                 ("WaitFor", json!({ "reason": "time", "wake": "timer" })),
                 ("WaitFor", json!({ "reason": "time", "wake": "timer", "duration_ms": 0 })),
                 ("WaitFor", json!({ "reason": "", "wake": "operator_input" })),
-                ("WaitFor", json!({ "reason": "x", "wake": "operator_input", "recheck_after_ms": 0 })),
-                ("WaitFor", json!({ "reason": "x", "wake": "operator_input", "work_item_id": "work-999" })),
+                (
+                    "WaitFor",
+                    json!({ "reason": "x", "wake": "operator_input", "recheck_after_ms": 0 }),
+                ),
+                (
+                    "WaitFor",
+                    json!({ "reason": "x", "wake": "operator_input", "work_item_id": "work-999" }),
+                ),
                 ("Sleep", json!({ "duration_ms": 0 })),
                 ("Enqueue", json!({ "text": " " })),
             ]
         })
     });
-    let kinds: Vec<_> = answers.iter().map(|answer| answer["error"]["kind"].as_str().unwrap_or("-")).collect();
+    let kinds: Vec<_> =
+        answers.iter().map(|answer| answer["error"]["kind"].as_str().unwrap_or("-")).collect();
     let malformed = "invalid_tool_input";
-    assert_eq!(kinds, [malformed, "unknown", malformed, malformed, malformed, malformed, "unknown", malformed, malformed]);
+    assert_eq!(
+        kinds,
+        [
+            malformed, "unknown", malformed, malformed, malformed, malformed, "unknown", malformed,
+            malformed
+        ]
+    );
     assert!(waits(&place.entries("default")).is_empty());
     assert_eq!(said(&place), ["Done."], "and the turn went on");
 }
@@ -150,9 +207,16 @@ fn a_sleep_ends_the_turn_and_one_with_a_duration_wakes_also_after_a_death() {
     live.kill();
     place.rest(&[]);
     let entries = place.entries("default");
-    let timers: Vec<_> =
-        entries.iter().filter_map(|entry| if let Record::Timer(timer) = &entry.record { Some(timer) } else { None }).collect();
-    assert_eq!(timers.iter().map(|timer| timer.status).collect::<Vec<_>>(), [TimerStatus::Active, TimerStatus::Completed]);
+    let timers: Vec<_> = entries
+        .iter()
+        .filter_map(
+            |entry| if let Record::Timer(timer) = &entry.record { Some(timer) } else { None },
+        )
+        .collect();
+    assert_eq!(
+        timers.iter().map(|timer| timer.status).collect::<Vec<_>>(),
+        [TimerStatus::Active, TimerStatus::Completed]
+    );
     assert_eq!(timers[1].fire_count, 1);
     let fired = messages(&entries, MessageKind::TimerTick)[0].created_at;
     assert!(fired.as_nanos() - timers[0].created_at.as_nanos() >= 1_500_000_000 && fired > created);
@@ -172,10 +236,15 @@ fn a_sleep_beside_other_calls_waits_for_the_end_of_the_turn() {
 
 #[test]
 fn a_message_to_oneself_comes_in_a_later_turn_under_the_trust_of_this_one() {
-    let place = repeating(("Enqueue", json!({ "text": "look at the logs", "priority": "background" })));
+    let place =
+        repeating(("Enqueue", json!({ "text": "look at the logs", "priority": "background" })));
     place.rest(&["--prompt", "go"]);
     let said = said(&place);
-    assert!(said[0].contains("[operator]\ngo") && said[1].contains("[runtime] follow-up\nlook at the logs"), "{said:?}");
+    assert!(
+        said[0].contains("[operator]\ngo")
+            && said[1].contains("[runtime] follow-up\nlook at the logs"),
+        "{said:?}"
+    );
     assert_eq!(said.len(), 2);
     let entries = place.entries("default");
     let prompt = messages(&entries, MessageKind::OperatorPrompt)[0];
@@ -185,42 +254,69 @@ fn a_message_to_oneself_comes_in_a_later_turn_under_the_trust_of_this_one() {
 
 #[test]
 fn while_one_item_waits_the_other_is_gone_on_with() {
-    let place = Place::scripted(|asked| match (asked.trigger().starts_with("[operator]"), asked.rounds()) {
-        (true, 0) => Answer::calls(&[
-            ("CreateWorkItem", json!({ "objective": "the slow one" })),
-            ("CreateWorkItem", json!({ "objective": "the quick one" })),
-        ]),
-        (true, 1) => Answer::calls(&[("PickWorkItem", json!({ "work_item_id": asked.results()[0]["result"]["work_item"]["id"] }))]),
-        (true, 2) => {
-            let slow = &asked.results()[0]["result"]["work_item"]["id"];
-            let wait = json!({ "reason": "the pipeline", "wake": "external", "resource": "ci", "work_item_id": slow });
-            Answer::calls(&[("WaitFor", wait)])
+    let place = Place::scripted(|asked| {
+        match (asked.trigger().starts_with("[operator]"), asked.rounds()) {
+            (true, 0) => Answer::calls(&[
+                ("CreateWorkItem", json!({ "objective": "the slow one" })),
+                ("CreateWorkItem", json!({ "objective": "the quick one" })),
+            ]),
+            (true, 1) => Answer::calls(&[(
+                "PickWorkItem",
+                json!({ "work_item_id": asked.results()[0]["result"]["work_item"]["id"] }),
+            )]),
+            (true, 2) => {
+                let slow = &asked.results()[0]["result"]["work_item"]["id"];
+                let wait = json!({ "reason": "the pipeline", "wake": "external", "resource": "ci", "work_item_id": slow });
+                Answer::calls(&[("WaitFor", wait)])
+            }
+            (false, 0) => Answer::calls(&[("ListWorkItems", json!({ "filter": "runnable" }))]),
+            (false, 1) => {
+                let items = asked.results()[0]["result"]["work_items"].clone();
+                assert_eq!(
+                    (items.as_array().map(Vec::len), &items[0]["objective"]),
+                    (Some(1), &json!("the quick one")),
+                    "{}",
+                    asked.text()
+                );
+                Answer::calls(&[("CompleteWorkItem", json!({ "work_item_id": items[0]["id"] }))])
+            }
+            _ => panic!("what is this? {}", asked.text()),
         }
-        (false, 0) => Answer::calls(&[("ListWorkItems", json!({ "filter": "runnable" }))]),
-        (false, 1) => {
-            let items = asked.results()[0]["result"]["work_items"].clone();
-            assert_eq!((items.as_array().map(Vec::len), &items[0]["objective"]), (Some(1), &json!("the quick one")), "{}", asked.text());
-            Answer::calls(&[("CompleteWorkItem", json!({ "work_item_id": items[0]["id"] }))])
-        }
-        _ => panic!("what is this? {}", asked.text()),
     });
     place.rest(&["--prompt", "go"]);
     assert_eq!(ends(&place), [], "the slow one still waits");
-    let completed = calls(&place.entries("default")).into_iter().filter(|call| call.tool_name == "CompleteWorkItem");
-    assert_eq!(completed.map(|call| output(&call)["status"].clone()).collect::<Vec<_>>(), [json!("success")]);
+    let completed = calls(&place.entries("default"))
+        .into_iter()
+        .filter(|call| call.tool_name == "CompleteWorkItem");
+    assert_eq!(
+        completed.map(|call| output(&call)["status"].clone()).collect::<Vec<_>>(),
+        [json!("success")]
+    );
 }
 
 #[test]
 fn a_model_that_leaves_its_item_as_it_is_is_not_asked_without_end() {
-    let place = Place::scripted(|asked| match (asked.trigger().ends_with("\ngo"), asked.rounds()) {
-        (true, 0) => Answer::calls(&[("CreateWorkItem", json!({ "objective": "never done" }))]),
-        (true, 1) => Answer::calls(&[("PickWorkItem", json!({ "work_item_id": asked.results()[0]["result"]["work_item"]["id"] }))]),
-        _ => Answer::says("Fine."),
-    });
+    let place =
+        Place::scripted(|asked| match (asked.trigger().ends_with("\ngo"), asked.rounds()) {
+            (true, 0) => Answer::calls(&[("CreateWorkItem", json!({ "objective": "never done" }))]),
+            (true, 1) => Answer::calls(&[(
+                "PickWorkItem",
+                json!({ "work_item_id": asked.results()[0]["result"]["work_item"]["id"] }),
+            )]),
+            _ => Answer::says("Fine."),
+        });
     let begun = std::time::Instant::now();
     place.rest(&["--prompt", "go"]);
-    assert!(begun.elapsed() < Duration::from_secs(30), "it ends without waiting for the next offer");
-    assert_eq!(said(&place).len(), 2, "the turn that made it, and the one that was offered it: {:?}", said(&place));
+    assert!(
+        begun.elapsed() < Duration::from_secs(30),
+        "it ends without waiting for the next offer"
+    );
+    assert_eq!(
+        said(&place).len(),
+        2,
+        "the turn that made it, and the one that was offered it: {:?}",
+        said(&place)
+    );
     place.tell(&["prompt", "And now?"]);
     place.rest(&[]);
     assert!(said(&place).len() <= 4, "{:?}", said(&place));

@@ -1,4 +1,5 @@
-//! The tools of the work plane, as a model calls them: what it is answered, and where the items then stand.
+//! The tools of the work plane, as a model calls them: what it is answered, and where the items
+//! then stand.
 
 use serde_json::{Value, json};
 use wakeful_core::record::{Record, turn::TurnTerminalKind, work::WorkItemState};
@@ -11,7 +12,8 @@ fn item(answer: &Value) -> &Value {
 }
 
 fn ids(answer: &Value) -> Vec<&str> {
-    let items = answer["result"]["work_items"].as_array().unwrap_or_else(|| panic!("a list: {answer}"));
+    let items =
+        answer["result"]["work_items"].as_array().unwrap_or_else(|| panic!("a list: {answer}"));
     items.iter().map(|item| item["id"].as_str().expect("an id")).collect()
 }
 
@@ -29,7 +31,10 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
             let ship = &item(&results[0])["id"];
             Some(vec![
                 ("PickWorkItem", json!({ "work_item_id": ship, "reason": "it is first" })),
-                ("UpdateWorkItem", json!({ "work_item_id": ship, "blocked_by": "the key is missing", "recheck_after": 60_000 })),
+                (
+                    "UpdateWorkItem",
+                    json!({ "work_item_id": ship, "blocked_by": "the key is missing", "recheck_after": 60_000 }),
+                ),
                 (
                     "UpdateWorkItem",
                     json!({ "work_item_id": ship, "blocked_by": "", "objective": "Ship it signed", "plan_status": "ready" }),
@@ -39,20 +44,43 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
         }
         2 => {
             let ship = &item(&results[0])["id"];
-            Some(vec![("CompleteWorkItem", json!({ "work_item_id": ship })), ("TaskList", json!({}))])
+            Some(vec![
+                ("CompleteWorkItem", json!({ "work_item_id": ship })),
+                ("TaskList", json!({})),
+            ])
         }
         _ => panic!("the turn has ended"),
     });
     let created = item(&answers[0]);
-    assert_eq!((&created["objective"], &created["plan_status"], &created["focus"]), (&json!("Ship it"), &json!("draft"), &json!("queued")));
-    assert_eq!((&created["plan"], &created["todo_list"][0]["state"]), (&json!("build, then sign"), &json!("in_progress")));
-    assert_eq!(answers[0]["result"]["current_work_item_id"], Value::Null, "creating moves no focus");
+    assert_eq!(
+        (&created["objective"], &created["plan_status"], &created["focus"]),
+        (&json!("Ship it"), &json!("draft"), &json!("queued"))
+    );
+    assert_eq!(
+        (&created["plan"], &created["todo_list"][0]["state"]),
+        (&json!("build, then sign"), &json!("in_progress"))
+    );
+    assert_eq!(
+        answers[0]["result"]["current_work_item_id"],
+        Value::Null,
+        "creating moves no focus"
+    );
     let asks = item(&answers[1]);
-    assert_eq!((&asks["scheduling_state"], &asks["is_runnable"]), (&json!("waiting_operator"), &json!(false)));
+    assert_eq!(
+        (&asks["scheduling_state"], &asks["is_runnable"]),
+        (&json!("waiting_operator"), &json!(false))
+    );
 
     let picked = item(&answers[2]);
-    assert_eq!((&picked["is_current"], &answers[2]["result"]["current_work_item_id"]), (&json!(true), &created["id"]));
-    assert!(answers[2]["summary_text"].as_str().expect("a line").ends_with("it is first"), "{}", answers[2]);
+    assert_eq!(
+        (&picked["is_current"], &answers[2]["result"]["current_work_item_id"]),
+        (&json!(true), &created["id"])
+    );
+    assert!(
+        answers[2]["summary_text"].as_str().expect("a line").ends_with("it is first"),
+        "{}",
+        answers[2]
+    );
     let blocked = item(&answers[3]);
     assert_eq!(
         (&blocked["scheduling_state"], &blocked["blocked_by"], &blocked["is_current"]),
@@ -60,15 +88,27 @@ fn an_item_is_created_picked_blocked_unblocked_and_shown_and_completing_it_ends_
     );
     assert!(blocked["recheck_at"].is_string(), "{blocked}");
     let freed = item(&answers[4]);
-    assert_eq!((&freed["scheduling_state"], &freed["objective"]), (&json!("runnable"), &json!("Ship it signed")));
-    assert_eq!((&freed["blocked_by"], &freed["recheck_at"], &freed["plan"]), (&Value::Null, &Value::Null, &json!("build, then sign")));
+    assert_eq!(
+        (&freed["scheduling_state"], &freed["objective"]),
+        (&json!("runnable"), &json!("Ship it signed"))
+    );
+    assert_eq!(
+        (&freed["blocked_by"], &freed["recheck_at"], &freed["plan"]),
+        (&Value::Null, &Value::Null, &json!("build, then sign"))
+    );
     assert_eq!(item(&answers[5]), freed, "it is shown as it stands");
 
     let completed = &answers[6]["result"];
-    assert_eq!((&completed["completed_transition"], &completed["work_item"]["state"]), (&json!(true), &json!("completed")));
+    assert_eq!(
+        (&completed["completed_transition"], &completed["work_item"]["state"]),
+        (&json!(true), &json!("completed"))
+    );
     assert_eq!(answers.len(), 8, "the round is done to its end, and no other follows");
     let turns = ended(&place.entries("default"));
-    assert_eq!(turns.iter().map(|turn| turn.kind).collect::<Vec<_>>(), [Some(TurnTerminalKind::Completed)]);
+    assert_eq!(
+        turns.iter().map(|turn| turn.kind).collect::<Vec<_>>(),
+        [Some(TurnTerminalKind::Completed)]
+    );
 }
 
 #[test]
@@ -82,8 +122,12 @@ fn what_is_said_beside_a_completion_is_its_result_where_none_is_given() {
         match asked.rounds() {
             0 => Answer::calls(&[("CreateWorkItem", json!({ "objective": "Count" }))]),
             _ => {
-                let arguments = json!({ "work_item_id": item(&asked.results()[0])["id"] }).to_string();
-                let events = Events::new().text("There are three.").call(0, "c", "CompleteWorkItem").arguments(0, &arguments);
+                let arguments =
+                    json!({ "work_item_id": item(&asked.results()[0])["id"] }).to_string();
+                let events = Events::new()
+                    .text("There are three.")
+                    .call(0, "c", "CompleteWorkItem")
+                    .arguments(0, &arguments);
                 Answer::stream(events.finish("tool_calls").done())
             }
         }
@@ -100,7 +144,11 @@ fn what_is_said_beside_a_completion_is_its_result_where_none_is_given() {
 #[test]
 fn the_list_shows_what_a_filter_asks_for_and_says_how_many_there_are() {
     let (_, answers) = answered(|round, results| match round {
-        0 => Some(["a", "b", "c", "d"].map(|objective| ("CreateWorkItem", json!({ "objective": objective }))).to_vec()),
+        0 => Some(
+            ["a", "b", "c", "d"]
+                .map(|objective| ("CreateWorkItem", json!({ "objective": objective })))
+                .to_vec(),
+        ),
         1 => {
             let id = |at: usize| &item(&results[at])["id"];
             Some(vec![
@@ -129,12 +177,19 @@ fn the_list_shows_what_a_filter_asks_for_and_says_how_many_there_are() {
     let id = |at: usize| item(&answers[at])["id"].as_str().expect("an id");
     let (a, b, c, d) = (id(0), id(1), id(2), id(3));
     let lists = &answers[7..];
-    assert_eq!((lists[0]["result"]["total_matching"].as_u64(), ids(&lists[0])[0]), (Some(4), a), "the one in focus is first");
+    assert_eq!(
+        (lists[0]["result"]["total_matching"].as_u64(), ids(&lists[0])[0]),
+        (Some(4), a),
+        "the one in focus is first"
+    );
     assert_eq!(ids(&lists[1]), [a]);
     assert_eq!(ids(&lists[2]), [d]);
     assert_eq!(ids(&lists[3]), [b]);
     assert_eq!(ids(&lists[4]), [c]);
-    assert_eq!((ids(&lists[5]), &lists[5]["result"]["total_matching"], &lists[5]["result"]["returned"]), (vec![a], &json!(2), &json!(1)));
+    assert_eq!(
+        (ids(&lists[5]), &lists[5]["result"]["total_matching"], &lists[5]["result"]["returned"]),
+        (vec![a], &json!(2), &json!(1))
+    );
     assert_eq!(ids(&lists[6]), [""; 0]);
     assert_eq!(lists[7]["error"]["kind"], "invalid_tool_input");
     assert_eq!(ids(&lists[9]), [a]);
@@ -148,7 +203,10 @@ fn the_list_shows_what_a_filter_asks_for_and_says_how_many_there_are() {
 #[test]
 fn what_cannot_be_done_with_an_item_is_said_and_changes_nothing() {
     let (place, answers) = answered(|round, results| match round {
-        0 => Some(vec![("CreateWorkItem", json!({ "objective": "once" })), ("CreateWorkItem", json!({ "objective": "  " }))]),
+        0 => Some(vec![
+            ("CreateWorkItem", json!({ "objective": "once" })),
+            ("CreateWorkItem", json!({ "objective": "  " })),
+        ]),
         1 => {
             let id = &item(&results[0])["id"];
             Some(vec![
@@ -157,7 +215,10 @@ fn what_cannot_be_done_with_an_item_is_said_and_changes_nothing() {
                 ("UpdateWorkItem", json!({ "work_item_id": "work-999", "objective": "other" })),
                 ("CompleteWorkItem", json!({ "work_item_id": "work-999" })),
                 ("UpdateWorkItem", json!({ "work_item_id": id, "recheck_after": 5 })),
-                ("UpdateWorkItem", json!({ "work_item_id": id, "blocked_by": "x", "recheck_after": 0 })),
+                (
+                    "UpdateWorkItem",
+                    json!({ "work_item_id": id, "blocked_by": "x", "recheck_after": 0 }),
+                ),
                 ("UpdateWorkItem", json!({ "work_item_id": id, "state": "completed" })),
                 ("CompleteWorkItem", json!({ "work_item_id": id, "result_summary": "done" })),
                 ("CompleteWorkItem", json!({ "work_item_id": id })),
@@ -172,12 +233,31 @@ fn what_cannot_be_done_with_an_item_is_said_and_changes_nothing() {
     assert_eq!(kind(1), "invalid_tool_input");
     assert_eq!(
         (2..9).map(kind).collect::<Vec<_>>(),
-        ["unknown", "work_item_not_found", "unknown", "unknown", "invalid_tool_input", "invalid_tool_input", "invalid_tool_input"]
+        [
+            "unknown",
+            "work_item_not_found",
+            "unknown",
+            "unknown",
+            "invalid_tool_input",
+            "invalid_tool_input",
+            "invalid_tool_input"
+        ]
     );
     assert_eq!(answers[9]["result"]["completed_transition"], true);
-    assert_eq!(answers[10]["result"]["completed_transition"], false, "completing it again is no error: {}", answers[10]);
+    assert_eq!(
+        answers[10]["result"]["completed_transition"], false,
+        "completing it again is no error: {}",
+        answers[10]
+    );
     assert_eq!((kind(11), kind(12)), ("already_terminal", "already_terminal"));
-    assert_eq!((&item(&answers[13])["result_summary"], &item(&answers[13])["objective"]), (&json!("done"), &json!("once")));
-    let items = place.entries("default").into_iter().filter(|entry| matches!(entry.record, Record::WorkItem(_))).count();
+    assert_eq!(
+        (&item(&answers[13])["result_summary"], &item(&answers[13])["objective"]),
+        (&json!("done"), &json!("once"))
+    );
+    let items = place
+        .entries("default")
+        .into_iter()
+        .filter(|entry| matches!(entry.record, Record::WorkItem(_)))
+        .count();
     assert_eq!(items, 2, "one record when it was created, one when it was completed");
 }

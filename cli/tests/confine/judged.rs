@@ -8,7 +8,11 @@ const POLICY: &str = "[commands]\ndeny = [\"git push\", \"sudo\", \"rm\"]\n";
 fn codes(house: &House, policy: &str, lines: &[&str]) -> Vec<String> {
     let confinement = house.confinement(policy);
     let workdir = house.path("work");
-    let code = |line: &&str| confinement.judge(line, &workdir).map_or_else(|refusal| refusal.code().to_owned(), |()| "-".to_owned());
+    let code = |line: &&str| {
+        confinement
+            .judge(line, &workdir)
+            .map_or_else(|refusal| refusal.code().to_owned(), |()| "-".to_owned())
+    };
     lines.iter().map(|line| format!("{}  {line}", code(line))).collect()
 }
 
@@ -129,31 +133,51 @@ fn what_cannot_be_told_is_refused() {
         "a ${x:-$(rm y)}",
     ];
     all(&house, POLICY, "command_unreadable", &lines);
-    let refusal = house.confinement(POLICY).judge("$X y", &house.path("work")).expect_err("refused");
+    let refusal =
+        house.confinement(POLICY).judge("$X y", &house.path("work")).expect_err("refused");
     assert_eq!(
         refusal.to_string(),
-        "the command line is not run: the shell makes the name of the program, `$X`, so the policy cannot be applied to it; write the program and its words out"
+        "the command line is not run: the shell makes the name of the program, `$X`, so the \
+         policy cannot be applied to it; write the program and its words out"
     );
 }
 
 #[test]
 fn with_a_list_of_what_is_allowed_nothing_else_runs() {
     let house = House::new();
-    let policy = "[commands]\nallow = [\"git status\", \"cargo\", \"sh\"]\ndeny = [\"cargo publish\"]\n";
+    let policy =
+        "[commands]\nallow = [\"git status\", \"cargo\", \"sh\"]\ndeny = [\"cargo publish\"]\n";
     all(
         &house,
         policy,
         "-",
-        &["git status", "git status -s", "cargo test; cd src && cargo build", "echo a > x", "sh -c 'cargo test'", "A=1 cargo test"],
+        &[
+            "git status",
+            "git status -s",
+            "cargo test; cd src && cargo build",
+            "echo a > x",
+            "sh -c 'cargo test'",
+            "A=1 cargo test",
+        ],
     );
     all(
         &house,
         policy,
         "command_not_allowed",
-        &["git push", "git -C . status", "git", "ls", "cargo test | tee x", "sh -c 'ls'", "echo $(ls)", "env cargo test"],
+        &[
+            "git push",
+            "git -C . status",
+            "git",
+            "ls",
+            "cargo test | tee x",
+            "sh -c 'ls'",
+            "echo $(ls)",
+            "env cargo test",
+        ],
     );
     all(&house, policy, "command_denied", &["cargo publish", "cargo --locked publish"]);
-    let refusal = house.confinement(policy).judge("make all", &house.path("work")).expect_err("refused");
+    let refusal =
+        house.confinement(policy).judge("make all", &house.path("work")).expect_err("refused");
     assert!(refusal.to_string().contains("allows only `git status`, `cargo`, `sh`"), "{refusal}");
 }
 
@@ -190,8 +214,14 @@ fn paths_outside_the_workspace_are_refused_by_name() {
         "echo x > /tmp/x".to_owned(),
     ];
     all(&house, "", "path_outside_workspace", &lines.each_ref().map(String::as_str));
-    let refusal = house.confinement("").judge("cat ../.ssh/id_ed25519", &house.path("work")).expect_err("refused");
-    assert!(refusal.to_string().contains("`../.ssh/id_ed25519` is outside the workspace"), "{refusal}");
+    let refusal = house
+        .confinement("")
+        .judge("cat ../.ssh/id_ed25519", &house.path("work"))
+        .expect_err("refused");
+    assert!(
+        refusal.to_string().contains("`../.ssh/id_ed25519` is outside the workspace"),
+        "{refusal}"
+    );
     assert!(refusal.to_string().contains("ask the operator"), "{refusal}");
 }
 
@@ -213,12 +243,18 @@ fn paths_that_are_open_are_not_refused() {
     ];
     all(&house, "", "-", &lines.each_ref().map(String::as_str));
     all(&house, "", "path_not_writable", &["echo x > /etc/motd", "echo x >> ~/.gitconfig"]);
-    let opened = format!("[files]\nread = [\"~/.ssh\"]\nwrite = [\"{}\"]\n", house.path(".cache").display());
+    let opened =
+        format!("[files]\nread = [\"~/.ssh\"]\nwrite = [\"{}\"]\n", house.path(".cache").display());
     std::fs::create_dir(house.path(".cache")).expect("a folder");
     all(&house, &opened, "-", &["cat ~/.ssh/id_ed25519", "echo x > ~/.cache/x"]);
 }
 
 #[test]
 fn the_default_policy_denies_the_rights_of_others() {
-    all(&House::new(), "", "command_denied", &["sudo true", "su -c true", "true && doas true", "reboot"]);
+    all(
+        &House::new(),
+        "",
+        "command_denied",
+        &["sudo true", "su -c true", "true && doas true", "reboot"],
+    );
 }

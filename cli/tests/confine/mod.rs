@@ -1,5 +1,5 @@
-//! What commands may do: what is refused before it runs, and what the kernel holds. These need a kernel with Landlock (Linux 6.12 for all
-//! of it) and say so where there is none.
+//! What commands may do: what is refused before it runs, and what the kernel holds. These need a
+//! kernel with Landlock (Linux 6.12 for all of it) and say so where there is none.
 
 mod held;
 mod judged;
@@ -47,7 +47,9 @@ impl House {
 
     fn write(&self, name: &str, text: &str) {
         let path = self.path(name);
-        fs::create_dir_all(path.parent().expect("a folder")).and_then(|()| fs::write(path, text)).expect("it is written");
+        fs::create_dir_all(path.parent().expect("a folder"))
+            .and_then(|()| fs::write(path, text))
+            .expect("it is written");
     }
 
     fn workspace(&self) -> Workspace {
@@ -64,8 +66,13 @@ impl House {
     }
 
     fn confinement(&self, policy: &str) -> Confinement {
-        let policy = if policy.is_empty() { Policy::default() } else { Policy::read(policy).expect("a policy") };
-        Confinement::new(policy, self.workspace(), &self.around()).unwrap_or_else(|why| panic!("these tests need Landlock: {why}"))
+        let policy = if policy.is_empty() {
+            Policy::default()
+        } else {
+            Policy::read(policy).expect("a policy")
+        };
+        Confinement::new(policy, self.workspace(), &self.around())
+            .unwrap_or_else(|why| panic!("these tests need Landlock: {why}"))
     }
 
     /// Runs a command without judging it first: only the kernel holds it.
@@ -73,16 +80,21 @@ impl House {
         self.run_as(policy, self.home.spec(cmd))
     }
 
-    /// That a command does what it tries where nothing holds it: else it would prove nothing that it is held.
+    /// That a command does what it tries where nothing holds it: else it would prove nothing that
+    /// it is held.
     fn works_freely(cmd: &str) {
         let house = Self::new();
         link(house.path(""), &house.path("work/up"));
         link(house.path(".ssh"), &house.path("work/keys"));
         house.write("victim", "as it was");
         house.write("work/script.sh", "echo broken > ../victim; cat ~/.ssh/id_ed25519\n");
-        let mut spec = Spec { workdir: house.path("work"), ..house.home.spec(&cmd.replace("VICTIM", &house.text("victim"))) };
+        let mut spec = Spec {
+            workdir: house.path("work"),
+            ..house.home.spec(&cmd.replace("VICTIM", &house.text("victim")))
+        };
         spec.environment.insert("HOME".to_owned(), house.text(""));
-        let running = Running::start(&spec, &Limits::default(), None, &house.path("output")).expect("it starts");
+        let running = Running::start(&spec, &Limits::default(), None, &house.path("output"))
+            .expect("it starts");
         assert!(ended(&running).is_success(), "{cmd}: {}", running.stderr().text);
     }
 
@@ -95,8 +107,11 @@ impl House {
         let confinement = self.confinement(policy);
         let home = (std::ffi::OsString::from("HOME"), self.path("").into_os_string());
         let host = std::env::vars_os().filter(|(name, _)| name != "HOME").chain([home]);
-        let spec = Spec { environment: confinement.environment(host), workdir: self.path("work"), ..spec };
-        let running = Running::start(&spec, &Limits::default(), Some(&confinement), &self.path("output")).expect("it starts");
+        let spec =
+            Spec { environment: confinement.environment(host), workdir: self.path("work"), ..spec };
+        let running =
+            Running::start(&spec, &Limits::default(), Some(&confinement), &self.path("output"))
+                .expect("it starts");
         let exit = ended(&running);
         Ran { exit, stdout: running.stdout(), stderr: running.stderr() }
     }
@@ -114,7 +129,10 @@ impl Ran {
     /// That it was held back, and learned nothing.
     fn is_held(&self, cmd: &str) {
         assert!(!self.exit.is_success(), "{cmd}: {self:?}");
-        assert!(!self.stdout.text.contains(SECRET) && !self.stderr.text.contains(SECRET), "{cmd}: {self:?}");
+        assert!(
+            !self.stdout.text.contains(SECRET) && !self.stderr.text.contains(SECRET),
+            "{cmd}: {self:?}"
+        );
     }
 
     fn is_well(&self, cmd: &str) -> &str {

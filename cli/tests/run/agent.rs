@@ -41,7 +41,14 @@ impl Home {
     }
 
     fn args(&self, extra: &[&str]) -> Vec<String> {
-        let own = ["run", "--ledger", &arg(&self.file("agent.sqlite")), "--story", &arg(&self.file("story.toml"))].map(str::to_owned);
+        let own = [
+            "run",
+            "--ledger",
+            &arg(&self.file("agent.sqlite")),
+            "--story",
+            &arg(&self.file("story.toml")),
+        ]
+        .map(str::to_owned);
         own.into_iter().chain(extra.iter().map(|text| (*text).to_owned())).collect()
     }
 
@@ -52,7 +59,8 @@ impl Home {
 
     /// Runs the agent on a disk that takes no file of more than so many blocks.
     pub(super) fn run_on_a_disk_of(&self, blocks: u32, extra: &[&str]) -> Ran {
-        // Told so, the program gets an error of the file system where it would be killed by a signal.
+        // Told so, the program gets an error of the file system where it would be killed by a
+        // signal.
         let limited = format!("trap '' XFSZ; ulimit -f {blocks}; exec \"$@\"");
         let output = Command::new("sh")
             .args(["-c", &limited, "sh", env!("CARGO_BIN_EXE_wakeful")])
@@ -60,7 +68,11 @@ impl Home {
             .output()
             .expect("a shell starts");
         let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("UTF-8");
-        Ran { code: output.status.code().expect("wakeful ends by itself"), out: text(output.stdout), err: text(output.stderr) }
+        Ran {
+            code: output.status.code().expect("wakeful ends by itself"),
+            out: text(output.stdout),
+            err: text(output.stderr),
+        }
     }
 
     /// Lets the agent live beside the test.
@@ -73,7 +85,9 @@ impl Home {
             .expect("wakeful starts");
         let (sender, lines) = mpsc::channel();
         let out = BufReader::new(child.stdout.take().expect("its output"));
-        thread::spawn(move || out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line)));
+        thread::spawn(move || {
+            out.lines().map_while(Result::ok).try_for_each(|line| sender.send(line))
+        });
         Live { child, lines }
     }
 
@@ -99,7 +113,9 @@ impl Live {
     pub(super) fn says(&self, what: &str) -> String {
         let until = Instant::now() + PATIENCE;
         let mut said = Vec::new();
-        while let Ok(line) = self.lines.recv_timeout(until.saturating_duration_since(Instant::now())) {
+        while let Ok(line) =
+            self.lines.recv_timeout(until.saturating_duration_since(Instant::now()))
+        {
             if line.contains(what) {
                 return line;
             }
@@ -110,7 +126,10 @@ impl Live {
 
     /// Sends it a signal by name.
     pub(super) fn signal(&self, name: &str) {
-        let done = Command::new("kill").args([format!("-{name}"), self.child.id().to_string()]).status().expect("kill runs");
+        let done = Command::new("kill")
+            .args([format!("-{name}"), self.child.id().to_string()])
+            .status()
+            .expect("kill runs");
         assert!(done.success());
     }
 
@@ -130,7 +149,8 @@ impl Live {
             thread::sleep(Duration::from_millis(5));
         }
         let code = self.child.wait().expect("its status").code().expect("it ends by itself");
-        let err = std::io::read_to_string(self.child.stderr.take().expect("its errors")).expect("UTF-8");
+        let err =
+            std::io::read_to_string(self.child.stderr.take().expect("its errors")).expect("UTF-8");
         (code, err)
     }
 }
@@ -146,11 +166,15 @@ impl Drop for Live {
 pub(super) fn entries(file: &Path, agent: &str) -> Vec<Entry> {
     let file = SqliteFile::open_read_only(file).expect("the ledger");
     let mut entries = Vec::new();
-    driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| entries.push(entry.clone())).expect("the entries");
+    driver::read(&mut file.ledger(&agent.into()), Head::START, |entry, _| {
+        entries.push(entry.clone())
+    })
+    .expect("the entries");
     entries
 }
 
-/// What an agent has come to: its items, and its turns by what started them and how they ended, in no order.
+/// What an agent has come to: its items, and its turns by what started them and how they ended, in
+/// no order.
 #[derive(Debug, PartialEq)]
 pub(super) struct Outcome {
     pub(super) items: BTreeMap<String, (u64, WorkItemState, Option<String>)>,
@@ -164,10 +188,17 @@ impl Outcome {
         for entry in entries {
             match &entry.record {
                 Record::Message(message) => {
-                    messages.insert(message.id.clone(), format!("{} {}", message.kind, message.body.as_text()));
+                    messages.insert(
+                        message.id.clone(),
+                        format!("{} {}", message.kind, message.body.as_text()),
+                    );
                 }
-                Record::WorkItem(WorkItemRecord { id, revision, state, result_summary, .. }) => {
-                    outcome.items.insert(id.to_string(), (*revision, *state, result_summary.clone()));
+                Record::WorkItem(WorkItemRecord {
+                    id, revision, state, result_summary, ..
+                }) => {
+                    outcome
+                        .items
+                        .insert(id.to_string(), (*revision, *state, result_summary.clone()));
                 }
                 Record::Turn(turn) if turn.status == RunStatus::Terminal => {
                     let kind = turn.kind.expect("a kind").to_string();

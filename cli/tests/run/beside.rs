@@ -10,7 +10,8 @@ use super::{HEAD, agent::Home};
 use crate::program::{arg, wakeful};
 
 /// A story whose every turn takes its time.
-const SLOW: &str = "[[turns]]\nrepeat = true\nmoves = [{ says = \"a moment\" }, { delay_ms = 600 }, { says = \"done\" }]\n";
+const SLOW: &str = "[[turns]]\nrepeat = true\nmoves = [{ says = \"a moment\" }, { delay_ms = 600 \
+                    }, { says = \"done\" }]\n";
 
 #[test]
 fn what_is_sent_wakes_an_agent_at_rest() {
@@ -88,14 +89,21 @@ fn who_comes_second_drives_and_the_first_says_so() {
     second.says("runtime restarted");
     let (code, err) = first.end();
     assert_eq!(code, 2);
-    assert!(err.contains("another process took the ledger over with entry 5: let one of them drive the agent"), "{err}");
+    assert!(
+        err.contains(
+            "another process took the ledger over with entry 5: let one of them drive the agent"
+        ),
+        "{err}"
+    );
     home.send(&["prompt", "go"]);
     second.says("turn        1 terminal completed");
 }
 
 #[test]
 fn sends_at_the_same_time_all_arrive_once() {
-    let home = Home::with(&format!("{HEAD}[[turns]]\nrepeat = true\nmoves = [{{ says = \"x\" }}, {{ says = \"y\" }}]\n"));
+    let home = Home::with(&format!(
+        "{HEAD}[[turns]]\nrepeat = true\nmoves = [{{ says = \"x\" }}, {{ says = \"y\" }}]\n"
+    ));
     let live = home.start(&[]);
     live.says("StayIdle");
     std::thread::scope(|scope| {
@@ -103,7 +111,8 @@ fn sends_at_the_same_time_all_arrive_once() {
             let home = &home;
             scope.spawn(move || {
                 for number in 0..5 {
-                    let sent = home.send(&["prompt", "go", "--id", &format!("m-{sender}-{number}")]);
+                    let sent =
+                        home.send(&["prompt", "go", "--id", &format!("m-{sender}-{number}")]);
                     assert_eq!(sent.code, 0, "{}{}", sent.out, sent.err);
                 }
             });
@@ -112,7 +121,8 @@ fn sends_at_the_same_time_all_arrive_once() {
     live.says("turn        20 terminal completed");
     live.signal("INT");
     assert_eq!(live.end(), (0, String::new()));
-    let admitted = home.entries().iter().filter(|entry| matches!(entry.record, Record::Message(_))).count();
+    let admitted =
+        home.entries().iter().filter(|entry| matches!(entry.record, Record::Message(_))).count();
     assert_eq!(admitted, 20);
 }
 
@@ -127,14 +137,21 @@ fn what_became_of_a_fact_is_the_exit_code() {
     let ignored = home.send(&["--virtual", "prompt", "again", "--id", "m1"]);
     assert_eq!(ignored.code, 1);
     assert!(ignored.out.starts_with("ignored: duplicate, because of entry "), "{}", ignored.out);
-    let json = home.send(&["--virtual", "--json", "fact", r#"{"fact":"work_item_picked","work_item_id":"w"}"#]);
+    let json = home.send(&[
+        "--virtual",
+        "--json",
+        "fact",
+        r#"{"fact":"work_item_picked","work_item_id":"w"}"#,
+    ]);
     assert_eq!(json.code, 1);
     let receipt: serde_json::Value = serde_json::from_str(&json.out).expect("JSON");
     assert_eq!((&receipt["answer"], &receipt["reason"]), (&"ignored".into(), &"unknown".into()));
     let malformed = home.send(&["fact", r#"{"fact":"pondered"}"#]);
     assert_eq!((malformed.code, malformed.out.as_str()), (2, ""));
     assert!(
-        malformed.err.starts_with("error: malformed fact: unknown variant `pondered`, expected one of `message_queued`"),
+        malformed.err.starts_with(
+            "error: malformed fact: unknown variant `pondered`, expected one of `message_queued`"
+        ),
         "{}",
         malformed.err
     );
@@ -152,7 +169,11 @@ fn whom_to_say_it_to_is_asked_for() {
     }
     let which = home.send(&["stop"]);
     assert_eq!(which.code, 2);
-    assert!(which.err.contains("holds 2 agents: name one of them with --agent: `ada`, `bob`"), "{}", which.err);
+    assert!(
+        which.err.contains("holds 2 agents: name one of them with --agent: `ada`, `bob`"),
+        "{}",
+        which.err
+    );
     let nobody = home.send(&["--agent", "eve", "stop"]);
     assert_eq!(nobody.code, 2);
     assert!(nobody.err.contains("holds no agent `eve`; it holds: `ada`, `bob`"), "{}", nobody.err);
@@ -164,22 +185,37 @@ fn whom_to_say_it_to_is_asked_for() {
 
 #[test]
 fn what_would_come_to_nothing_is_not_said() {
-    let home =
-        Home::with(&format!("{HEAD}script = [{{ fact = {{ fact = \"work_item_created\", work_item_id = \"w\", objective = \"W\" }} }}]\n"));
+    let home = Home::with(&format!(
+        "{HEAD}script = [{{ fact = {{ fact = \"work_item_created\", work_item_id = \"w\", \
+         objective = \"W\" }} }}]\n"
+    ));
     assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
     let before = home.entries().len();
     let nowhere = home.send(&["prompt", "go", "--item", "v"]);
-    assert!(nowhere.code == 2 && nowhere.err.contains("agent `default` has no work item `v`; it has: `w`"), "{}", nowhere.err);
+    assert!(
+        nowhere.code == 2
+            && nowhere.err.contains("agent `default` has no work item `v`; it has: `w`"),
+        "{}",
+        nowhere.err
+    );
     let empty = home.send(&["prompt", ""]);
-    assert!(empty.code == 2 && empty.err.contains("a value is required for '<TEXT>'"), "{}", empty.err);
+    assert!(
+        empty.code == 2 && empty.err.contains("a value is required for '<TEXT>'"),
+        "{}",
+        empty.err
+    );
     assert_eq!(home.entries().len(), before);
     let unknown = home.send(&["fact", r#"{"fact":"task_interrupted","task_id":"t"}"#, "--virtual"]);
     assert!(
-        unknown.code == 1 && unknown.out.starts_with("ignored: it names what the agent does not have, up to entry "),
+        unknown.code == 1
+            && unknown
+                .out
+                .starts_with("ignored: it names what the agent does not have, up to entry "),
         "{}",
         unknown.out
     );
     let json = home.send(&["prompt", "go", "--item", "w", "--virtual", "--json"]);
-    let receipt: serde_json::Value = serde_json::from_str(&json.out).unwrap_or_else(|why| panic!("{why}: {}{}", json.out, json.err));
+    let receipt: serde_json::Value = serde_json::from_str(&json.out)
+        .unwrap_or_else(|why| panic!("{why}: {}{}", json.out, json.err));
     assert_eq!((json.code, receipt["answer"].as_str()), (0, Some("accepted")), "{receipt}");
 }

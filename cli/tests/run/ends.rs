@@ -73,19 +73,29 @@ fn the_documented_example_crashes_once_and_goes_on_to_its_end() {
     let first = home.run(&["--virtual", "--until-rest"]);
     assert_eq!(first.code, 3, "{}{}", first.out, first.err);
     assert_eq!(first.err, "crashed as the story says; run it again, and it goes on\n");
-    assert!(first.out.ends_with("{\"text\":\"It is built; now the pipeline.\"}\n"), "{}", first.out);
+    assert!(
+        first.out.ends_with("{\"text\":\"It is built; now the pipeline.\"}\n"),
+        "{}",
+        first.out
+    );
     let second = home.run(&["--virtual", "--until-rest"]);
     assert_eq!(second.code, 0, "{}{}", second.out, second.err);
     for line in [
         "turn        2 interrupted, run `default:run-32` on message `build/result`",
-        "2026-05-27T09:01:35Z      wait        `build/result/wait-1` external active about `release`: the pipeline",
+        "2026-05-27T09:01:35Z      wait        `build/result/wait-1` external active about \
+         `release`: the pipeline",
         "WaitForTimer (active_timers) by rule 8.timer, because timers active (entry 60)",
         "2026-05-27T11:00:00Z      turn        5 terminal completed",
     ] {
         assert!(second.out.contains(line), "no `{line}` in\n{}", second.out);
     }
     let third = home.run(&["--virtual", "--until-rest"]);
-    assert_eq!((third.code, third.out.lines().count()), (0, 1), "nothing is played again: {}", third.out);
+    assert_eq!(
+        (third.code, third.out.lines().count()),
+        (0, 1),
+        "nothing is played again: {}",
+        third.out
+    );
     assert_eq!(started(&home.entries()), 5);
 }
 
@@ -108,14 +118,21 @@ fn kill_9_at_any_time_and_another_start_come_to_what_an_unbroken_run_comes_to() 
             kills += 1;
         }
         assert!(kills > 0, "it was killed in the middle");
-        assert_eq!(Outcome::from_entries(&home.entries()), expected, "killed {kills} times, first after {first_ms} ms");
+        assert_eq!(
+            Outcome::from_entries(&home.entries()),
+            expected,
+            "killed {kills} times, first after {first_ms} ms"
+        );
     }
 }
 
 #[test]
 fn what_was_recorded_is_not_done_again() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [\n  {{ calls = [{{ tool = \"A\" }}, {{ tool = \"B\" }}] }},\n  {{ create = \"w\" }},\n  {{ update = \"w\", objective = \"W\" }},\n  {{ delay_ms = 5 }},\n  {{ crash = true }},\n  {{ calls = [{{ tool = \"C\" }}] }},\n]\n"
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [\n  {{ calls = [{{ tool = \
+         \"A\" }}, {{ tool = \"B\" }}] }},\n  {{ create = \"w\" }},\n  {{ update = \"w\", \
+         objective = \"W\" }},\n  {{ delay_ms = 5 }},\n  {{ crash = true }},\n  {{ calls = [{{ \
+         tool = \"C\" }}] }},\n]\n"
     );
     let home = Home::with(&text);
     assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 3);
@@ -132,12 +149,15 @@ fn what_was_recorded_is_not_done_again() {
     assert_eq!(Outcome::from_entries(&home.entries()).items["w"].0, 2, "the item was updated once");
 }
 
-/// Real files that cannot grow, at the first append, the second, ...: what was stored stays, what was not is done again, and no tool twice.
+/// Real files that cannot grow, at the first append, the second, ...: what was stored stays, what
+/// was not is done again, and no tool twice.
 #[cfg(unix)]
 #[test]
 fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"three\" }}]\n[[turns]]\nrepeat = true\nmoves = [{{ says = \"a\" }}, {{ calls = [{{ tool = \"A\" }}] }}, {{ says = \"b\" }}]\n"
+        "{HEAD}script = [{{ prompt = \"one\" }}, {{ prompt = \"two\" }}, {{ prompt = \"three\" \
+         }}]\n[[turns]]\nrepeat = true\nmoves = [{{ says = \"a\" }}, {{ calls = [{{ tool = \"A\" \
+         }}] }}, {{ says = \"b\" }}]\n"
     );
     let (mut full, mut worked) = (0, 0);
     for blocks in (8..).step_by(30) {
@@ -147,8 +167,13 @@ fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
             break;
         }
         assert_eq!(ran.code, 2, "{}", ran.err);
-        let is_told = ran.err.contains("reading or writing the disk failed") || ran.err.contains("the disk is full");
-        assert!(is_told && ran.err.trim_end().ends_with("try again"), "{blocks} blocks: {}", ran.err);
+        let is_told = ran.err.contains("reading or writing the disk failed")
+            || ran.err.contains("the disk is full");
+        assert!(
+            is_told && ran.err.trim_end().ends_with("try again"),
+            "{blocks} blocks: {}",
+            ran.err
+        );
         full += 1;
         worked += usize::from(ran.out.contains("terminal completed"));
         let again = home.run(&["--virtual", "--until-rest"]);
@@ -156,8 +181,13 @@ fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
         let entries = home.entries();
         let completed = |entry: &&Entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Terminal);
         let tools = |entry: &&Entry| matches!(&entry.record, Record::Tool(_));
-        let counts = (entries.iter().filter(completed).count(), entries.iter().filter(tools).count());
-        assert_eq!(counts, (3, 3), "{blocks} blocks: each prompt has its turn, each call of a tool its one record");
+        let counts =
+            (entries.iter().filter(completed).count(), entries.iter().filter(tools).count());
+        assert_eq!(
+            counts,
+            (3, 3),
+            "{blocks} blocks: each prompt has its turn, each call of a tool its one record"
+        );
     }
     println!("{full} disks were full, {worked} of them after a turn");
     assert!(full > 10 && worked > 3, "{full} disks were full, {worked} of them after a turn");
@@ -167,7 +197,8 @@ fn a_disk_that_takes_no_more_ends_the_process_and_with_more_space_it_goes_on() {
 fn a_signal_shuts_down_and_another_start_goes_on() {
     for signal in ["INT", "TERM"] {
         let text = format!(
-            "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ says = \"a moment\" }}, {{ delay_ms = 300 }}, {{ says = \"done\" }}]\n"
+            "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ says = \"a moment\" \
+             }}, {{ delay_ms = 300 }}, {{ says = \"done\" }}]\n"
         );
         let home = Home::with(&text);
         let live = home.start(&[]);
@@ -179,7 +210,12 @@ fn a_signal_shuts_down_and_another_start_goes_on() {
         assert_eq!(live.end(), (0, String::new()), "{signal}");
         let again = home.run(&["--until-rest"]);
         assert_eq!(again.code, 0, "{}", again.err);
-        assert!(again.out.contains("{\"text\":\"done\"}") && again.out.contains("turn        2 terminal completed"), "{}", again.out);
+        assert!(
+            again.out.contains("{\"text\":\"done\"}")
+                && again.out.contains("turn        2 terminal completed"),
+            "{}",
+            again.out
+        );
     }
 }
 
@@ -190,16 +226,25 @@ fn an_agent_at_rest_is_shut_down_by_a_signal_too() {
     live.says("StayIdle");
     live.signal("INT");
     assert_eq!(live.end(), (0, String::new()));
-    let closing = |entry: &Entry| matches!(entry.record, Record::Control(ControlRecord::ShutdownRequested(_)));
+    let closing = |entry: &Entry| {
+        matches!(entry.record, Record::Control(ControlRecord::ShutdownRequested(_)))
+    };
     assert!(home.entries().iter().any(closing));
 }
 
 #[test]
 fn a_shutdown_that_a_story_asks_for_is_asked_for_once() {
-    let home =
-        Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}, {{ control = \"shutdown\" }}, {{ prompt = \"good morning\" }}]\n"));
+    let home = Home::with(&format!(
+        "{HEAD}script = [{{ prompt = \"go\" }}, {{ control = \"shutdown\" }}, {{ prompt = \"good \
+         morning\" }}]\n"
+    ));
     let first = home.run(&["--virtual", "--until-rest"]);
-    assert!(first.code == 0 && first.out.contains("Stop (shutdown) by rule 1.closing"), "{}{}", first.out, first.err);
+    assert!(
+        first.code == 0 && first.out.contains("Stop (shutdown) by rule 1.closing"),
+        "{}{}",
+        first.out,
+        first.err
+    );
     assert_eq!(started(&home.entries()), 1);
     let second = home.run(&["--virtual", "--until-rest"]);
     assert!(second.code == 0 && !second.out.contains("shutdown"), "{}{}", second.out, second.err);
@@ -208,26 +253,40 @@ fn a_shutdown_that_a_story_asks_for_is_asked_for_once() {
 
 #[test]
 fn the_tasks_of_a_story_outlive_a_crash_but_not_a_stop() {
-    let task = "{ start_task = \"build\", ends = \"completed\", after_ms = 60_000, result = \"built\" }";
+    let task =
+        "{ start_task = \"build\", ends = \"completed\", after_ms = 60_000, result = \"built\" }";
     let ends_as = |then: &str, script: &str| {
         let turn = format!("[[turns]]\nwhen = {{ text = \"go\" }}\nmoves = [{task}{then}]\n");
         let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}{script}]\n{turn}"));
         while home.run(&["--virtual", "--until-rest"]).code == 3 {}
         home.entries()
             .iter()
-            .filter_map(|entry| if let Record::Task(task) = &entry.record { Some(task.status.to_string()) } else { None })
+            .filter_map(|entry| {
+                if let Record::Task(task) = &entry.record {
+                    Some(task.status.to_string())
+                } else {
+                    None
+                }
+            })
             .collect::<Vec<_>>()
     };
     let crash = ", { delay_ms = 10 }, { crash = true }";
     assert_eq!(ends_as(crash, "").last().map(String::as_str), Some("completed"));
-    assert_eq!(ends_as("", ", { control = \"restart\" }").last().map(String::as_str), Some("completed"));
-    let stopped = ends_as("", ", { control = \"stop\" }, { wait_ms = 120_000 }, { control = \"start\" }");
+    assert_eq!(
+        ends_as("", ", { control = \"restart\" }").last().map(String::as_str),
+        Some("completed")
+    );
+    let stopped =
+        ends_as("", ", { control = \"stop\" }, { wait_ms = 120_000 }, { control = \"start\" }");
     assert_eq!(stopped.last().map(String::as_str), Some("interrupted"), "{stopped:?}");
 }
 
 #[test]
 fn an_agent_that_never_rests_is_shut_down_too() {
-    let text = format!("{HEAD}script = [{{ prompt = \"go\" }}]\n[provider]\nadversary = \"never_completes\"\nturns = 1_000_000\n");
+    let text = format!(
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n[provider]\nadversary = \
+         \"never_completes\"\nturns = 1_000_000\n"
+    );
     let home = Home::with(&text);
     let live = home.start(&["--virtual"]);
     live.says("revision 20: Nearly done");
@@ -250,21 +309,34 @@ fn a_run_at_the_instants_of_an_earlier_one_makes_the_same_entries() {
 #[test]
 fn hours_pass_in_no_time_and_repeating_timers_do_not_hold_the_end_up() {
     let text = format!(
-        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ set_timer = \"often\", every_ms = 3_600_000 }}, {{ set_timer = \"once\", after_ms = 36_000_000 }}]\n"
+        "{HEAD}script = [{{ prompt = \"go\" }}]\n[[turns]]\nmoves = [{{ set_timer = \"often\", \
+         every_ms = 3_600_000 }}, {{ set_timer = \"once\", after_ms = 36_000_000 }}]\n"
     );
     let home = Home::with(&text);
     assert_eq!(home.run(&["--virtual", "--until-rest"]).code, 0);
     let entries = home.entries();
-    assert_eq!(entries.last().expect("entries").at.to_string(), "2026-05-27T19:00:00Z", "the one-shot timer is waited for");
+    assert_eq!(
+        entries.last().expect("entries").at.to_string(),
+        "2026-05-27T19:00:00Z",
+        "the one-shot timer is waited for"
+    );
     assert_eq!(started(&entries), 1 + 10 + 1);
 }
 
 #[test]
 fn a_fact_that_cannot_be_taken_is_told_and_the_story_goes_on() {
-    let text = format!("{HEAD}[[script]]\nfact = {{ fact = \"pondered\" }}\n[[script]]\nprompt = \"go\"\n");
+    let text = format!(
+        "{HEAD}[[script]]\nfact = {{ fact = \"pondered\" }}\n[[script]]\nprompt = \"go\"\n"
+    );
     let ran = Home::with(&text).run(&["--virtual", "--until-rest"]);
     assert_eq!(ran.code, 0);
-    assert!(ran.err.starts_with("not taken: {\"fact\":\"pondered\"}: malformed fact: unknown variant `pondered`"), "{}", ran.err);
+    assert!(
+        ran.err.starts_with(
+            "not taken: {\"fact\":\"pondered\"}: malformed fact: unknown variant `pondered`"
+        ),
+        "{}",
+        ran.err
+    );
     assert!(ran.out.contains("turn        1 terminal completed"), "{}", ran.out);
 }
 
@@ -272,7 +344,8 @@ fn a_fact_that_cannot_be_taken_is_told_and_the_story_goes_on() {
 fn json_gives_programs_the_entries_as_they_are_stored() {
     let home = Home::with(&format!("{HEAD}script = [{{ prompt = \"go\" }}]\n"));
     let ran = home.run(&["--virtual", "--until-rest", "--json"]);
-    let lines: Vec<serde_json::Value> = ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    let lines: Vec<serde_json::Value> =
+        ran.out.lines().map(|line| serde_json::from_str(line).expect("JSON")).collect();
     let seqs: Vec<_> = lines.iter().map(|line| line["seq"].as_u64().expect("a position")).collect();
     assert_eq!(seqs, (1..=home.entries().len() as u64).collect::<Vec<_>>());
     assert_eq!(lines[0]["record"]["control"], "genesis");
@@ -292,7 +365,8 @@ fn an_agent_in_the_sandbox_lives_the_same_life() {
     let story = documented();
     let heads = ["native", "wasm"].map(|engine| {
         let home = Home::with(&story);
-        let codes = [(); 2].map(|()| home.run(&["--virtual", "--until-rest", "--engine", engine]).code);
+        let codes =
+            [(); 2].map(|()| home.run(&["--virtual", "--until-rest", "--engine", engine]).code);
         (codes, home.entries().last().map(Entry::head))
     });
     assert_eq!(heads[0].0, [3, 0], "it crashes once, as the story says");

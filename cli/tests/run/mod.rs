@@ -5,4 +5,5 @@ mod beside;
 mod ends;
 
 /// The head of a story in which nothing is wrong.
-const HEAD: &str = "story = \"s\"\nshows = \"\"\nagent_id = \"default\"\nstarts_at = 2026-05-27T09:00:00Z\n";
+const HEAD: &str =
+    "story = \"s\"\nshows = \"\"\nagent_id = \"default\"\nstarts_at = 2026-05-27T09:00:00Z\n";

@@ -1,4 +1,5 @@
-//! `wakeful archive`: the beginning of a ledger in another file, and nothing is lost or told otherwise (contract 3.4, 3.5).
+//! `wakeful archive`: the beginning of a ledger in another file, and nothing is lost or told
+//! otherwise (contract 3.4, 3.5).
 
 use std::{fs, path::Path};
 
@@ -18,7 +19,9 @@ fn archive(path: &Path, how: &str) -> Ran {
 }
 
 fn execute(path: &Path, sql: &str) {
-    Connection::open(path).and_then(|file| file.execute_batch(sql)).unwrap_or_else(|why| panic!("{sql}: {why}"));
+    Connection::open(path)
+        .and_then(|file| file.execute_batch(sql))
+        .unwrap_or_else(|why| panic!("{sql}: {why}"));
 }
 
 /// How many entries the table of this file has.
@@ -53,21 +56,44 @@ fn what_is_before_the_snapshot_is_moved_and_everything_reads_as_before() {
     let state = folded("a", &mut ledger(&file, "a"));
     assert!(*observed("a", ledger(&file, "a")).state() == state);
     let status = wakeful(["status", &arg(&path)]);
-    assert!(status.out.contains(&format!("archive  entries 1 to 513 are in `{}`\n", moved.display())), "{}", status.out);
+    assert!(
+        status.out.contains(&format!("archive  entries 1 to 513 are in `{}`\n", moved.display())),
+        "{}",
+        status.out
+    );
 
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}", doctor.out);
-    assert!(doctor.out.contains(&format!("archive    has entries 1 to 513, in `{}`\n", moved.display())), "{}", doctor.out);
+    assert!(
+        doctor
+            .out
+            .contains(&format!("archive    has entries 1 to 513, in `{}`\n", moved.display())),
+        "{}",
+        doctor.out
+    );
     assert!(doctor.out.contains("says what the log says\n"), "{}", doctor.out);
     let of_archive = wakeful(["doctor", &arg(&moved)]);
-    assert!(of_archive.out.starts_with("a  513 entries in 257 batches\n"), "what was moved is a ledger: {}", of_archive.out);
     assert!(
-        of_archive.out.contains(&format!("archive    this is one: the ledger goes on in `{}`\n", path.display())),
+        of_archive.out.starts_with("a  513 entries in 257 batches\n"),
+        "what was moved is a ledger: {}",
+        of_archive.out
+    );
+    assert!(
+        of_archive.out.contains(&format!(
+            "archive    this is one: the ledger goes on in `{}`\n",
+            path.display()
+        )),
         "{}",
         of_archive.out
     );
     let of_archive = wakeful(["status", &arg(&moved)]);
-    assert!(of_archive.out.starts_with(&format!("an archive; the ledger goes on in `{}`", path.display())), "{}", of_archive.out);
+    assert!(
+        of_archive
+            .out
+            .starts_with(&format!("an archive; the ledger goes on in `{}`", path.display())),
+        "{}",
+        of_archive.out
+    );
 }
 
 #[test]
@@ -83,25 +109,55 @@ fn the_rest_verifies_and_goes_on_without_the_archive() {
     agent.propose(&prompt("one more")).expect("it is recorded");
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert_eq!(doctor.code, 0, "{}{}", doctor.out, doctor.err);
-    assert!(doctor.out.starts_with("a  803 entries, 144 batches after the snapshot\n"), "{}", doctor.out);
-    assert!(doctor.out.contains("archive    the entries up to 513 were moved to `"), "{}", doctor.out);
-    assert!(doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"), "{}", doctor.out);
+    assert!(
+        doctor.out.starts_with("a  803 entries, 144 batches after the snapshot\n"),
+        "{}",
+        doctor.out
+    );
+    assert!(
+        doctor.out.contains("archive    the entries up to 513 were moved to `"),
+        "{}",
+        doctor.out
+    );
+    assert!(
+        doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"),
+        "{}",
+        doctor.out
+    );
     let status = wakeful(["status", &arg(&path)]);
-    assert!(status.code == 0 && status.out.contains("\narchive  the entries up to 513 were moved to `"), "{}", status.out);
+    assert!(
+        status.code == 0 && status.out.contains("\narchive  the entries up to 513 were moved to `"),
+        "{}",
+        status.out
+    );
     let rest = wakeful(["log", &arg(&path)]);
     assert_eq!((rest.code, rest.err.contains("were moved to")), (0, true), "{}", rest.err);
     assert!(rest.out.starts_with(log.lines().nth(513).expect("entry 514")), "{}", rest.out);
 
     // Who asks for the past is told where it is, and so is a version that cannot use the snapshot.
     let past = wakeful(["diff", &arg(&path), "--edition", "2026-05-08"]);
-    assert!(past.code == 2 && past.err.contains("which cannot be read") && past.err.contains("put it back there"), "{}", past.err);
-    execute(&path, "UPDATE snapshots SET text = replace(text, '\"core_version\":\"', '\"core_version\":\"9')");
+    assert!(
+        past.code == 2
+            && past.err.contains("which cannot be read")
+            && past.err.contains("put it back there"),
+        "{}",
+        past.err
+    );
+    execute(
+        &path,
+        "UPDATE snapshots SET text = replace(text, '\"core_version\":\"', '\"core_version\":\"9')",
+    );
     let status = wakeful(["status", &arg(&path)]);
     assert!(status.code == 2 && status.err.contains("put it back there"), "{}", status.err);
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 2);
     fs::rename(folder.path().join("elsewhere"), &moved).expect("it comes back");
     let status = wakeful(["status", &arg(&path)]);
-    assert!(status.code == 0 && status.out.contains("made by version 9"), "{}{}", status.out, status.err);
+    assert!(
+        status.code == 0 && status.out.contains("made by version 9"),
+        "{}{}",
+        status.out,
+        status.err
+    );
 }
 
 #[test]
@@ -110,11 +166,21 @@ fn damage_in_the_rest_is_found_without_the_archive() {
     let (path, moved) = long(folder.path());
     assert_eq!(archive(&path, "--before-snapshot").code, 0);
     fs::remove_file(&moved).expect("it goes");
-    execute(&path, "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 600");
+    execute(
+        &path,
+        "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 600",
+    );
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert!(doctor.code == 1 && doctor.out.contains("entry 600"), "{}", doctor.out);
-    assert!(doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"), "{}", doctor.out);
-    execute(&path, "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 514");
+    assert!(
+        doctor.out.contains("snapshot   at entry 515, with which the rest begins\n"),
+        "{}",
+        doctor.out
+    );
+    execute(
+        &path,
+        "UPDATE entries SET canonical = replace(canonical, '\"m', '\"x') WHERE seq = 514",
+    );
     let doctor = wakeful(["doctor", &arg(&path)]);
     assert!(doctor.code == 1 && doctor.out.contains("entry 514"), "{}", doctor.out);
 }
@@ -129,18 +195,31 @@ fn the_next_move_continues_the_archive_and_an_agent_that_lives_does_not_notice()
     (0..300).for_each(|number| assert!(agent.propose(&prompt(&format!("n{number}"))).is_ok()));
     let end = agent.state().head();
     let ran = wakeful(["archive", &arg(&path), "--before-now", "--json"]);
-    let told: Value = serde_json::from_str(&ran.out).unwrap_or_else(|why| panic!("{why}: {}{}", ran.out, ran.err));
+    let told: Value = serde_json::from_str(&ran.out)
+        .unwrap_or_else(|why| panic!("{why}: {}{}", ran.out, ran.err));
     assert_eq!(told["moved"], end.seq.0 - 1 - 513 - told["left"].as_u64().expect("a number") + 1);
-    assert_eq!((told["snapshot"].clone(), told["archive"].clone()), (end.seq.0.into(), arg(&moved).into()));
+    assert_eq!(
+        (told["snapshot"].clone(), told["archive"].clone()),
+        (end.seq.0.into(), arg(&moved).into())
+    );
     assert!(agent.propose(&prompt("after it")).is_ok());
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0);
     assert_eq!(entries(&mut ledger(&file, "a")).len() as u64, agent.state().head().seq.0);
 
     let again = archive(&path, "--before-snapshot");
-    assert!(again.code == 0 && again.out.starts_with("a  nothing to move: "), "{}{}", again.out, again.err);
+    assert!(
+        again.code == 0 && again.out.starts_with("a  nothing to move: "),
+        "{}{}",
+        again.out,
+        again.err
+    );
     let other = folder.path().join("other.sqlite");
     let ran = wakeful(["archive", &arg(&path), "--before-now", "--to", &arg(&other)]);
-    assert!(ran.code == 2 && ran.err.contains("name that file, in which the next ones continue them"), "{}", ran.err);
+    assert!(
+        ran.code == 2 && ran.err.contains("name that file, in which the next ones continue them"),
+        "{}",
+        ran.err
+    );
     assert!(!other.exists(), "what was made for nothing is gone");
 }
 
@@ -151,7 +230,10 @@ fn a_move_that_did_not_come_to_its_end_is_gone_on_with() {
     // A process that died after it had copied: the ledger is as it was, the archive has it all.
     let copy = folder.path().join("copy.sqlite");
     fs::copy(&path, &copy).expect("a copy");
-    assert_eq!(wakeful(["archive", &arg(&copy), "--before-snapshot", "--to", &arg(&moved)]).code, 0);
+    assert_eq!(
+        wakeful(["archive", &arg(&copy), "--before-snapshot", "--to", &arg(&moved)]).code,
+        0
+    );
     execute(&moved, "DELETE FROM entries WHERE seq > 200");
     let ran = archive(&path, "--before-snapshot");
     assert_eq!((ran.code, kept(&moved)), (0, 513), "{}", ran.err);
@@ -164,7 +246,8 @@ fn a_copy_that_goes_on_is_no_archive_and_nothing_is_appended_to_one() {
     let (path, moved) = long(folder.path());
     let copy = folder.path().join("copy.sqlite");
     fs::copy(&path, &copy).expect("a copy");
-    let to = |from: &Path, to: &Path, how: &str| wakeful(["archive", &arg(from), how, "--to", &arg(to)]);
+    let to =
+        |from: &Path, to: &Path, how: &str| wakeful(["archive", &arg(from), how, "--to", &arg(to)]);
     let ran = to(&path, &copy, "--before-snapshot");
     assert!(ran.code == 2 && ran.err.contains("goes on by itself"), "{}", ran.err);
     assert_eq!(to(&path, &moved, "--before-snapshot").code, 0);
@@ -173,25 +256,41 @@ fn a_copy_that_goes_on_is_no_archive_and_nothing_is_appended_to_one() {
     let ran = wakeful(["explain", &arg(&path)]);
     assert!(ran.code == 2 && ran.err.contains("is a file of ledgers: "), "{}", ran.err);
 
-    let refusal = format!("is the archive of agent `a`, whose ledger goes on in `{}`: nothing is appended here", path.display());
+    let refusal = format!(
+        "is the archive of agent `a`, whose ledger goes on in `{}`: nothing is appended here",
+        path.display()
+    );
     let story = folder.path().join("story.toml");
-    let text =
-        "story = \"s\"\nshows = \"s\"\nagent_id = \"a\"\nstarts_at = 2030-05-27T09:00:00Z\n[[script]]\nprompt = \"to the archive\"\n";
+    let text = "story = \"s\"\nshows = \"s\"\nagent_id = \"a\"\nstarts_at = \
+                2030-05-27T09:00:00Z\n[[script]]\nprompt = \"to the archive\"\n";
     fs::write(&story, text).expect("a story");
     for said in [
         wakeful(["send", "--ledger", &arg(&moved), "prompt", "said to the archive"]),
-        wakeful(["run", "--ledger", &arg(&moved), "--story", &arg(&story), "--virtual", "--until-rest"]),
+        wakeful([
+            "run",
+            "--ledger",
+            &arg(&moved),
+            "--story",
+            &arg(&story),
+            "--virtual",
+            "--until-rest",
+        ]),
         archive(&moved, "--before-now"),
     ] {
         assert!(said.code == 2 && said.err.contains(&refusal), "{}", said.err);
     }
     let file = SqliteFile::open(&moved).expect("it opens");
-    let why = observed("a", ledger(&file, "a")).propose(&prompt("said to the archive")).expect_err("it has ended");
+    let why = observed("a", ledger(&file, "a"))
+        .propose(&prompt("said to the archive"))
+        .expect_err("it has ended");
     assert!(why.to_string().ends_with(&refusal), "{why}");
     assert_eq!(kept(&moved), 513);
 
     // What other hands appended there is not read.
-    execute(&moved, "INSERT INTO entries SELECT agent, 514, 514, chain, '{}' FROM entries WHERE seq = 513");
+    execute(
+        &moved,
+        "INSERT INTO entries SELECT agent, 514, 514, chain, '{}' FROM entries WHERE seq = 513",
+    );
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0, "the rest is what it was");
     execute(&moved, "DELETE FROM entries WHERE seq = 514");
 
@@ -216,7 +315,10 @@ fn what_cannot_be_moved_stays_and_it_is_said_why() {
         let before = (fs::read(&path).expect("the file"), moved.exists());
         let ran = wakeful(args.iter().map(|word| (*word).to_owned()));
         assert!(ran.code == 2 && ran.err.contains(says), "{args:?}: {} {}", ran.code, ran.err);
-        assert!((fs::read(&path).expect("the file"), moved.exists()) == before, "{args:?}: nothing is changed");
+        assert!(
+            (fs::read(&path).expect("the file"), moved.exists()) == before,
+            "{args:?}: nothing is changed"
+        );
     };
     let file = arg(&path);
     refused(&["archive", &file, "--before-snapshot", "--to", &file], "is the ledger itself");
@@ -228,7 +330,10 @@ fn what_cannot_be_moved_stays_and_it_is_said_why() {
     (0..3).for_each(|number| assert!(agent.propose(&prompt(&format!("strange{number}"))).is_ok()));
     assert_eq!(archive(&strange, "--before-now").code, 0);
     let strange = folder.path().join("strange.archive.sqlite");
-    refused(&["archive", &file, "--before-snapshot", "--to", &arg(&strange)], "has another history of agent `a`");
+    refused(
+        &["archive", &file, "--before-snapshot", "--to", &arg(&strange)],
+        "has another history of agent `a`",
+    );
     let young = folder.path().join("young.sqlite");
     drop(file_with(&young, 3));
     refused(&["archive", &arg(&young), "--before-snapshot"], "the ledger has no snapshot yet");
@@ -241,12 +346,19 @@ fn a_file_of_the_first_version_is_read_as_it_is_and_migrated_by_who_writes() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("old.sqlite");
     drop(file_with(&path, 5));
-    execute(&path, "DROP TABLE anchors; ALTER TABLE agents DROP COLUMN goes_on_in; PRAGMA user_version = 1");
+    execute(
+        &path,
+        "DROP TABLE anchors; ALTER TABLE agents DROP COLUMN goes_on_in; PRAGMA user_version = 1",
+    );
     assert_eq!(wakeful(["doctor", &arg(&path)]).code, 0);
-    let version = || Connection::open(&path).and_then(|file| file.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)));
+    let version = || {
+        Connection::open(&path)
+            .and_then(|file| file.query_row("PRAGMA user_version", [], |row| row.get::<_, i64>(0)))
+    };
     assert_eq!(version(), Ok(1), "who only reads changes nothing");
     let file = SqliteFile::open(&path).expect("it opens");
     assert_eq!(version(), Ok(2));
-    let (machine, _) = opening::open(&Options::new("a".into()), &mut ledger(&file, "a")).expect("it opens");
+    let (machine, _) =
+        opening::open(&Options::new("a".into()), &mut ledger(&file, "a")).expect("it opens");
     assert_eq!(ledger(&file, "a").read(machine.head().seq, 1), Ok(Vec::new()));
 }

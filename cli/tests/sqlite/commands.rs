@@ -1,4 +1,5 @@
-//! `wakeful status` and `wakeful log` on ledgers in files: what people and programs read, and what each error says.
+//! `wakeful status` and `wakeful log` on ledgers in files: what people and programs read, and what
+//! each error says.
 
 use std::{
     io::{BufRead, BufReader},
@@ -23,17 +24,22 @@ use crate::program::{Ran, arg, prompt, source, wakeful};
 
 /// The heartbeat of `tests/fixtures/stories`, played into a file.
 pub(crate) fn heartbeat(path: &Path) -> SqliteFile {
-    let text = std::fs::read_to_string(source("tests/fixtures/stories/heartbeat.json")).expect("the story");
+    let text = std::fs::read_to_string(source("tests/fixtures/stories/heartbeat.json"))
+        .expect("the story");
     let story = Story::read(&text).expect("a story");
-    let (file, clock) = (SqliteFile::open(path).expect("it opens"), VirtualClock::at(story.starts_at));
+    let (file, clock) =
+        (SqliteFile::open(path).expect("it opens"), VirtualClock::at(story.starts_at));
     let stored = file.ledger(&story.agent_id);
     let options = Options::new(story.agent_id.clone());
     let provider = ScriptedProvider::new(story);
-    let mut agent = Scheduler::drive(options, stored, clock.clone(), provider.clone()).expect("it opens");
+    let mut agent =
+        Scheduler::drive(options, stored, clock.clone(), provider.clone()).expect("it opens");
     loop {
         match provider.next(agent.next_wake()) {
             story::Command::Done => return file,
-            story::Command::Propose { fact } => drop(agent.propose(fact.as_str()).expect("it is recorded")),
+            story::Command::Propose { fact } => {
+                drop(agent.propose(fact.as_str()).expect("it is recorded"))
+            }
             story::Command::Run => drop(agent.run_until_rest().expect("it comes to rest")),
             story::Command::SetClock { to } => clock.set(to),
         }
@@ -47,7 +53,10 @@ fn lines(ran: &Ran) -> Vec<&str> {
 
 /// The position at the beginning of each line.
 fn positions(ran: &Ran) -> Vec<u64> {
-    lines(ran).iter().map(|line| line.split_whitespace().next().expect("a position").parse().expect("a number")).collect()
+    lines(ran)
+        .iter()
+        .map(|line| line.split_whitespace().next().expect("a position").parse().expect("a number"))
+        .collect()
 }
 
 #[test]
@@ -58,7 +67,10 @@ fn status_tells_where_the_agent_stands_on_one_screen() {
     let ran = wakeful(["status", &arg(&path)]);
     let screen = lines(&ran);
     assert_eq!(screen[0], "default  asleep");
-    assert_eq!(screen[1], "At rest: waits for timer `look-again`. Would wake at 2026-05-27T09:20:00Z.");
+    assert_eq!(
+        screen[1],
+        "At rest: waits for timer `look-again`. Would wake at 2026-05-27T09:20:00Z."
+    );
     for line in [
         "closure  waiting, awaiting timer",
         "queue    0 messages waiting",
@@ -69,9 +81,16 @@ fn status_tells_where_the_agent_stands_on_one_screen() {
     ] {
         assert!(screen.contains(&line), "`{line}` in\n{}", ran.out);
     }
-    assert!(screen.len() < 24 && !ran.out.contains('\u{1b}'), "one screen, and no colours where there is no terminal");
-    let json: Value = serde_json::from_str(&wakeful(["status", &arg(&path), "--json"]).out).expect("one JSON object");
-    assert_eq!((&json["agent_id"], &json["status"], &json["pending"]), (&"default".into(), &"asleep".into(), &0.into()));
+    assert!(
+        screen.len() < 24 && !ran.out.contains('\u{1b}'),
+        "one screen, and no colours where there is no terminal"
+    );
+    let json: Value = serde_json::from_str(&wakeful(["status", &arg(&path), "--json"]).out)
+        .expect("one JSON object");
+    assert_eq!(
+        (&json["agent_id"], &json["status"], &json["pending"]),
+        (&"default".into(), &"asleep".into(), &0.into())
+    );
     assert_eq!(json["closure"]["waiting_reason"], "awaiting_timer");
     drop(file);
 }
@@ -84,15 +103,26 @@ fn why_answers_for_a_ledger_as_it_does_for_the_story_that_was_played_into_it() {
     let story = arg(&source("tests/fixtures/stories/heartbeat.json"));
     for options in [&[][..], &["--not", "Sleep"]] {
         let of = |subject: &str| {
-            lines(&wakeful(["why", subject].iter().chain(options))).iter().skip(1).map(ToString::to_string).collect::<Vec<_>>()
+            lines(&wakeful(["why", subject].iter().chain(options)))
+                .iter()
+                .skip(1)
+                .map(ToString::to_string)
+                .collect::<Vec<_>>()
         };
         let answer = of(&arg(&path));
-        assert!(answer.len() > 3 && answer[0].starts_with("At rest: waits for timer"), "{answer:?}");
+        assert!(
+            answer.len() > 3 && answer[0].starts_with("At rest: waits for timer"),
+            "{answer:?}"
+        );
         assert_eq!(answer, of(&story), "{options:?}");
     }
     let both = wakeful(["why", &arg(&path), &story, "--json"]);
-    let answers: Vec<Value> = lines(&both).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
-    assert_eq!((&answers[0]["case"], &answers[1]["case"]), (&"default".into(), &"heartbeat".into()));
+    let answers: Vec<Value> =
+        lines(&both).iter().map(|line| serde_json::from_str(line).expect("JSON")).collect();
+    assert_eq!(
+        (&answers[0]["case"], &answers[1]["case"]),
+        (&"default".into(), &"heartbeat".into())
+    );
     assert_eq!(answers[0]["explanation"], answers[1]["explanation"]);
     drop(file);
 }
@@ -103,9 +133,15 @@ fn status_says_from_which_snapshot_it_went_on_and_why_from_none() {
     let path = folder.path().join("ledger.sqlite");
     let file = file_with(&path, 150);
     let ran = wakeful(["status", &arg(&path)]);
-    assert!(lines(&ran).contains(&"opened   from the snapshot at entry 257 and 44 entries after it"), "{}", ran.out);
+    assert!(
+        lines(&ran).contains(&"opened   from the snapshot at entry 257 and 44 entries after it"),
+        "{}",
+        ran.out
+    );
     assert!(lines(&ran).contains(&"queue    150 messages waiting"), "{}", ran.out);
-    Connection::open(&path).and_then(|file| file.execute("UPDATE snapshots SET text = '{}'", [])).expect("it is damaged");
+    Connection::open(&path)
+        .and_then(|file| file.execute("UPDATE snapshots SET text = '{}'", []))
+        .expect("it is damaged");
     let ran = wakeful(["status", &arg(&path)]);
     let line = "opened   from 301 entries; the snapshot cannot be read: missing field `format`";
     assert!(lines(&ran).iter().any(|found| found.starts_with(line)), "{}", ran.out);
@@ -119,14 +155,18 @@ fn an_agent_is_named_where_the_file_holds_several() {
     let file = SqliteFile::open(&path).expect("it opens");
     for command in ["status", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
-        let said = format!("error: `{}` holds no agent yet: none has appended to it\n", path.display());
+        let said =
+            format!("error: `{}` holds no agent yet: none has appended to it\n", path.display());
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
     }
     drop(observed("a", ledger(&file, "a")));
     drop(observed("b", ledger(&file, "b")));
     for command in ["status", "why", "log", "doctor"] {
         let ran = wakeful([command, &arg(&path)]);
-        let said = format!("error: `{}` holds 2 agents: name one of them with --agent: `a`, `b`\n", path.display());
+        let said = format!(
+            "error: `{}` holds 2 agents: name one of them with --agent: `a`, `b`\n",
+            path.display()
+        );
         assert_eq!((ran.code, ran.err.as_str()), (2, said.as_str()));
         assert_eq!(wakeful([command, &arg(&path), "--agent", "b"]).code, 0);
         let ran = wakeful([command, &arg(&path), "--agent", "c"]);
@@ -147,10 +187,21 @@ fn what_is_no_ledger_is_refused_by_every_command_and_left_as_it_is() {
             ran.err.replace(&folder.path().display().to_string(), "")
         };
         assert_eq!(said(&missing), "error: `/none.sqlite` does not exist\n");
-        assert_eq!(said(&text), "error: `/notes.txt` is no file of ledgers: another program made it, and it was left as it is\n");
-        assert_eq!(said(folder.path()), "error: `` is a folder: name a file in it, as in `/ledger.sqlite`\n");
+        assert_eq!(
+            said(&text),
+            "error: `/notes.txt` is no file of ledgers: another program made it, and it was left \
+             as it is\n"
+        );
+        assert_eq!(
+            said(folder.path()),
+            "error: `` is a folder: name a file in it, as in `/ledger.sqlite`\n"
+        );
     }
-    assert_eq!(std::fs::read_dir(folder.path()).expect("the folder").count(), 1, "nothing was made");
+    assert_eq!(
+        std::fs::read_dir(folder.path()).expect("the folder").count(),
+        1,
+        "nothing was made"
+    );
 }
 
 #[test]
@@ -162,18 +213,38 @@ fn log_prints_a_line_per_entry_with_decisions_and_their_reasons() {
     assert_eq!(positions(&ran), (1..=46).collect::<Vec<_>>());
     let all = lines(&ran);
     assert!(all[0].ends_with("control     genesis of agent `default`, format 1"), "{}", all[0]);
-    assert!(all[1].contains("2026-05-27T09:00:00Z") && all[1].ends_with("control     runtime restarted"), "{}", all[1]);
-    let decision = "decision    StartModelTurn (OperatorPrompt) by rule 3.head_starts_turn, message `";
     assert!(
-        all.iter().any(|line| line.contains(decision) && line.contains(", because queue head (entry 3), continuation reenters (entry 3)")),
+        all[1].contains("2026-05-27T09:00:00Z")
+            && all[1].ends_with("control     runtime restarted"),
+        "{}",
+        all[1]
+    );
+    let decision =
+        "decision    StartModelTurn (OperatorPrompt) by rule 3.head_starts_turn, message `";
+    assert!(
+        all.iter().any(|line| line.contains(decision)
+            && line.contains(", because queue head (entry 3), continuation reenters (entry 3)")),
         "{}",
         ran.out
     );
-    assert!(all.iter().any(|line| line.contains("timer       `look-again` active, due at ")), "{}", ran.out);
-    assert!(all.iter().any(|line| line.contains("turn        1 terminal completed, run `default:run-")), "{}", ran.out);
+    assert!(
+        all.iter().any(|line| line.contains("timer       `look-again` active, due at ")),
+        "{}",
+        ran.out
+    );
+    assert!(
+        all.iter().any(|line| line.contains("turn        1 terminal completed, run `default:run-")),
+        "{}",
+        ran.out
+    );
     let json = wakeful(["log", &arg(&path), "--json"]);
-    let stored: Vec<EntryBytes> = lines(&json).into_iter().map(|line| EntryBytes::from_stored(line.to_owned())).collect();
-    assert_eq!(stored, entries(&mut ledger(&file, "default")), "the lines of the ledger, byte for byte");
+    let stored: Vec<EntryBytes> =
+        lines(&json).into_iter().map(|line| EntryBytes::from_stored(line.to_owned())).collect();
+    assert_eq!(
+        stored,
+        entries(&mut ledger(&file, "default")),
+        "the lines of the ledger, byte for byte"
+    );
 }
 
 #[test]
@@ -194,7 +265,10 @@ fn log_shows_the_newest_or_the_first_after_a_position() {
     assert_eq!(shown(&["--after", "0", "--limit", "1"]), [1]);
     assert_eq!(shown(&["--diagnostics"]), [0; 0]);
     let ran = wakeful(["log", &arg(&path), "--after", "1202"]);
-    assert_eq!((ran.code, ran.err.as_str()), (2, "error: the ledger ends at entry 1201: there is nothing after entry 1202\n"));
+    assert_eq!(
+        (ran.code, ran.err.as_str()),
+        (2, "error: the ledger ends at entry 1201: there is nothing after entry 1202\n")
+    );
     assert_eq!(wakeful(["log", &arg(&path), "--limit", "0"]).code, 2);
     drop(file);
 }
@@ -226,14 +300,25 @@ fn log_stops_at_an_entry_that_breaks_the_chain() {
     Connection::open(&path).and_then(|file| file.execute(sql, [])).expect("it is changed");
     for more in [["--after", "0"], ["--limit", "5"], ["--after", "3"]] {
         let ran = wakeful([["log", &arg(&path)], more].concat());
-        let said =
-            format!("error: `{}`, agent `a`: entry 4 breaks the chain: its bytes or an earlier entry were changed\n", path.display());
+        let said = format!(
+            "error: `{}`, agent `a`: entry 4 breaks the chain: its bytes or an earlier entry were \
+             changed\n",
+            path.display()
+        );
         assert_eq!((ran.code, ran.err), (2, said));
     }
     let ran = wakeful(["status", &arg(&path)]);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
-    assert!(ran.err.ends_with("entry 4 breaks the chain: its bytes or an earlier entry were changed\n"), "{}", ran.err);
-    assert_eq!(positions(&wakeful(["log", &arg(&path), "--after", "4"])), [5, 6, 7], "what is after it can still be looked at");
+    assert!(
+        ran.err.ends_with("entry 4 breaks the chain: its bytes or an earlier entry were changed\n"),
+        "{}",
+        ran.err
+    );
+    assert_eq!(
+        positions(&wakeful(["log", &arg(&path), "--after", "4"])),
+        [5, 6, 7],
+        "what is after it can still be looked at"
+    );
     drop(file);
 }
 
@@ -256,13 +341,24 @@ fn log_follows_a_writer_and_ends_well_at_an_interrupt() {
     for number in 0..5 {
         agent.propose(&prompt(&format!("later-{number}"))).expect("it is recorded");
         let line = next();
-        assert!(line.contains(&format!("message     operator prompt `later-{number}`: hello later-{number}")), "{line}");
+        assert!(
+            line.contains(&format!(
+                "message     operator prompt `later-{number}`: hello later-{number}"
+            )),
+            "{line}"
+        );
         assert!(next().contains(&format!("queue       `later-{number}` queued")));
     }
-    let told = Command::new("sh").args(["-c", &format!("kill -INT {}", child.id())]).status().expect("a shell runs");
+    let told = Command::new("sh")
+        .args(["-c", &format!("kill -INT {}", child.id())])
+        .status()
+        .expect("a shell runs");
     assert!(told.success());
     let ended = child.wait_with_output().expect("it ends");
-    assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
+    assert_eq!(
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()),
+        (Some(0), "")
+    );
     assert_eq!(agent.state().head().seq, Seq(15), "who follows writes nothing");
 }
 
@@ -281,6 +377,9 @@ fn log_ends_well_when_nobody_reads_on() {
     BufReader::new(child.stdout.take().expect("its output")).read_line(&mut first).expect("a line");
     assert!(first.starts_with("     1  "), "{first}");
     let ended = child.wait_with_output().expect("it ends");
-    assert_eq!((ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()), (Some(0), ""));
+    assert_eq!(
+        (ended.status.code(), String::from_utf8_lossy(&ended.stderr).as_ref()),
+        (Some(0), "")
+    );
     drop(file);
 }

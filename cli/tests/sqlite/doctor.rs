@@ -25,7 +25,10 @@ fn json(path: &Path) -> Value {
 }
 
 fn execute(path: &Path, sql: &str) {
-    assert!(Connection::open(path).and_then(|file| file.execute(sql, [])).expect("it is changed") > 0, "{sql}");
+    assert!(
+        Connection::open(path).and_then(|file| file.execute(sql, [])).expect("it is changed") > 0,
+        "{sql}"
+    );
 }
 
 #[test]
@@ -38,7 +41,8 @@ fn a_sound_ledger_is_well_and_says_what_is_owed() {
     let lines: Vec<&str> = ran.out.lines().collect();
     assert!(lines[0].starts_with("default  46 entries in "), "{}", ran.out);
     for line in [
-        "chain      holds, head 46@af65f2f6fda4a9275791d5a175cf11e4af9e08166107769cad65c1f773fdc45a",
+        "chain      holds, head \
+         46@af65f2f6fda4a9275791d5a175cf11e4af9e08166107769cad65c1f773fdc45a",
         "snapshot   none",
         "must hold  all 25 invariants held after each batch",
         "owed       timer look-again at 2026-05-27T09:20:00Z (entry 37)",
@@ -49,7 +53,10 @@ fn a_sound_ledger_is_well_and_says_what_is_owed() {
     let found = json(&path);
     assert_eq!(found["checked"], found["batches"]);
     assert_eq!((&found["damage"], &found["snapshot"]["snapshot"]), (&Value::Null, &"none".into()));
-    assert_eq!((&found["obligations"][0]["seq"], &found["breaches"]), (&37.into(), &Value::Array(Vec::new())));
+    assert_eq!(
+        (&found["obligations"][0]["seq"], &found["breaches"]),
+        (&37.into(), &Value::Array(Vec::new()))
+    );
     drop(file);
 }
 
@@ -59,8 +66,13 @@ fn of_a_long_ledger_ever_fewer_batches_are_checked_and_it_is_said() {
     let path = folder.path().join("ledger.sqlite");
     let file = file_with(&path, 600);
     let ran = doctor(&path);
-    let (before, after) = ("all 25 invariants held after each of ", " of the batches; --thorough checks all");
-    let checked = ran.out.split_once(before).and_then(|(_, rest)| rest.split_once(after)).map(|(number, _)| number.parse());
+    let (before, after) =
+        ("all 25 invariants held after each of ", " of the batches; --thorough checks all");
+    let checked = ran
+        .out
+        .split_once(before)
+        .and_then(|(_, rest)| rest.split_once(after))
+        .map(|(number, _)| number.parse());
     assert!(ran.code == 0 && matches!(checked, Some(Ok(300..600))), "{}", ran.out);
     drop(file);
 }
@@ -79,12 +91,23 @@ fn a_snapshot_is_held_against_the_log() {
     let mut agent = observed("a", ledger(&strange, "a"));
     (0..150).for_each(|number| assert!(agent.propose(&prompt(&format!("other{number}"))).is_ok()));
     let connection = Connection::open(&path).expect("it opens");
-    connection.execute("ATTACH ?1 AS other", [other.display().to_string()]).expect("it is attached");
-    connection.execute("UPDATE main.snapshots SET text = (SELECT text FROM other.snapshots)", []).expect("it is replaced");
+    connection
+        .execute("ATTACH ?1 AS other", [other.display().to_string()])
+        .expect("it is attached");
+    connection
+        .execute("UPDATE main.snapshots SET text = (SELECT text FROM other.snapshots)", [])
+        .expect("it is replaced");
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
-    assert!(ran.out.contains("snapshot   the snapshot at entry 257 is not what the log gives there"), "{}", ran.out);
-    execute(&path, "UPDATE snapshots SET text = replace(text, '\"core_version\":\"', '\"core_version\":\"9')");
+    assert!(
+        ran.out.contains("snapshot   the snapshot at entry 257 is not what the log gives there"),
+        "{}",
+        ran.out
+    );
+    execute(
+        &path,
+        "UPDATE snapshots SET text = replace(text, '\"core_version\":\"', '\"core_version\":\"9')",
+    );
     let ran = doctor(&path);
     assert_eq!(ran.code, 0, "the next snapshot replaces it: {}", ran.out);
     assert!(ran.out.contains("snapshot   the snapshot was made by version 9"), "{}", ran.out);
@@ -105,7 +128,8 @@ fn damage_is_named_with_its_entry_and_what_is_before_it_is_still_told() {
         "a  20 entries in 10 batches",
         "chain      entry 21 breaks the chain: its bytes or an earlier entry were changed",
         "           what follows is about the ledger up to entry 20",
-        "snapshot   the snapshot at entry 257 stands beyond the damage, so nothing says whether it is right",
+        "snapshot   the snapshot at entry 257 stands beyond the damage, so nothing says whether \
+         it is right",
         "owed       message m8 now (entry 18)",
     ] {
         assert!(ran.out.lines().any(|found| found == line), "`{line}` in\n{}", ran.out);
@@ -124,7 +148,10 @@ fn entries_that_were_lost_at_the_end_are_missed_by_the_snapshot() {
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
     assert!(
-        ran.out.contains("snapshot   the ledger ends before entry 257, at which its snapshot stands: entries were lost"),
+        ran.out.contains(
+            "snapshot   the ledger ends before entry 257, at which its snapshot stands: entries \
+             were lost"
+        ),
         "{}",
         ran.out
     );
@@ -135,7 +162,10 @@ fn entries_that_were_lost_at_the_end_are_missed_by_the_snapshot() {
 fn forge(file: &SqliteFile, records: &[(Class, Value)]) {
     let mut stored = ledger(file, "a");
     let head: Head = stored.head().expect("a head");
-    let records = records.iter().map(|(class, record)| Record::decode(*class, &record.to_string()).expect("a record")).collect();
+    let records = records
+        .iter()
+        .map(|(class, record)| Record::decode(*class, &record.to_string()).expect("a record"))
+        .collect();
     stored.append(&head, &entry::seal_all(head, NOW, records).1).expect("it is stored");
 }
 
@@ -150,15 +180,17 @@ fn a_batch_that_no_scheduler_would_append_is_named_with_the_invariant_that_it_br
     }
     assert_eq!(doctor(&path).code, 0);
     let at = agent.state().head().seq.next();
-    let turn =
-        serde_json::json!({"run_id": "r", "agent_id": "a", "turn_index": 1, "message_id": "m0", "status": "started", "started_at": NOW});
+    let turn = serde_json::json!({"run_id": "r", "agent_id": "a", "turn_index": 1, "message_id": "m0", "status": "started", "started_at": NOW});
     forge(&file, &[(Class::Turns, turn)]);
     let ran = doctor(&path);
     assert_eq!(ran.code, 1);
     let line = format!("broken     I1: entry {at} moves an agent that may not run (entry {at})");
     assert!(ran.out.lines().any(|found| found == line), "`{line}` in\n{}", ran.out);
     assert!(!ran.out.contains("must hold"), "{}", ran.out);
-    assert_eq!((&json(&path)["breaches"][0]["id"], &json(&path)["breaches"][0]["seq"]), (&"I1".into(), &at.0.into()));
+    assert_eq!(
+        (&json(&path)["breaches"][0]["id"], &json(&path)["breaches"][0]["seq"]),
+        (&"I1".into(), &at.0.into())
+    );
 }
 
 #[test]
@@ -167,12 +199,17 @@ fn what_looks_wrong_now_is_named_with_its_entry() {
     let path = folder.path().join("ledger.sqlite");
     let file = file_with(&path, 0);
     let mut agent = observed("a", ledger(&file, "a"));
-    agent.propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"W"}"#).expect("it is recorded");
-    agent.propose(r#"{"fact":"work_item_blocked","work_item_id":"w","blocked_by":"the weather"}"#).expect("it is recorded");
+    agent
+        .propose(r#"{"fact":"work_item_created","work_item_id":"w","objective":"W"}"#)
+        .expect("it is recorded");
+    agent
+        .propose(r#"{"fact":"work_item_blocked","work_item_id":"w","blocked_by":"the weather"}"#)
+        .expect("it is recorded");
     let ran = doctor(&path);
     assert_eq!(ran.code, 1, "{}", ran.out);
     let seq = agent.state().work().items[&"w".into()].seq;
-    let line = ran.out.lines().find(|line| line.starts_with("odd")).expect("a diagnostic").to_owned();
+    let line =
+        ran.out.lines().find(|line| line.starts_with("odd")).expect("a diagnostic").to_owned();
     assert!(line.ends_with(&format!("(entry {seq})")), "{line}");
     assert_eq!(json(&path)["diagnostics"][0]["kind"], "blocked_work_item_without_recheck_or_wait");
 }
@@ -185,8 +222,14 @@ fn a_page_that_cannot_be_read_is_no_finding_but_an_error() {
     drop(file_with(&path, 200));
     let pages = std::fs::metadata(&path).expect("it is there").len() / 4096;
     let bytes = std::fs::OpenOptions::new().write(true).open(&path).expect("it opens");
-    (5..pages).for_each(|page| bytes.write_all_at(&[0x5a; 4096], page * 4096).expect("a page is damaged"));
+    (5..pages).for_each(|page| {
+        bytes.write_all_at(&[0x5a; 4096], page * 4096).expect("a page is damaged")
+    });
     let ran = doctor(&path);
     assert_eq!((ran.code, ran.out.as_str()), (2, ""));
-    assert!(ran.err.contains("agent `a`: the ledger failed: `") && ran.err.contains("is damaged ("), "{}", ran.err);
+    assert!(
+        ran.err.contains("agent `a`: the ledger failed: `") && ran.err.contains("is damaged ("),
+        "{}",
+        ran.err
+    );
 }

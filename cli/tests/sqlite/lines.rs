@@ -1,4 +1,5 @@
-//! Ledgers as text, as `wakeful log --json` prints them and the workbench exports them: read by whatever only looks, and by nothing else.
+//! Ledgers as text, as `wakeful log --json` prints them and the workbench exports them: read by
+//! whatever only looks, and by nothing else.
 
 use std::{fs, path::Path};
 
@@ -17,7 +18,8 @@ fn both(folder: &Path) -> (String, String) {
 fn said_of(change: impl FnOnce(&mut Vec<String>)) -> Ran {
     let folder = tempfile::tempdir().expect("a folder");
     let (_, lines) = both(folder.path());
-    let mut text: Vec<_> = fs::read_to_string(&lines).expect("lines").lines().map(str::to_owned).collect();
+    let mut text: Vec<_> =
+        fs::read_to_string(&lines).expect("lines").lines().map(str::to_owned).collect();
     change(&mut text);
     fs::write(&lines, text.join("\n")).expect("written");
     wakeful(["why", &lines])
@@ -27,13 +29,25 @@ fn said_of(change: impl FnOnce(&mut Vec<String>)) -> Ran {
 fn who_looks_at_lines_sees_what_the_file_shows() {
     let folder = tempfile::tempdir().expect("a folder");
     let (file, lines) = both(folder.path());
-    for command in [&["why"][..], &["log"], &["log", "--json"], &["diff", "--edition", "2026-05-08"]] {
-        let [of_file, of_lines] = [&file, &lines].map(|path| wakeful(command.iter().copied().chain([path.as_str()])));
-        assert_eq!((of_lines.code, &of_lines.out), (of_file.code, &of_file.out), "{command:?}: {}", of_lines.err);
+    for command in
+        [&["why"][..], &["log"], &["log", "--json"], &["diff", "--edition", "2026-05-08"]]
+    {
+        let [of_file, of_lines] =
+            [&file, &lines].map(|path| wakeful(command.iter().copied().chain([path.as_str()])));
+        assert_eq!(
+            (of_lines.code, &of_lines.out),
+            (of_file.code, &of_file.out),
+            "{command:?}: {}",
+            of_lines.err
+        );
         assert!(!of_file.out.is_empty());
     }
     let doctor = wakeful(["doctor", &lines]);
-    for says in [", as lines\n", "chain      holds", "held after the last entry; lines do not tell of the batches"] {
+    for says in [
+        ", as lines\n",
+        "chain      holds",
+        "held after the last entry; lines do not tell of the batches",
+    ] {
         assert!(doctor.out.contains(says), "{}", doctor.out);
     }
     assert_eq!(wakeful(["status", &lines]).code, 0);
@@ -52,17 +66,26 @@ fn lines_that_are_no_ledger_say_where() {
     assert!(torn.err.contains("line 7: this is no whole entry"), "{}", torn.err);
 
     let changed = said_of(|text| text[2] = text[2].replace(r#""at":"20"#, r#""at":"21"#));
-    assert!(changed.code == 2 && changed.err.contains("entry 3 breaks the chain"), "{}", changed.err);
+    assert!(
+        changed.code == 2 && changed.err.contains("entry 3 breaks the chain"),
+        "{}",
+        changed.err
+    );
 
     let without_beginning = said_of(|text| drop(text.remove(0)));
     assert!(
-        without_beginning.code == 2 && without_beginning.err.contains("line 1: entry 2 stands where entry 1 is due"),
+        without_beginning.code == 2
+            && without_beginning.err.contains("line 1: entry 2 stands where entry 1 is due"),
         "{}",
         without_beginning.err
     );
 
     let lost = said_of(|text| drop(text.remove(3)));
-    assert!(lost.code == 2 && lost.err.contains("entry 5 stands where entry 4 is due"), "{}", lost.err);
+    assert!(
+        lost.code == 2 && lost.err.contains("entry 5 stands where entry 4 is due"),
+        "{}",
+        lost.err
+    );
 }
 
 #[test]

@@ -1,4 +1,5 @@
-//! The fields of a struct: found by their names in one table, and read one after the other in the order of the type.
+//! The fields of a struct: found by their names in one table, and read one after the other in the
+//! order of the type.
 
 use alloc::{
     format,
@@ -14,7 +15,8 @@ use super::{
 
 /// The names of a struct's fields.
 pub struct Shape {
-    /// The names of the fields in their order, with a comma between them: one text takes less room than a table of them.
+    /// The names of the fields in their order, with a comma between them: one text takes less room
+    /// than a table of them.
     pub names: &'static str,
     /// How many there are.
     pub count: usize,
@@ -38,7 +40,10 @@ impl Shape {
         let ahead = self.names[next.at..].split(',').zip(next.place..self.count);
         let behind = self.names.split(',').zip(0..next.place);
         let (found, place) = ahead.chain(behind).find(|(name, _)| *name == key)?;
-        *next = Next { at: (begins(self.names, found) + found.len() + 1).min(self.names.len()), place: place + 1 };
+        *next = Next {
+            at: (begins(self.names, found) + found.len() + 1).min(self.names.len()),
+            place: place + 1,
+        };
         Some(place)
     }
 }
@@ -68,15 +73,23 @@ impl<'a> Value<'a> {
         let mut slots = vec![None; shape.count];
         let mut next = Next { at: 0, place: 0 };
         for (index, (key, _)) in entries.members.iter().enumerate() {
-            let place = shape.place(key, &mut next).or_else(|| shape.also.iter().find(|(name, _)| name == key).map(|(_, place)| *place));
+            let place = shape.place(key, &mut next).or_else(|| {
+                shape.also.iter().find(|(name, _)| name == key).map(|(_, place)| *place)
+            });
             match place {
                 Some(place) if slots[place].is_none() => {
                     slots[place] = Some(index);
                 }
                 Some(place) => {
-                    self.note(format!("duplicate field `{}`", shape.name(place)), self.at, entries.key_at(index));
+                    self.note(
+                        format!("duplicate field `{}`", shape.name(place)),
+                        self.at,
+                        entries.key_at(index),
+                    );
                 }
-                None if shape.closed => entries.key(index).is_not(format!("unknown field `{key}`, {}", one_of(&shape.names()))),
+                None if shape.closed => entries
+                    .key(index)
+                    .is_not(format!("unknown field `{key}`, {}", one_of(&shape.names()))),
                 None => {}
             }
         }
@@ -86,7 +99,11 @@ impl<'a> Value<'a> {
     /// Of an object with a tag the place of its name, and what the rest is read from.
     #[must_use]
     #[inline(never)]
-    pub fn tagged(&self, tag: &'static Shape, names: &'static [&'static str]) -> (usize, Value<'a>) {
+    pub fn tagged(
+        &self,
+        tag: &'static Shape,
+        names: &'static [&'static str],
+    ) -> (usize, Value<'a>) {
         let mut fields = self.fields(tag);
         let known = match fields.advance() {
             Some(name) => name.known_name(names, &[]),
@@ -130,7 +147,11 @@ impl Fields<'_> {
     fn absent(&self, optional: bool) -> Value<'_> {
         let object = self.entries.object;
         if !optional {
-            object.note(format!("missing field `{}`", self.shape.name(self.read - 1)), object.at, object.ends());
+            object.note(
+                format!("missing field `{}`", self.shape.name(self.read - 1)),
+                object.at,
+                object.ends(),
+            );
         }
         object.blank()
     }

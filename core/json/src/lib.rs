@@ -1,7 +1,8 @@
-//! The JSON boundary: reading with places, writing canonical bytes, and free JSON that cannot drift.
+//! The JSON boundary: reading with places, writing canonical bytes, and free JSON that cannot
+//! drift.
 //!
-//! There is no JSON value type in the core: builds unify its features differently, and engines change numbers. What the core reads
-//! is typed; what it only carries is [`RawJson`].
+//! There is no JSON value type in the core: builds unify its features differently, and engines
+//! change numbers. What the core reads is typed; what it only carries is [`RawJson`].
 
 #![no_std]
 #![forbid(unsafe_code)]
@@ -271,7 +272,8 @@ pub fn write<T: Serialize>(value: &T) -> String {
     writer::write(value, writer::Layout::Line)
 }
 
-/// Writes the text of a typed value with line breaks, for files that people read; ends with a line break.
+/// Writes the text of a typed value with line breaks, for files that people read; ends with a line
+/// break.
 #[must_use]
 pub fn write_indented<T: Serialize>(value: &T) -> String {
     let mut text = writer::write(value, writer::Layout::Indented);

@@ -1,12 +1,13 @@
-//! What stands in a string of JSON as it is, and what does not: quotes, backslashes and control characters.
+//! What stands in a string of JSON as it is, and what does not: quotes, backslashes and control
+//! characters.
 
 /// A byte in each place of a word.
 const ONES: u64 = u64::MAX / 0xFF;
 /// The highest bit of each byte.
 const HIGH: u64 = ONES << 7;
 
-/// How many bytes of `text`, from the first on, stand in a string as they are. Eight are looked at together: most of what is read and
-/// written stands in strings.
+/// How many bytes of `text`, from the first on, stand in a string as they are. Eight are looked at
+/// together: most of what is read and written stands in strings.
 pub(super) fn plain(text: &[u8]) -> usize {
     let (words, rest) = text.as_chunks::<8>();
     for (index, word) in words.iter().enumerate() {
@@ -19,7 +20,8 @@ pub(super) fn plain(text: &[u8]) -> usize {
     text.len() - rest.len() + plain.unwrap_or(rest.len())
 }
 
-/// The highest bit of the first byte of the word that is no plain one; bits of bytes after it may be there too.
+/// The highest bit of the first byte of the word that is no plain one; bits of bytes after it may
+/// be there too.
 fn special(word: u64) -> u64 {
     let less_than = |word: u64, limit: u64| word.wrapping_sub(ONES * limit) & !word;
     let is = |byte: u8| less_than(word ^ (ONES * u64::from(byte)), 1);
@@ -41,7 +43,11 @@ mod tests {
                 for at in (0..19).step_by(if cfg!(miri) { 6 } else { 1 }) {
                     let mut text = vec![beside; 19];
                     text[at] = byte;
-                    assert_eq!(plain(&text), if is_plain(byte) { 19 } else { at }, "{byte:#x} at {at} beside {beside:#x}");
+                    assert_eq!(
+                        plain(&text),
+                        if is_plain(byte) { 19 } else { at },
+                        "{byte:#x} at {at} beside {beside:#x}"
+                    );
                 }
             }
         }

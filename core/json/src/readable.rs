@@ -18,7 +18,8 @@ pub trait Readable: Sized {
     /// Whether a field of this type may be absent.
     const OPTIONAL: bool = false;
 
-    /// Reads it from a value. What is wrong is noted there; what is then given is blank, and nobody sees it.
+    /// Reads it from a value. What is wrong is noted there; what is then given is blank, and nobody
+    /// sees it.
     fn read(value: &Value<'_>) -> Self;
 }
 
@@ -35,7 +36,9 @@ pub fn deserialize<'de, T: Readable, D: Deserializer<'de>>(deserializer: D) -> R
 macro_rules! through_readable {
     ($Type:ty) => {
         impl<'de> $crate::serde::Deserialize<'de> for $Type {
-            fn deserialize<D: $crate::serde::Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+            fn deserialize<D: $crate::serde::Deserializer<'de>>(
+                deserializer: D,
+            ) -> Result<Self, D::Error> {
                 $crate::deserialize(deserializer)
             }
         }

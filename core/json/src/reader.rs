@@ -1,10 +1,12 @@
 //! Reading typed values with places.
 //!
-//! An object or an array is scanned once into its raw members, and each member is read by its type when its turn comes. What does not
-//! depend on the type is here, once for all types: a guest carries no code per struct but a table of names and a call per field.
+//! An object or an array is scanned once into its raw members, and each member is read by its type
+//! when its turn comes. What does not depend on the type is here, once for all types: a guest
+//! carries no code per struct but a table of names and a call per field.
 //!
-//! What is wrong is noted where it is found, and reading goes on with something blank, which nobody sees: at the end the first thing that is
-//! wrong in the text is the answer. So no call has to look whether the one before it went well.
+//! What is wrong is noted where it is found, and reading goes on with something blank, which nobody
+//! sees: at the end the first thing that is wrong in the text is the answer. So no call has to look
+//! whether the one before it went well.
 
 use alloc::{
     borrow::Cow,
@@ -32,7 +34,8 @@ pub(super) fn read<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonErr
     reader.done().map(|()| value)
 }
 
-/// The same with a text of which it is known that it is JSON, with nothing around it: it was scanned, or written here.
+/// The same with a text of which it is known that it is JSON, with nothing around it: it was
+/// scanned, or written here.
 pub(super) fn read_scanned<T>(text: &str, how: fn(&Value<'_>) -> T) -> Result<T, JsonError> {
     let reader = Reader { whole: text, fault: Cell::new(None) };
     let value = how(&reader.scanned(0..text.len()));
@@ -74,7 +77,12 @@ impl<'a> Reader<'a> {
         match scan::value(self.whole) {
             Ok(place) => self.scanned(place),
             Err(Syntax { message, at }) => {
-                self.fault.set(Some(Box::new(Fault { message: message.to_string(), path: String::new(), at, shows: 0 })));
+                self.fault.set(Some(Box::new(Fault {
+                    message: message.to_string(),
+                    path: String::new(),
+                    at,
+                    shows: 0,
+                })));
                 Value { form: Form::Blank, ..self.scanned(0..0) }
             }
         }
@@ -83,7 +91,14 @@ impl<'a> Reader<'a> {
     /// A part of the text as a value, of which it is known that it is one.
     fn scanned(&'a self, place: Range<usize>) -> Value<'a> {
         let at = place.start;
-        Value { reader: self, raw: &self.whole[place], at, form: Form::Json, step: Step::Root, parent: None }
+        Value {
+            reader: self,
+            raw: &self.whole[place],
+            at,
+            form: Form::Json,
+            step: Step::Root,
+            parent: None,
+        }
     }
 
     #[inline(never)]
@@ -92,7 +107,12 @@ impl<'a> Reader<'a> {
         let before = &self.whole[..fault.at];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let line = before.matches('\n').count() as u64 + 1;
-        Err(JsonError { path: fault.path, line, column: (before.len() - line_start) as u64 + 1, message: fault.message })
+        Err(JsonError {
+            path: fault.path,
+            line,
+            column: (before.len() - line_start) as u64 + 1,
+            message: fault.message,
+        })
     }
 }
 
@@ -132,7 +152,8 @@ pub(super) fn begins(whole: &str, part: &str) -> usize {
     (part.as_ptr() as usize).saturating_sub(whole.as_ptr() as usize)
 }
 
-// What does not depend on the type that is read is not inlined: it is there once, and not once for each type.
+// What does not depend on the type that is read is not inlined: it is there once, and not once for
+// each type.
 impl<'a> Value<'a> {
     /// Notes what is wrong at a byte of the whole text, and where it shows.
     #[cold]
@@ -143,7 +164,9 @@ impl<'a> Value<'a> {
         }
         let before = self.reader.fault.take();
         let first = before.filter(|before| before.shows <= shows);
-        self.reader.fault.set(first.or_else(|| Some(Box::new(Fault { message, path: self.path(), at, shows }))));
+        self.reader
+            .fault
+            .set(first.or_else(|| Some(Box::new(Fault { message, path: self.path(), at, shows }))));
     }
 
     /// The fields and members on the way to it, as in `message.origin.kind` and `todos[2]`.
@@ -269,9 +292,14 @@ impl<'a> Value<'a> {
     pub(super) fn unsigned(&self, expected: &str, most: u64) -> u64 {
         match Number::parse(self.raw) {
             Some(Number::Unsigned(number)) if number <= most => return number,
-            // What is no number is of another type; a number that is out of bounds is another value.
-            Some(Number::Unsigned(number)) => self.is_not(format!("invalid value: integer `{number}`, expected {expected}")),
-            Some(Number::Negative(number)) => self.is_not(format!("invalid value: integer `{number}`, expected {expected}")),
+            // What is no number is of another type; a number that is out of bounds is another
+            // value.
+            Some(Number::Unsigned(number)) => {
+                self.is_not(format!("invalid value: integer `{number}`, expected {expected}"))
+            }
+            Some(Number::Negative(number)) => {
+                self.is_not(format!("invalid value: integer `{number}`, expected {expected}"))
+            }
             None => self.has_wrong_type(expected),
         }
         0
@@ -325,10 +353,15 @@ impl<'a> Value<'a> {
         self.known_name(names, also).unwrap_or_default()
     }
 
-    pub(super) fn known_name(&self, names: &'static [&'static str], also: &[(&str, usize)]) -> Option<usize> {
+    pub(super) fn known_name(
+        &self,
+        names: &'static [&'static str],
+        also: &[(&str, usize)],
+    ) -> Option<usize> {
         let given = self.text("a name");
         let known = names.iter().position(|name| *name == given);
-        let meant = known.or_else(|| also.iter().find(|(name, _)| *name == given).map(|(_, index)| *index));
+        let meant =
+            known.or_else(|| also.iter().find(|(name, _)| *name == given).map(|(_, index)| *index));
         if meant.is_none() {
             self.is_not(format!("unknown variant `{given}`, {}", one_of(names)));
         }
@@ -341,7 +374,8 @@ impl<'a> Value<'a> {
     pub(super) fn items(&self, expected: &str) -> Items<'_> {
         let mut members = Vec::new();
         if self.is_array() {
-            members = scan::members(self.raw).into_iter().map(|member| &self.raw[member.value]).collect();
+            members =
+                scan::members(self.raw).into_iter().map(|member| &self.raw[member.value]).collect();
         } else {
             self.has_wrong_type(expected);
         }
@@ -355,7 +389,11 @@ impl<'a> Value<'a> {
         let expected = "a tuple of size 2";
         let items = self.items(expected);
         if items.members.len() < 2 {
-            self.note(format!("invalid length {}, expected {expected}", items.members.len()), self.at, self.ends());
+            self.note(
+                format!("invalid length {}, expected {expected}", items.members.len()),
+                self.at,
+                self.ends(),
+            );
         }
         items
     }
@@ -391,7 +429,10 @@ impl Number {
             return None;
         }
         // Minus zero is a float in JSON.
-        raw.parse().map(Self::Unsigned).ok().or_else(|| raw.parse().ok().filter(|number| *number < 0).map(Self::Negative))
+        raw.parse()
+            .map(Self::Unsigned)
+            .ok()
+            .or_else(|| raw.parse().ok().filter(|number| *number < 0).map(Self::Negative))
     }
 }
 
@@ -408,7 +449,14 @@ impl<'a> Items<'a> {
         let raw = *self.members.get(self.read)?;
         let at = begins(self.array.reader.whole, raw);
         self.read += 1;
-        Some(Value { raw, at, form: Form::Json, step: Step::Index(self.read - 1), parent: Some(self.array), ..*self.array })
+        Some(Value {
+            raw,
+            at,
+            form: Form::Json,
+            step: Step::Index(self.read - 1),
+            parent: Some(self.array),
+            ..*self.array
+        })
     }
 }
 
@@ -448,12 +496,26 @@ impl<'a> Entries<'a> {
 
     pub(super) fn key(&self, index: usize) -> Value<'_> {
         let key = &*self.members[index].0;
-        Value { raw: key, at: self.key_at(index), form: Form::Key, step: Step::Member(key), parent: Some(self.object), ..*self.object }
+        Value {
+            raw: key,
+            at: self.key_at(index),
+            form: Form::Key,
+            step: Step::Member(key),
+            parent: Some(self.object),
+            ..*self.object
+        }
     }
 
     pub(super) fn value(&self, index: usize) -> Value<'_> {
         let (key, raw) = &self.members[index];
         let at = begins(self.object.reader.whole, raw);
-        Value { raw, at, form: Form::Json, step: Step::Member(key), parent: Some(self.object), ..*self.object }
+        Value {
+            raw,
+            at,
+            form: Form::Json,
+            step: Step::Member(key),
+            parent: Some(self.object),
+            ..*self.object
+        }
     }
 }

@@ -1,7 +1,8 @@
 //! The grammar of JSON: whether a text is JSON, where its parts are, and what its strings say.
 //!
-//! Messages and places are those of `serde_json`, which hosts use beside the core; a test holds one against the other. The core has its own
-//! since a guest that only looks for parts need not carry a reader of floats, and of everything else that serde knows.
+//! Messages and places are those of `serde_json`, which hosts use beside the core; a test holds one
+//! against the other. The core has its own since a guest that only looks for parts need not carry a
+//! reader of floats, and of everything else that serde knows.
 
 use alloc::{borrow::Cow, string::String, vec::Vec};
 use core::ops::Range;
@@ -15,7 +16,8 @@ pub(super) struct Syntax {
     pub(super) at: usize,
 }
 
-/// A member of an object or an array that is JSON: where its key stands, with quotes, and its value.
+/// A member of an object or an array that is JSON: where its key stands, with quotes, and its
+/// value.
 pub(super) struct Member {
     pub(super) key: Range<usize>,
     pub(super) value: Range<usize>,
@@ -57,7 +59,8 @@ pub(super) fn members(raw: &str) -> Vec<Member> {
     members
 }
 
-/// What a string says, of which it is known that it is JSON; with quotes. What cannot be said is half a surrogate pair.
+/// What a string says, of which it is known that it is JSON; with quotes. What cannot be said is
+/// half a surrogate pair.
 pub(super) fn string(raw: &str) -> Result<Cow<'_, str>, Syntax> {
     let content = raw.get(1..raw.len().saturating_sub(1)).unwrap_or_default();
     // In a string that is JSON, only a backslash is not plain.
@@ -140,7 +143,8 @@ impl Scanner<'_> {
         Scanner { text: self.text, at: self.text.len().min(self.at + 1) }.at_last(message)
     }
 
-    /// The next value, of which it is known that it is one: as far as its brackets or its quotes, or to what ends a number or a word.
+    /// The next value, of which it is known that it is one: as far as its brackets or its quotes,
+    /// or to what ends a number or a word.
     fn part(&mut self) -> Range<usize> {
         self.next_token();
         let start = self.at;
@@ -192,7 +196,9 @@ impl Scanner<'_> {
                 Some(_) => return Err(self.at_next("expected value")),
             }
             loop {
-                let Some(is_list) = open.last().map(|bracket| *bracket == b'[') else { return Ok(()) };
+                let Some(is_list) = open.last().map(|bracket| *bracket == b'[') else {
+                    return Ok(());
+                };
                 match self.next_token() {
                     Some(b',') if !is_first => {
                         self.at += 1;
@@ -201,8 +207,20 @@ impl Scanner<'_> {
                     Some(b']') if is_list => {}
                     Some(b'}') if !is_list => {}
                     Some(_) if is_first => break,
-                    Some(_) => return Err(self.at_next(if is_list { "expected `,` or `]`" } else { "expected `,` or `}`" })),
-                    None => return Err(self.at_next(if is_list { "EOF while parsing a list" } else { "EOF while parsing an object" })),
+                    Some(_) => {
+                        return Err(self.at_next(if is_list {
+                            "expected `,` or `]`"
+                        } else {
+                            "expected `,` or `}`"
+                        }));
+                    }
+                    None => {
+                        return Err(self.at_next(if is_list {
+                            "EOF while parsing a list"
+                        } else {
+                            "EOF while parsing an object"
+                        }));
+                    }
                 }
                 self.at += 1;
                 open.pop();
@@ -255,7 +273,9 @@ impl Scanner<'_> {
             self.at += 1;
         }
         match self.take() {
-            Some(b'0') if matches!(self.peek(), Some(b'0'..=b'9')) => return Err(self.at_next(INVALID)),
+            Some(b'0') if matches!(self.peek(), Some(b'0'..=b'9')) => {
+                return Err(self.at_next(INVALID));
+            }
             Some(b'0') => {}
             Some(b'1'..=b'9') => drop(self.digits()),
             _ => return Err(self.at_last(INVALID)),
@@ -294,7 +314,11 @@ impl Scanner<'_> {
                     self.at += 1;
                     self.escape()?;
                 }
-                Some(_) => return Err(self.at_last("control character (\\u0000-\\u001F) found while parsing a string")),
+                Some(_) => {
+                    return Err(self.at_last(
+                        "control character (\\u0000-\\u001F) found while parsing a string",
+                    ));
+                }
             }
         }
     }
@@ -316,7 +340,8 @@ impl Scanner<'_> {
             return Err(self.at_last("EOF while parsing a string"));
         };
         self.at += 4;
-        let digit = |number: Option<u32>, digit: &u8| Some(number? * 16 + char::from(*digit).to_digit(16)?);
+        let digit =
+            |number: Option<u32>, digit: &u8| Some(number? * 16 + char::from(*digit).to_digit(16)?);
         digits.iter().fold(Some(0), digit).ok_or_else(|| self.at_last("invalid escape"))
     }
 

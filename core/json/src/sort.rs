@@ -29,7 +29,8 @@ mod tests {
 
     #[test]
     fn what_is_equal_stays_in_its_order() {
-        let mut items: Vec<_> = (0..1_000_u32).map(|number| (number * 7_919 % 31, number)).collect();
+        let mut items: Vec<_> =
+            (0..1_000_u32).map(|number| (number * 7_919 % 31, number)).collect();
         let mut by_library = items.clone();
         by_library.sort_by_key(|(first, _)| *first);
         sort_by(&mut items, |a, b| a.0.cmp(&b.0));

@@ -1,7 +1,9 @@
-//! Writing typed values: a serde serializer that gives the canonical text, or the same with line breaks.
+//! Writing typed values: a serde serializer that gives the canonical text, or the same with line
+//! breaks.
 //!
-//! It writes into memory and the core's types have only text for keys, so nothing can fail. Its error has no value, and what serde derives
-//! for each type loses the ways on which it would give one: that is what a guest gains over `serde_json`, whose text it writes byte for byte.
+//! It writes into memory and the core's types have only text for keys, so nothing can fail. Its
+//! error has no value, and what serde derives for each type loses the ways on which it would give
+//! one: that is what a guest gains over `serde_json`, whose text it writes byte for byte.
 
 use alloc::string::String;
 use core::fmt::{self, Write as _};
@@ -9,8 +11,8 @@ use core::fmt::{self, Write as _};
 use serde::{
     Serialize, Serializer,
     ser::{
-        self, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple, SerializeTupleStruct,
-        SerializeTupleVariant,
+        self, SerializeMap, SerializeSeq, SerializeStruct, SerializeStructVariant, SerializeTuple,
+        SerializeTupleStruct, SerializeTupleVariant,
     },
 };
 
@@ -22,7 +24,8 @@ pub(super) const RAW_JSON: &str = "RawJson";
 /// The field in which serde_json knows a text that is written as it is.
 pub(super) const AS_IS: &str = "$serde_json::private::RawValue";
 
-/// The field in which serde_json knows a number that is written as it is, in a build with its feature `arbitrary_precision`.
+/// The field in which serde_json knows a number that is written as it is, in a build with its
+/// feature `arbitrary_precision`.
 const NUMBER: &str = "$serde_json::private::Number";
 
 /// A text that is written has room for so much before it grows: most entries, receipts and reports.
@@ -39,7 +42,8 @@ pub(super) enum Layout {
 
 /// Writes a typed value.
 pub(super) fn write<T: Serialize + ?Sized>(value: &T, layout: Layout) -> String {
-    let mut text = Text { text: String::with_capacity(USUAL_BYTES), layout, depth: 0, as_is: false };
+    let mut text =
+        Text { text: String::with_capacity(USUAL_BYTES), layout, depth: 0, as_is: false };
     match value.serialize(&mut text) {
         Ok(()) => text.text,
         Err(never) => match never {},
@@ -75,7 +79,8 @@ struct Text {
     as_is: bool,
 }
 
-// What does not depend on the type that is written is not inlined: it is there once, and not once for each type.
+// What does not depend on the type that is written is not inlined: it is there once, and not once
+// for each type.
 impl Text {
     #[inline(never)]
     fn put(&mut self, text: &str) {
@@ -306,11 +311,20 @@ impl<'a> Serializer for &'a mut Text {
         self.serialize_unit()
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<(), Never> {
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<(), Never> {
         self.serialize_str(variant)
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, _: &'static str, value: &T) -> Result<(), Never> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        _: &'static str,
+        value: &T,
+    ) -> Result<(), Never> {
         value.serialize(self)
     }
 
@@ -339,7 +353,13 @@ impl<'a> Serializer for &'a mut Text {
         Ok(self.open('['))
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Open<'a>, Never> {
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Open<'a>, Never> {
         let open = self.variant(variant);
         Ok(Open { ends: "]}", ..open.text.open('[') })
     }
@@ -353,7 +373,13 @@ impl<'a> Serializer for &'a mut Text {
         Ok(self.open('{'))
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Open<'a>, Never> {
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Open<'a>, Never> {
         let open = self.variant(variant);
         Ok(Open { ends: "}}", ..open.text.open('{') })
     }
@@ -412,7 +438,11 @@ impl SerializeStruct for Open<'_> {
     type Ok = ();
     type Error = Never;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Never> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), Never> {
         self.key(key);
         value.serialize(&mut *self.text)
     }
@@ -427,7 +457,11 @@ impl SerializeStructVariant for Open<'_> {
     type Ok = ();
     type Error = Never;
 
-    fn serialize_field<T: Serialize + ?Sized>(&mut self, key: &'static str, value: &T) -> Result<(), Never> {
+    fn serialize_field<T: Serialize + ?Sized>(
+        &mut self,
+        key: &'static str,
+        value: &T,
+    ) -> Result<(), Never> {
         self.key(key);
         value.serialize(&mut *self.text)
     }

@@ -29,8 +29,11 @@ pub(super) fn i08(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let Record::Message(message) = &entry.record else { return Ok(()) };
         let Some(note) = work_tick(message) else { return Ok(()) };
         let item = state.work.items.get(&note.work_item_id);
-        let asks = item.is_some_and(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
-        hold("I8", !asks, Some(entry.seq), || format!("item `{}` needs input and is offered", note.work_item_id))
+        let asks =
+            item.is_some_and(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
+        hold("I8", !asks, Some(entry.seq), || {
+            format!("item `{}` needs input and is offered", note.work_item_id)
+        })
     })
 }
 
@@ -38,7 +41,9 @@ pub(super) fn i09(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     driven(before, batch, |state, entry| {
         let Record::Message(message) = &entry.record else { return Ok(()) };
         let spent = spent_by(state, message);
-        hold("I9", spent.is_none(), Some(entry.seq), || format!("tick `{}` uses a key that entry {spent:?} spent", message.id))
+        hold("I9", spent.is_none(), Some(entry.seq), || {
+            format!("tick `{}` uses a key that entry {spent:?} spent", message.id)
+        })
     })
 }
 
@@ -52,7 +57,12 @@ fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
     let message = Some(message).filter(|message| message.is_runtime_owned())?;
     if let Some(hint) = message.note::<HintTickNote>() {
         let key = Key::named(hint.idempotency_key);
-        return state.control.hint_ticked.as_ref().filter(|ticked| ticked.key == key).map(|ticked| ticked.seq);
+        return state
+            .control
+            .hint_ticked
+            .as_ref()
+            .filter(|ticked| ticked.key == key)
+            .map(|ticked| ticked.seq);
     }
     let wait = message.note::<SystemWaitNote>()?;
     state.waiting.ticked.get(&wait.wait_condition_id).copied()
@@ -61,20 +71,39 @@ fn spent_by(state: &State, message: &MessageRecord) -> Option<Seq> {
 pub(super) fn i10(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     driven(before, batch, |state, entry| {
         let Record::Message(message) = &entry.record else { return Ok(()) };
-        let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some()) else { return Ok(()) };
-        let ticked = state.control.hint_ticked.as_ref().is_some_and(|ticked| ticked.key == Key::hint(&pending.hint, pending.generation()));
-        hold("I10", ticked, Some(entry.seq), || format!("work is offered while the hint of entry {} is pending", pending.seq))
+        let Some(pending) = state.control.hint.as_ref().filter(|_| work_tick(message).is_some())
+        else {
+            return Ok(());
+        };
+        let ticked = state
+            .control
+            .hint_ticked
+            .as_ref()
+            .is_some_and(|ticked| ticked.key == Key::hint(&pending.hint, pending.generation()));
+        hold("I10", ticked, Some(entry.seq), || {
+            format!("work is offered while the hint of entry {} is pending", pending.seq)
+        })
     })
 }
 
 pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), Breach> {
-    if let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) {
-        let ruling = ladder::decide(before.control.edition, &View::new(before, decision.boundary, entry.at));
+    if let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some())
+    {
+        let ruling =
+            ladder::decide(before.control.edition, &View::new(before, decision.boundary, entry.at));
         hold("I17", ruling.decision.says_the_same(&decision), Some(entry.seq), || {
-            format!("entry {} records {:?}, the ladder says {:?}", entry.seq, decision.reason, ruling.decision.reason)
+            format!(
+                "entry {} records {:?}, the ladder says {:?}",
+                entry.seq, decision.reason, ruling.decision.reason
+            )
         })?;
     }
-    let ask = || ladder::decide(after.control.edition, &View::new(after, decision::Boundary::RunLoopIdle, after.at));
+    let ask = || {
+        ladder::decide(
+            after.control.edition,
+            &View::new(after, decision::Boundary::RunLoopIdle, after.at),
+        )
+    };
     hold("I17", ask() == ask(), None, || "the ladder gives two answers to one state".into())
 }
 
@@ -82,15 +111,24 @@ pub(super) fn i17(before: &State, batch: &[Entry], after: &State) -> Result<(), 
 pub(super) fn i19(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     let rest = decision(batch).filter(|(decision, _)| decision.kind.rests_as().is_some());
     let Some((_, entry)) = rest else { return Ok(()) };
-    let enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= entry.at);
+    let enabled = |owed: &obligation::Obligation| {
+        owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= entry.at)
+    };
     let owed = owed::all(before).into_iter().find(enabled);
-    hold("I19", owed.is_none(), Some(entry.seq), || format!("the agent rests while {owed:?} is owed"))
+    hold("I19", owed.is_none(), Some(entry.seq), || {
+        format!("the agent rests while {owed:?} is owed")
+    })
 }
 
 pub(super) fn i22(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) else { return Ok(()) };
+    let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some())
+    else {
+        return Ok(());
+    };
     let because = decision.because.iter().flat_map(|because| &because.seqs);
     let mut named = because.chain(decision.ignored.iter().flat_map(|ignored| &ignored.seqs));
     let unknown = named.find(|seq| seq.0 == 0 || **seq >= entry.seq);
-    hold("I22", unknown.is_none(), Some(entry.seq), || format!("decision {} rests on entry {unknown:?}", entry.seq))
+    hold("I22", unknown.is_none(), Some(entry.seq), || {
+        format!("decision {} rests on entry {unknown:?}", entry.seq)
+    })
 }

@@ -25,13 +25,20 @@ pub(super) fn i01(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let may_run = state.control.stopped.is_none() && state.control.closing.is_none();
         let moves = match &entry.record {
             Record::QueueEntry(record) => record.status == QueueStatus::Dequeued,
-            // contract 5.11: what a stop interrupts is told in its own batch, and read once the agent may run.
-            Record::Message(record) if record.raw_note(NoteKey::InterruptedTasks).is_some() => false,
-            Record::Message(record) => record.kind == MessageKind::SystemTick && record.is_runtime_owned(),
+            // contract 5.11: what a stop interrupts is told in its own batch, and read once the
+            // agent may run.
+            Record::Message(record) if record.raw_note(NoteKey::InterruptedTasks).is_some() => {
+                false
+            }
+            Record::Message(record) => {
+                record.kind == MessageKind::SystemTick && record.is_runtime_owned()
+            }
             Record::Turn(record) => record.status == RunStatus::Started,
             _ => false,
         };
-        hold("I1", may_run || !moves, Some(entry.seq), || format!("entry {} moves an agent that may not run", entry.seq))
+        hold("I1", may_run || !moves, Some(entry.seq), || {
+            format!("entry {} moves an agent that may not run", entry.seq)
+        })
     })
 }
 
@@ -41,9 +48,13 @@ pub(super) fn i02(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
         let open = state.turns.run.as_ref();
         let fits = match record.status {
             RunStatus::Started => open.is_none(),
-            RunStatus::Terminal | RunStatus::Interrupted => open.is_some_and(|run| run.run_id == record.run_id),
+            RunStatus::Terminal | RunStatus::Interrupted => {
+                open.is_some_and(|run| run.run_id == record.run_id)
+            }
         };
-        hold("I2", fits, Some(entry.seq), || format!("entry {} says `{}` of run `{}`", entry.seq, record.status, record.run_id))
+        hold("I2", fits, Some(entry.seq), || {
+            format!("entry {} says `{}` of run `{}`", entry.seq, record.status, record.run_id)
+        })
     })
 }
 
@@ -51,7 +62,9 @@ pub(super) fn i20(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
     driven(before, batch, |state, entry| {
         let Record::Tool(record) = &entry.record else { return Ok(()) };
         let own = state.turns.run.as_ref().is_some_and(|run| run.turn_index == record.turn_index);
-        hold("I20", own, Some(entry.seq), || format!("tool call `{}` belongs to no open run", record.id))
+        hold("I20", own, Some(entry.seq), || {
+            format!("tool call `{}` belongs to no open run", record.id)
+        })
     })
 }
 
@@ -73,13 +86,20 @@ pub(super) fn i25(_: &State, _: &[Entry], after: &State) -> Result<(), Breach> {
     hold("I25", lost.is_empty(), None, || format!("a restart loses {lost:?}"))?;
     let replays = after.turns.run.as_ref().is_none_or(|run| {
         let is_imported = !after.control.is_live(run.seq);
-        is_imported || owed.iter().any(|is| is.kind == ObligationKind::Message && is.id == run.message_id.as_str())
+        is_imported
+            || owed
+                .iter()
+                .any(|is| is.kind == ObligationKind::Message && is.id == run.message_id.as_str())
     });
-    hold("I25", replays, None, || format!("the message of the open run would not replay: {:?}", after.turns.run))?;
+    hold("I25", replays, None, || {
+        format!("the message of the open run would not replay: {:?}", after.turns.run)
+    })?;
     let closed = !batch_closes(&entries) || restarted.turns.run.is_none();
     hold("I25", closed, None, || "a run survives a restart".into())
 }
 
 fn batch_closes(entries: &[Entry]) -> bool {
-    entries.iter().any(|entry| matches!(&entry.record, Record::Control(ControlRecord::RuntimeRestarted(_))))
+    entries
+        .iter()
+        .any(|entry| matches!(&entry.record, Record::Control(ControlRecord::RuntimeRestarted(_))))
 }

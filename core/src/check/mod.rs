@@ -1,7 +1,9 @@
-//! The invariants of contract 14, as one list: each a function over a state, the batch that was appended to it, and the state after.
+//! The invariants of contract 14, as one list: each a function over a state, the batch that was
+//! appended to it, and the state after.
 //!
-//! Tests run them after every step; a doctor runs them over a whole ledger, a model checker over every state that it reaches. What other
-//! runtimes wrote keeps to no rule but the fold's (contract 2.4), so what is said about records is said about those of a driver.
+//! Tests run them after every step; a doctor runs them over a whole ledger, a model checker over
+//! every state that it reaches. What other runtimes wrote keeps to no rule but the fold's (contract
+//! 2.4), so what is said about records is said about those of a driver.
 
 mod decisions;
 mod history;
@@ -85,12 +87,21 @@ pub fn breaches(before: &State, batch: &[Entry], after: &State) -> Vec<Breach> {
     ALL.iter().filter_map(|invariant| (invariant.check)(before, batch, after).err()).collect()
 }
 
-fn hold(id: &'static str, holds: bool, seq: Option<Seq>, says: impl FnOnce() -> String) -> Result<(), Breach> {
+fn hold(
+    id: &'static str,
+    holds: bool,
+    seq: Option<Seq>,
+    says: impl FnOnce() -> String,
+) -> Result<(), Breach> {
     if holds { Ok(()) } else { Err(Breach { id, says: says(), seq }) }
 }
 
 /// Asks each entry of a batch that a driver recorded, with the state that it met.
-fn driven(before: &State, batch: &[Entry], mut ask: impl FnMut(&State, &Entry) -> Result<(), Breach>) -> Result<(), Breach> {
+fn driven(
+    before: &State,
+    batch: &[Entry],
+    mut ask: impl FnMut(&State, &Entry) -> Result<(), Breach>,
+) -> Result<(), Breach> {
     let mut met = Cow::Borrowed(before);
     for (at, entry) in batch.iter().enumerate() {
         if met.control.live_from.is_some() && !is_import(entry) {
@@ -105,5 +116,8 @@ fn driven(before: &State, batch: &[Entry], mut ask: impl FnMut(&State, &Entry) -
 }
 
 fn is_import(entry: &Entry) -> bool {
-    matches!(&entry.record, record::Record::Control(ControlRecord::Genesis(_) | ControlRecord::AgentImported(_)))
+    matches!(
+        &entry.record,
+        record::Record::Control(ControlRecord::Genesis(_) | ControlRecord::AgentImported(_))
+    )
 }

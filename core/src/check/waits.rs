@@ -18,7 +18,9 @@ use crate::{
 pub(super) fn decision(batch: &[Entry]) -> Option<(Decision, &Entry)> {
     batch.iter().find_map(|entry| {
         let Record::Event(event) = &entry.record else { return None };
-        let decision = Some(event).filter(|event| event.known() == Some(EventKind::SchedulerDecision))?.particulars()?;
+        let decision = Some(event)
+            .filter(|event| event.known() == Some(EventKind::SchedulerDecision))?
+            .particulars()?;
         Some((decision, entry))
     })
 }
@@ -32,11 +34,21 @@ fn ended_by(record: &Record) -> Option<EndedBy> {
 }
 
 pub(super) fn i11(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
-    let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some()) else { return Ok(()) };
-    let mismatched = decision.ignored.iter().any(|ignored| ignored.reason == IgnoredReason::MismatchedTrigger);
-    let ends = batch.iter().find(|entry| ended_by(&entry.record).is_some_and(|by| matches!(by, EndedBy::Trigger | EndedBy::Operator)));
+    let Some((decision, entry)) = decision(batch).filter(|_| before.control.live_from.is_some())
+    else {
+        return Ok(());
+    };
+    let mismatched =
+        decision.ignored.iter().any(|ignored| ignored.reason == IgnoredReason::MismatchedTrigger);
+    let ends = batch.iter().find(|entry| {
+        ended_by(&entry.record).is_some_and(|by| matches!(by, EndedBy::Trigger | EndedBy::Operator))
+    });
     hold("I11", !mismatched || ends.is_none(), Some(entry.seq), || {
-        format!("decision {} passes a mismatched trigger over, and entry {:?} ends a wait", entry.seq, ends.map(|entry| entry.seq))
+        format!(
+            "decision {} passes a mismatched trigger over, and entry {:?} ends a wait",
+            entry.seq,
+            ends.map(|entry| entry.seq)
+        )
     })
 }
 
@@ -53,14 +65,19 @@ pub(super) fn i12(before: &State, batch: &[Entry], _: &State) -> Result<(), Brea
             _ => return Ok(()),
         };
         let once = active && consumed.insert(id.clone());
-        hold("I12", once, Some(entry.seq), || format!("entry {} ends the wait `{id}`, which is over", entry.seq))
+        hold("I12", once, Some(entry.seq), || {
+            format!("entry {} ends the wait `{id}`, which is over", entry.seq)
+        })
     })
 }
 
 pub(super) fn i13(before: &State, batch: &[Entry], _: &State) -> Result<(), Breach> {
     driven(before, batch, |_, entry| {
         let Record::WaitCondition(wait) = &entry.record else { return Ok(()) };
-        let by_trigger = wait.kind == WaitConditionKind::Operator && wait.ended_by == Some(EndedBy::Trigger);
-        hold("I13", !by_trigger, Some(entry.seq), || format!("a trigger ends `{}`, a wait for the operator", wait.id))
+        let by_trigger =
+            wait.kind == WaitConditionKind::Operator && wait.ended_by == Some(EndedBy::Trigger);
+        hold("I13", !by_trigger, Some(entry.seq), || {
+            format!("a trigger ends `{}`, a wait for the operator", wait.id)
+        })
     })
 }

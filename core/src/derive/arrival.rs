@@ -43,7 +43,8 @@ pub fn next(state: &State) -> Option<Timestamp> {
 
 /// The first that arrive up to an instant, this many and retries.
 fn coming(state: &State, until: Timestamp, most: usize) -> Vec<Arrival<'_>> {
-    let mut coming: Vec<_> = state.arrivals(until).filter(|arrival| arrives(state, arrival)).take(most).collect();
+    let mut coming: Vec<_> =
+        state.arrivals(until).filter(|arrival| arrives(state, arrival)).take(most).collect();
     for arrival in state.turns.retries.values().map(Arrival::Retry) {
         if arrival.at() <= until && arrives(state, &arrival) {
             coming.push(arrival);
@@ -73,8 +74,9 @@ pub fn stalls_at(state: &State) -> Option<Timestamp> {
     Some(run.heard_at.plus_ms(state.control.policy.run_lease_ms.get()))
 }
 
-/// The records that turn everything that has arrived into queued messages, and tell the operator once that the host's clock is behind the
-/// ledger, or its run silent; empty where nothing has, or nothing may arrive. `now` is what the host's clock says.
+/// The records that turn everything that has arrived into queued messages, and tell the operator
+/// once that the host's clock is behind the ledger, or its run silent; empty where nothing has, or
+/// nothing may arrive. `now` is what the host's clock says.
 #[must_use]
 pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let control = &state.control;
@@ -84,12 +86,16 @@ pub fn records(state: &State, now: Timestamp) -> Vec<Record> {
     let behind = clock_behind(state, now).filter(|_| !state.clock_behind);
     // contract 1.3: nothing is due by a clock that ran backwards that was not due before.
     let now = now.max(state.at);
-    let told = |diagnostic| Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, now, &diagnostic));
+    let told = |diagnostic| {
+        Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, now, &diagnostic))
+    };
     let mut records: Vec<_> = behind.map(told).into_iter().collect();
     if control.stopped.is_some() || control.closing.is_some() {
         return records;
     }
-    if let Some(run) = state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now)) {
+    if let Some(run) =
+        state.turns.run.as_ref().filter(|_| stalls_at(state).is_some_and(|at| at <= now))
+    {
         records.push(told(stalled_run(run, control.policy.run_lease_ms.get())));
     }
     // contract 10: what one batch cannot hold arrives with the next step.
@@ -105,17 +111,39 @@ fn timer_tick(state: &State, timer: &TimerRecord, seq: Seq, at: Timestamp) -> Me
     MessageRecord {
         origin: MessageOrigin::Timer { timer_id: timer.id.clone() },
         delivery_surface: Some(DeliverySurface::TimerScheduler),
-        ..core_message(&state.control.agent_id, seq, MessageKind::TimerTick, Priority::Next, MessageBody::text(timer.tick_text()), at)
+        ..core_message(
+            &state.control.agent_id,
+            seq,
+            MessageKind::TimerTick,
+            Priority::Next,
+            MessageBody::text(timer.tick_text()),
+            at,
+        )
     }
 }
 
-fn deadline_tick(state: &State, wait: &WaitConditionRecord, deadline: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
+fn deadline_tick(
+    state: &State,
+    wait: &WaitConditionRecord,
+    deadline: Timestamp,
+    seq: Seq,
+    at: Timestamp,
+) -> MessageRecord {
     let note = DeadlineNote { wait_condition_id: wait.id.clone(), deadline };
     let text = format!("Deadline reached, still waiting for: {}", wait.waiting_for);
-    MessageRecord { work_item_id: wait.work_item_id.clone(), ..tick(state, seq, NoteKey::WaitDeadline, (Priority::Next, &text), &note, at) }
+    MessageRecord {
+        work_item_id: wait.work_item_id.clone(),
+        ..tick(state, seq, NoteKey::WaitDeadline, (Priority::Next, &text), &note, at)
+    }
 }
 
-fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at: Timestamp) -> MessageRecord {
+fn recheck_tick(
+    state: &State,
+    item: &Item,
+    recheck_at: Timestamp,
+    seq: Seq,
+    at: Timestamp,
+) -> MessageRecord {
     let record = &item.record;
     let note = RecheckNote {
         work_item_id: record.id.clone(),
@@ -124,7 +152,10 @@ fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at:
         blocked_by: record.blocked_by.clone().unwrap_or_default(),
         recheck_at,
     };
-    let text = format!("Recheck is due, inspect the blocker and refresh or clear it: {}", record.objective);
+    let text = format!(
+        "Recheck is due, inspect the blocker and refresh or clear it: {}",
+        record.objective
+    );
     MessageRecord {
         work_item_id: Some(record.id.clone()),
         ..tick(state, seq, NoteKey::WorkItemRecheck, (Priority::Background, &text), &note, at)
@@ -132,13 +163,21 @@ fn recheck_tick(state: &State, item: &Item, recheck_at: Timestamp, seq: Seq, at:
 }
 
 fn retry_of(state: &State, retry: &Retry, seq: Seq, at: Timestamp) -> MessageRecord {
-    let text = format!("The turn failed ({}). Try again, attempt {}.", retry.failure, retry.attempt);
+    let text =
+        format!("The turn failed ({}). Try again, attempt {}.", retry.failure, retry.attempt);
     MessageRecord {
         origin: MessageOrigin::System { subsystem: "turn_retry".to_string() },
         work_item_id: retry.work_item_id.clone(),
         causation_id: Some(retry.failed_message_id.to_string()),
         metadata: Some(note::metadata(NoteKey::TurnRetry, &retry.note())),
-        ..core_message(&state.control.agent_id, seq, MessageKind::InternalFollowup, Priority::Next, MessageBody::text(text), at)
+        ..core_message(
+            &state.control.agent_id,
+            seq,
+            MessageKind::InternalFollowup,
+            Priority::Next,
+            MessageBody::text(text),
+            at,
+        )
     }
 }
 
@@ -154,29 +193,48 @@ pub(crate) fn tick(
     MessageRecord {
         origin: MessageOrigin::System { subsystem: key.to_string() },
         metadata: Some(note::metadata(key, note)),
-        ..core_message(&state.control.agent_id, seq, MessageKind::SystemTick, priority, MessageBody::text(text), at)
+        ..core_message(
+            &state.control.agent_id,
+            seq,
+            MessageKind::SystemTick,
+            priority,
+            MessageBody::text(text),
+            at,
+        )
     }
 }
 
 /// An open run of which no fact came for as long as the policy allows (contract 5.8).
 #[must_use]
 pub fn stalled_run(run: &OpenRun, lease_ms: u64) -> Diagnostic {
-    let evidence = Vec::from([format!("run_id={}", run.run_id), format!("heard_at={}", run.heard_at), format!("run_lease_ms={lease_ms}")]);
+    let evidence = Vec::from([
+        format!("run_id={}", run.run_id),
+        format!("heard_at={}", run.heard_at),
+        format!("run_lease_ms={lease_ms}"),
+    ]);
     Diagnostic {
         work_item_id: run.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
-        ..Diagnostic::new(DiagnosticKind::StalledRun, "the open run says nothing any more", evidence)
+        ..Diagnostic::new(
+            DiagnosticKind::StalledRun,
+            "the open run says nothing any more",
+            evidence,
+        )
     }
 }
 
-/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract 1.3).
+/// How far the host's clock may be behind the ledger before that is told, in milliseconds (contract
+/// 1.3).
 const CLOCK_SLACK_MS: u64 = 60_000;
 
-/// A host whose clock says `now`, where that is more than a minute below the newest entry; none where it is not (contract 1.3).
+/// A host whose clock says `now`, where that is more than a minute below the newest entry; none
+/// where it is not (contract 1.3).
 #[must_use]
 pub fn clock_behind(state: &State, now: Timestamp) -> Option<Diagnostic> {
     let evidence = Vec::from([format!("{HOST_NOW}{now}"), format!("ledger_at={}", state.at)]);
-    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; set it right, or wait";
-    (now.plus_ms(CLOCK_SLACK_MS) < state.at).then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
+    let message = "the host's clock is behind the ledger: nothing is due before it has caught up; \
+                   set it right, or wait";
+    (now.plus_ms(CLOCK_SLACK_MS) < state.at)
+        .then(|| Diagnostic::new(DiagnosticKind::ClockBehind, message, evidence))
 }
 
 impl<'a> Arrival<'a> {
@@ -199,9 +257,14 @@ impl<'a> Arrival<'a> {
                 let fired = timer.record.fired(message.id.clone(), at);
                 admission::records(message, at).into_iter().chain([Record::Timer(fired)]).collect()
             }
-            Self::Deadline(wait) => admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at).into(),
+            Self::Deadline(wait) => {
+                admission::records(deadline_tick(state, &wait.record, self.at(), seq, at), at)
+                    .into()
+            }
             Self::Retry(retry) => admission::records(retry_of(state, retry, seq, at), at).into(),
-            Self::Recheck(item) => admission::records(recheck_tick(state, item, self.at(), seq, at), at).into(),
+            Self::Recheck(item) => {
+                admission::records(recheck_tick(state, item, self.at(), seq, at), at).into()
+            }
         }
     }
 }

@@ -196,10 +196,19 @@ impl Facts {
 
 fn work_signal(state: &State, current: Option<SchedulingState>) -> Option<WorkSignal> {
     let (item, mode) = match current {
-        Some(SchedulingState::Runnable) => (state.work.current()?, WorkReactivationMode::ContinueActive),
-        _ => (state.items_in(List::Runnable, Timestamp::MAX).next()?, WorkReactivationMode::ActivateQueued),
+        Some(SchedulingState::Runnable) => {
+            (state.work.current()?, WorkReactivationMode::ContinueActive)
+        }
+        _ => (
+            state.items_in(List::Runnable, Timestamp::MAX).next()?,
+            WorkReactivationMode::ActivateQueued,
+        ),
     };
-    Some(WorkSignal { work_item_id: item.record.id.clone(), state: item.record.state, reactivation_mode: mode })
+    Some(WorkSignal {
+        work_item_id: item.record.id.clone(),
+        state: item.record.state,
+        reactivation_mode: mode,
+    })
 }
 
 /// What a row makes of the facts for which it holds.
@@ -230,35 +239,86 @@ fn waits(reason: WaitingReason) -> Verdict {
     Verdict { reason: Some(reason), ..closed(ClosureOutcome::Waiting) }
 }
 
-/// The closure table (contract 6.1), one order in both editions: the first row that holds decides. The last one always does.
+/// The closure table (contract 6.1), one order in both editions: the first row that holds decides.
+/// The last one always does.
 pub static ROWS: [Row<Facts, Verdict>; 15] = [
     Row::new("runtime_error", |facts| facts.runtime_error, |_| closed(ClosureOutcome::Failed)),
-    Row::new("run_open", |facts| facts.run_open, |_| waits(WaitingReason::AwaitingExternalChange).saying("turn_in_progress")),
-    Row::new("turn_failed", Facts::has_failed, |facts| closed(ClosureOutcome::Failed).after(facts.terminal)),
-    Row::new("turn_unsettled", Facts::is_unsettled, |_| waits(WaitingReason::AwaitingExternalChange).saying("turn_terminal_missing")),
-    Row::new("work_signal", |facts| facts.work_signal.is_some(), |_| closed(ClosureOutcome::Continuable).saying("runnable_work_present")),
-    Row::new("operator_input", Facts::awaits_operator, |_| waits(WaitingReason::AwaitingOperatorInput)),
-    Row::new("agent_external", Facts::agent_awaits_external, |_| waits(WaitingReason::AwaitingExternalChange)),
-    Row::new("timer", |facts| facts.timers > 0 || facts.agent.timer, |_| waits(WaitingReason::AwaitingTimer)),
+    Row::new(
+        "run_open",
+        |facts| facts.run_open,
+        |_| waits(WaitingReason::AwaitingExternalChange).saying("turn_in_progress"),
+    ),
+    Row::new("turn_failed", Facts::has_failed, |facts| {
+        closed(ClosureOutcome::Failed).after(facts.terminal)
+    }),
+    Row::new("turn_unsettled", Facts::is_unsettled, |_| {
+        waits(WaitingReason::AwaitingExternalChange).saying("turn_terminal_missing")
+    }),
+    Row::new(
+        "work_signal",
+        |facts| facts.work_signal.is_some(),
+        |_| closed(ClosureOutcome::Continuable).saying("runnable_work_present"),
+    ),
+    Row::new("operator_input", Facts::awaits_operator, |_| {
+        waits(WaitingReason::AwaitingOperatorInput)
+    }),
+    Row::new("agent_external", Facts::agent_awaits_external, |_| {
+        waits(WaitingReason::AwaitingExternalChange)
+    }),
+    Row::new(
+        "timer",
+        |facts| facts.timers > 0 || facts.agent.timer,
+        |_| waits(WaitingReason::AwaitingTimer),
+    ),
     Row::new("agent_task", |facts| facts.agent.task, |_| waits(WaitingReason::AwaitingTaskResult)),
-    Row::new("item_task", |facts| facts.item_is(SchedulingState::WaitingTask), |_| waits(WaitingReason::AwaitingTaskResult)),
-    Row::new("item_external", |facts| facts.item_is(SchedulingState::WaitingExternal), |_| waits(WaitingReason::AwaitingExternalChange)),
-    Row::new("item_timer", |facts| facts.item_is(SchedulingState::WaitingTimer), |_| waits(WaitingReason::AwaitingTimer)),
-    Row::new("item_operator", |facts| facts.item_is(SchedulingState::WaitingOperator), |_| waits(WaitingReason::AwaitingOperatorInput)),
+    Row::new(
+        "item_task",
+        |facts| facts.item_is(SchedulingState::WaitingTask),
+        |_| waits(WaitingReason::AwaitingTaskResult),
+    ),
+    Row::new(
+        "item_external",
+        |facts| facts.item_is(SchedulingState::WaitingExternal),
+        |_| waits(WaitingReason::AwaitingExternalChange),
+    ),
+    Row::new(
+        "item_timer",
+        |facts| facts.item_is(SchedulingState::WaitingTimer),
+        |_| waits(WaitingReason::AwaitingTimer),
+    ),
+    Row::new(
+        "item_operator",
+        |facts| facts.item_is(SchedulingState::WaitingOperator),
+        |_| waits(WaitingReason::AwaitingOperatorInput),
+    ),
     // contract D2: a wait for the runtime counts as external, so that something can end it.
-    Row::new("item_system", |facts| facts.item_is(SchedulingState::WaitingSystem), |_| waits(WaitingReason::AwaitingExternalChange)),
-    Row::new("completed", |_| true, |facts| closed(ClosureOutcome::Completed).after(facts.terminal).saying("no_waiting_condition")),
+    Row::new(
+        "item_system",
+        |facts| facts.item_is(SchedulingState::WaitingSystem),
+        |_| waits(WaitingReason::AwaitingExternalChange),
+    ),
+    Row::new(
+        "completed",
+        |_| true,
+        |facts| {
+            closed(ClosureOutcome::Completed).after(facts.terminal).saying("no_waiting_condition")
+        },
+    ),
 ];
 
 /// The closure of some facts.
 #[must_use]
 pub fn decide(facts: &Facts) -> Closure {
     // INVARIANT: the last row always holds, so some row does.
-    decide_by(ROWS.iter(), facts).unwrap_or_else(|| closed_with(closed(ClosureOutcome::Completed), facts))
+    decide_by(ROWS.iter(), facts)
+        .unwrap_or_else(|| closed_with(closed(ClosureOutcome::Completed), facts))
 }
 
 /// The closure of some facts by some of the rows; none where none of them holds.
-pub(crate) fn decide_by<'a>(rows: impl Iterator<Item = &'a Row<Facts, Verdict>>, facts: &Facts) -> Option<Closure> {
+pub(crate) fn decide_by<'a>(
+    rows: impl Iterator<Item = &'a Row<Facts, Verdict>>,
+    facts: &Facts,
+) -> Option<Closure> {
     table::first(rows, facts).map(|verdict| closed_with(verdict, facts))
 }
 
@@ -287,7 +347,12 @@ fn common_evidence(facts: &Facts) -> Vec<String> {
         ("active_agent_waiting_intents", facts.agent_intents),
         ("active_timers", facts.timers),
     ];
-    evidence.extend(counts.iter().filter(|(_, count)| *count > 0).map(|(name, count)| format!("{name}={count}")));
+    evidence.extend(
+        counts
+            .iter()
+            .filter(|(_, count)| *count > 0)
+            .map(|(name, count)| format!("{name}={count}")),
+    );
     if let Some(current) = facts.current {
         evidence.push(format!("current_work_item_scheduling_state={current:?}"));
     }
@@ -312,9 +377,18 @@ mod tests {
         let reason = |agent| decide(&Facts { agent, ..idle.clone() }).waiting_reason;
         let none = AgentWaits::default();
         assert_eq!(reason(none), None);
-        assert_eq!(reason(AgentWaits { operator: true, ..none }), Some(WaitingReason::AwaitingOperatorInput));
-        assert_eq!(reason(AgentWaits { external: true, ..none }), Some(WaitingReason::AwaitingExternalChange));
+        assert_eq!(
+            reason(AgentWaits { operator: true, ..none }),
+            Some(WaitingReason::AwaitingOperatorInput)
+        );
+        assert_eq!(
+            reason(AgentWaits { external: true, ..none }),
+            Some(WaitingReason::AwaitingExternalChange)
+        );
         assert_eq!(reason(AgentWaits { timer: true, ..none }), Some(WaitingReason::AwaitingTimer));
-        assert_eq!(reason(AgentWaits { task: true, ..none }), Some(WaitingReason::AwaitingTaskResult));
+        assert_eq!(
+            reason(AgentWaits { task: true, ..none }),
+            Some(WaitingReason::AwaitingTaskResult)
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Continuation: what a message at the head of the queue means under the closure before it (contract 5.15, 6.3).
+//! Continuation: what a message at the head of the queue means under the closure before it
+//! (contract 5.15, 6.3).
 
 use alloc::{
     format,
@@ -41,7 +42,8 @@ pub struct Satisfied {
     pub intents: Vec<WaitingIntentId>,
     /// Conditions; the mirrors of intents follow their intents.
     pub conditions: Vec<WaitConditionId>,
-    /// Entries of waits that need no record to end: a timer that fired, an item that asked for input.
+    /// Entries of waits that need no record to end: a timer that fired, an item that asked for
+    /// input.
     pub others: Vec<Seq>,
 }
 
@@ -54,8 +56,10 @@ impl Satisfied {
     #[must_use]
     pub fn seqs(&self, state: &State) -> Vec<Seq> {
         let waiting = &state.waiting;
-        let intents = self.intents.iter().filter_map(|id| waiting.intents.get(id).map(|wait| wait.seq));
-        let conditions = self.conditions.iter().filter_map(|id| waiting.conditions.get(id).map(|wait| wait.seq));
+        let intents =
+            self.intents.iter().filter_map(|id| waiting.intents.get(id).map(|wait| wait.seq));
+        let conditions =
+            self.conditions.iter().filter_map(|id| waiting.conditions.get(id).map(|wait| wait.seq));
         intents.chain(conditions).chain(self.others.iter().copied()).collect()
     }
 
@@ -64,7 +68,8 @@ impl Satisfied {
     pub(crate) fn records(&self, state: &State, by: EndedBy, at: Timestamp) -> Vec<Record> {
         let waiting = &state.waiting;
         let intents = self.intents.iter().flat_map(|id| waiting.intent_satisfied(id, at));
-        let conditions = self.conditions.iter().filter_map(|id| waiting.condition_satisfied(id, by, at));
+        let conditions =
+            self.conditions.iter().filter_map(|id| waiting.condition_satisfied(id, by, at));
         intents.chain(conditions).collect()
     }
 }
@@ -91,22 +96,32 @@ pub struct Met {
     pub by_reason_class: bool,
 }
 
-/// How the message at the head of the queue meets the closure; none where its kind triggers nothing.
+/// How the message at the head of the queue meets the closure; none where its kind triggers
+/// nothing.
 #[must_use]
 pub fn resolve(state: &State, held: &Held) -> Option<Met> {
     let message = &held.record;
-    // contract 6.3: a message that replays re-enters as it first did; the waits that it ended are ended.
+    // contract 6.3: a message that replays re-enters as it first did; the waits that it ended are
+    // ended.
     if let Some(first) = state.queue.resolution(&message.id) {
-        return Some(Met { resolution: first.clone(), satisfied: Satisfied::default(), by_reason_class: false });
+        return Some(Met {
+            resolution: first.clone(),
+            satisfied: Satisfied::default(),
+            by_reason_class: false,
+        });
     }
     let trigger = Trigger::from_held(state, held)?;
     let prior = Prior::from_closure(&closure::decide(&closure::Facts::from_state(state)));
-    let overrides = (trigger.contentful && state.control.policy.overrides_waits.contains(&trigger.kind)) || trigger.is_told_by_core(held);
+    let overrides = (trigger.contentful
+        && state.control.policy.overrides_waits.contains(&trigger.kind))
+        || trigger.is_told_by_core(held);
     let found = find(state, message, &trigger);
     let resolution = classify(&trigger, prior, &found, overrides);
     let by_reason_class = resolution.matched_waiting_reason && matches!(found, Found::Nameless(_));
     let satisfied = match found {
-        Found::ById(satisfied) | Found::Nameless(satisfied) if resolution.model_reentry => satisfied,
+        Found::ById(satisfied) | Found::Nameless(satisfied) if resolution.model_reentry => {
+            satisfied
+        }
         _ => Satisfied::default(),
     };
     Some(Met { resolution, satisfied, by_reason_class })
@@ -127,7 +142,8 @@ impl Prior {
     }
 }
 
-/// How a trigger meets the closure before it: the table's cell, and what is said about every trigger.
+/// How a trigger meets the closure before it: the table's cell, and what is said about every
+/// trigger.
 #[must_use]
 pub fn classify(trigger: &Trigger, prior: Prior, found: &Found, overrides: bool) -> Resolution {
     // INVARIANT: the last row always holds, so some row does.
@@ -173,7 +189,8 @@ fn common_evidence(trigger: &Trigger) -> Vec<String> {
     if trigger.task_wait_policy == Some(TaskWaitPolicy::Background) {
         evidence.push("task_background".into());
     }
-    evidence.extend(trigger.wake_hint_source.iter().map(|source| format!("wake_hint_source={source}")));
+    evidence
+        .extend(trigger.wake_hint_source.iter().map(|source| format!("wake_hint_source={source}")));
     evidence
 }
 
@@ -185,7 +202,8 @@ pub struct Meeting {
     says_enough: bool,
     /// It names waits that are active.
     names_a_wait: bool,
-    /// The agent waits, for the reason that a trigger of this kind ends, and the trigger names nothing.
+    /// The agent waits, for the reason that a trigger of this kind ends, and the trigger names
+    /// nothing.
     is_expected: bool,
     /// It carries what the kind as which it meets waits must carry.
     meets_enough: bool,
@@ -203,7 +221,10 @@ impl Meeting {
             kind: trigger.kind,
             says_enough: trigger.says_enough_as(trigger.kind),
             names_a_wait: matches!(found, Found::ById(_)),
-            is_expected: waiting && matches!(found, Found::Nameless(_)) && reason.is_some() && prior.waiting_reason == reason,
+            is_expected: waiting
+                && matches!(found, Found::Nameless(_))
+                && reason.is_some()
+                && prior.waiting_reason == reason,
             meets_enough: trigger.says_enough_as(trigger.meets_as),
             meets_as_itself: trigger.kind == trigger.meets_as,
             waiting,
@@ -227,7 +248,12 @@ pub struct Cell {
 
 impl Cell {
     fn expected() -> Self {
-        Self { class: Class::ResumeExpectedWait, reenters: true, matched: true, marker: Some("matches_waiting_reason") }
+        Self {
+            class: Class::ResumeExpectedWait,
+            reenters: true,
+            matched: true,
+            marker: Some("matches_waiting_reason"),
+        }
     }
 
     fn overriding(marker: &'static str) -> Self {
@@ -247,24 +273,37 @@ impl Cell {
     }
 }
 
-/// The continuation table (contract 5.15, 6.3; `observed-decisions.md` section 6): the first row that holds decides. The last one always does.
+/// The continuation table (contract 5.15, 6.3; `observed-decisions.md` section 6): the first row
+/// that holds decides. The last one always does.
 pub static ROWS: [Row<Meeting, Cell>; 10] = [
     Row::new("named", |meeting| meeting.names_a_wait, |_| Cell::expected()),
     Row::new("local", Meeting::goes_on, |_| Cell::local()),
     Row::new("local_empty", |meeting| !meeting.waiting, |_| Cell::keeps_alive(None)),
-    Row::new("expected", |meeting| meeting.is_expected && meeting.meets_enough, |_| Cell::expected()),
+    Row::new(
+        "expected",
+        |meeting| meeting.is_expected && meeting.meets_enough,
+        |_| Cell::expected(),
+    ),
     Row::new(
         "expected_empty",
         |meeting| meeting.is_expected && meeting.meets_as_itself,
         |_| Cell::keeps_alive("matches_waiting_reason").matching(),
     ),
-    Row::new("operator", |meeting| meeting.kind == TriggerKind::OperatorInput, |_| Cell::overriding("override_waiting_reason")),
+    Row::new(
+        "operator",
+        |meeting| meeting.kind == TriggerKind::OperatorInput,
+        |_| Cell::overriding("override_waiting_reason"),
+    ),
     Row::new(
         "task_result",
         |meeting| meeting.kind == TriggerKind::TaskResult && meeting.says_enough,
         |_| Cell::overriding("terminal_task_result"),
     ),
-    Row::new("overriding", |meeting| meeting.overrides, |_| Cell::overriding("override_waiting_reason")),
+    Row::new(
+        "overriding",
+        |meeting| meeting.overrides,
+        |_| Cell::overriding("override_waiting_reason"),
+    ),
     Row::new(
         "tick",
         |meeting| meeting.kind == TriggerKind::SystemTick && meeting.says_enough,
@@ -282,7 +321,9 @@ fn expected_reason(kind: TriggerKind) -> Option<WaitingReason> {
     match kind {
         TriggerKind::OperatorInput => Some(WaitingReason::AwaitingOperatorInput),
         TriggerKind::TaskResult => Some(WaitingReason::AwaitingTaskResult),
-        TriggerKind::ExternalEvent | TriggerKind::SystemTick => Some(WaitingReason::AwaitingExternalChange),
+        TriggerKind::ExternalEvent | TriggerKind::SystemTick => {
+            Some(WaitingReason::AwaitingExternalChange)
+        }
         TriggerKind::TimerFire => Some(WaitingReason::AwaitingTimer),
         TriggerKind::InternalFollowup => None,
     }
@@ -298,10 +339,17 @@ fn find(state: &State, message: &MessageRecord, trigger: &Trigger) -> Found {
         TriggerKind::TimerFire => timer_waits(state, names),
         TriggerKind::SystemTick if !names.tasks.is_empty() => task_waits(state, names),
         TriggerKind::SystemTick if names.condition.is_some() => Satisfied {
-            conditions: names.condition.iter().filter(|id| state.waiting.conditions.contains_key(*id)).cloned().collect(),
+            conditions: names
+                .condition
+                .iter()
+                .filter(|id| state.waiting.conditions.contains_key(*id))
+                .cloned()
+                .collect(),
             ..Satisfied::default()
         },
-        TriggerKind::ExternalEvent | TriggerKind::SystemTick if trigger.contentful || is_hint => external_waits(state, names),
+        TriggerKind::ExternalEvent | TriggerKind::SystemTick if trigger.contentful || is_hint => {
+            external_waits(state, names)
+        }
         _ => Satisfied::default(),
     };
     let names_something = names.no_wait
@@ -323,7 +371,8 @@ fn operator_waits(state: &State, message: &MessageRecord) -> Satisfied {
     let about = about(state, message);
     let conditions = readiness::conditions(state).filter(|wait| {
         let owner = wait.record.work_item_id.as_ref();
-        wait.record.kind == WaitConditionKind::Operator && (owner.is_none() || owner == about.as_ref())
+        wait.record.kind == WaitConditionKind::Operator
+            && (owner.is_none() || owner == about.as_ref())
     });
     let item = about.as_ref().and_then(|id| state.work.items.get(id));
     let asked = item.filter(|item| item.record.plan_status == WorkItemPlanStatus::NeedsInput);
@@ -360,22 +409,29 @@ fn timer_waits(state: &State, names: &Names) -> Satisfied {
     }
 }
 
-/// The external waits that the names meet; a trigger with an id also ends those that name none, one without id only those.
+/// The external waits that the names meet; a trigger with an id also ends those that name none, one
+/// without id only those.
 fn external_waits(state: &State, names: &Names) -> Satisfied {
     let by_intent = names.triggers.is_empty() && !names.intents.is_empty();
     let unnamed = |trigger: &ExternalTriggerId| trigger.as_str().is_empty() && !by_intent;
     let intents = state.waiting.intents.values().filter(|wait| {
         let trigger = &wait.record.external_trigger_id;
-        names.intents.contains(&wait.record.id) || names.triggers.contains(trigger) || unnamed(trigger)
+        names.intents.contains(&wait.record.id)
+            || names.triggers.contains(trigger)
+            || unnamed(trigger)
     });
-    let is_plain = |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.is_mirror();
+    let is_plain =
+        |wait: &WaitConditionRecord| wait.kind == WaitConditionKind::External && !wait.is_mirror();
     let conditions = readiness::conditions(state).filter(|wait| {
         let mut named = wait.record.wake_sources.iter().filter_map(|source| match source {
             WakeSource::ExternalIngress { external_trigger_id } => external_trigger_id.as_ref(),
             _ => None,
         });
         let met = match named.next() {
-            Some(trigger) => names.triggers.contains(trigger) || named.any(|other| names.triggers.contains(other)),
+            Some(trigger) => {
+                names.triggers.contains(trigger)
+                    || named.any(|other| names.triggers.contains(other))
+            }
             None => !by_intent,
         };
         is_plain(&wait.record) && met
@@ -389,8 +445,12 @@ fn external_waits(state: &State, names: &Names) -> Satisfied {
 
 fn conditions_woken(state: &State, by: impl Fn(&WakeSource) -> bool) -> Vec<WaitConditionId> {
     // I13: whatever a wait for the operator names as its waker, only operator input ends it.
-    let triggered = readiness::conditions(state).filter(|wait| wait.record.kind != WaitConditionKind::Operator);
-    triggered.filter(|wait| wait.record.wake_sources.iter().any(&by)).map(|wait| wait.record.id.clone()).collect()
+    let triggered =
+        readiness::conditions(state).filter(|wait| wait.record.kind != WaitConditionKind::Operator);
+    triggered
+        .filter(|wait| wait.record.wake_sources.iter().any(&by))
+        .map(|wait| wait.record.id.clone())
+        .collect()
 }
 
 /// What ends the waits that this message satisfies.

@@ -20,19 +20,23 @@ use crate::{
     },
 };
 
-/// The message that goes next: while a run is open only an interjection can, otherwise the queue says.
+/// The message that goes next: while a run is open only an interjection can, otherwise the queue
+/// says.
 #[must_use]
 pub fn next(state: &State) -> Option<&Held> {
     match &state.turns.run {
         Some(_) => state.queue.interjection(),
         // contract 9.5: input from outside goes past the rest of the queue of a parked agent.
-        None if autonomy::is_parked(state) => state.queue.waiting().find(|held| autonomy::may_be_taken(state, held)),
+        None if autonomy::is_parked(state) => {
+            state.queue.waiting().find(|held| autonomy::may_be_taken(state, held))
+        }
         None => state.queue.head(state.control.policy.lane_burst),
     }
 }
 
-/// Whether this is a message of the core whose subject is gone, so that it would tell the model what is no longer true (contract 5.2):
-/// an item that is not as it was offered, a wait that ended, a timer that was cancelled.
+/// Whether this is a message of the core whose subject is gone, so that it would tell the model
+/// what is no longer true (contract 5.2): an item that is not as it was offered, a wait that ended,
+/// a timer that was cancelled.
 #[must_use]
 pub fn is_stale(state: &State, held: &Held) -> bool {
     if !held.is_core_made() {
@@ -45,7 +49,8 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
     if let Some(note) = message.note::<RetryNote>() {
         return is_stale_retry(state, message, &note.subject);
     }
-    // A wait that ended with the turn that was told of it had its subject; a message that replays keeps it (contract 6.3).
+    // A wait that ended with the turn that was told of it had its subject; a message that replays
+    // keeps it (contract 6.3).
     if state.queue.resolution(&message.id).is_some() {
         return false;
     }
@@ -68,14 +73,16 @@ pub fn is_stale(state: &State, held: &Held) -> bool {
 fn is_offered(state: &State, id: &WorkItemId, reason: TickReason) -> bool {
     let Some(item) = state.work.items.get(id) else { return false };
     let is_current = state.work.current().is_some_and(|current| current.record.id == *id);
-    readiness::standing(state, item).state == SchedulingState::Runnable && is_current == (reason == TickReason::ContinueActive)
+    readiness::standing(state, item).state == SchedulingState::Runnable
+        && is_current == (reason == TickReason::ContinueActive)
 }
 
 /// A retry has the subject of what it tries again; one about an item also ends with the item.
 fn is_stale_retry(state: &State, message: &MessageRecord, subject: &Subject) -> bool {
     let item = message.work_item_id.as_ref();
     item.is_some_and(|item| {
-        state.work.ended.contains_key(item) || subject.offered_as.is_some_and(|reason| !is_offered(state, item, reason))
+        state.work.ended.contains_key(item)
+            || subject.offered_as.is_some_and(|reason| !is_offered(state, item, reason))
     }) || subject.timer_id.as_ref().is_some_and(|timer| is_cancelled(state, timer))
 }
 
@@ -83,8 +90,8 @@ fn is_cancelled(state: &State, timer: &TimerId) -> bool {
     matches!(state.waiting.ended_timers.get(timer), Some((TimerStatus::Cancelled, _)))
 }
 
-/// Why this message cannot be classified, if it cannot (contract 5.2, D15): a task message that carries no task and is about none that is
-/// known.
+/// Why this message cannot be classified, if it cannot (contract 5.2, D15): a task message that
+/// carries no task and is about none that is known.
 #[must_use]
 pub fn malformed(state: &State, held: &Held) -> Option<TaskPayloadError> {
     let message = &held.record;
@@ -92,6 +99,11 @@ pub fn malformed(state: &State, held: &Held) -> Option<TaskPayloadError> {
         return None;
     }
     let tasks = &state.tasks;
-    let is_known = message.task_id.as_ref().is_some_and(|id| tasks.active.contains_key(id) || tasks.ended.contains_key(id));
-    TaskRecord::of_message(message, message.created_at).err().filter(|why| *why != TaskPayloadError::NoTaskId || !is_known)
+    let is_known = message
+        .task_id
+        .as_ref()
+        .is_some_and(|id| tasks.active.contains_key(id) || tasks.ended.contains_key(id));
+    TaskRecord::of_message(message, message.created_at)
+        .err()
+        .filter(|why| *why != TaskPayloadError::NoTaskId || !is_known)
 }

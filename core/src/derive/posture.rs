@@ -1,4 +1,5 @@
-//! Posture: the agent in one word, for people and programs that look at it; never an input (contract 6.4).
+//! Posture: the agent in one word, for people and programs that look at it; never an input
+//! (contract 6.4).
 
 use alloc::{
     format,
@@ -67,7 +68,14 @@ pub struct AgentPosture {
 
 impl AgentPosture {
     fn new(posture: Posture, reason: impl ToString) -> Self {
-        Self { posture, reason: reason.to_string(), work_item_id: None, waiting_intent_id: None, task_id: None, run_id: None }
+        Self {
+            posture,
+            reason: reason.to_string(),
+            work_item_id: None,
+            waiting_intent_id: None,
+            task_id: None,
+            run_id: None,
+        }
     }
 }
 
@@ -92,7 +100,10 @@ pub fn posture(state: &State) -> AgentPosture {
     }
     let queue = WorkQueue::new(state);
     let rows = [
-        (queue.current_runnable().or_else(|| queue.queued_runnable().next()), Posture::HasRunnableWork),
+        (
+            queue.current_runnable().or_else(|| queue.queued_runnable().next()),
+            Posture::HasRunnableWork,
+        ),
         (queue.first_that(SchedulingState::WaitingTask), Posture::WaitingForTask),
         (queue.first_that(SchedulingState::WaitingExternal), Posture::WaitingForExternal),
         (queue.waiting_for_operator().next(), Posture::WaitingForOperator),
@@ -101,7 +112,10 @@ pub fn posture(state: &State) -> AgentPosture {
     let first = rows.into_iter().find_map(|(candidate, posture)| Some((candidate?, posture)));
     match first {
         Some((candidate, posture)) => about(state, candidate, posture),
-        None => AgentPosture::new(Posture::Idle, "no queued input, active turn, runnable work, or active waits"),
+        None => AgentPosture::new(
+            Posture::Idle,
+            "no queued input, active turn, runnable work, or active waits",
+        ),
     }
 }
 
@@ -109,8 +123,10 @@ fn about(state: &State, candidate: &Candidate<'_>, posture: Posture) -> AgentPos
     let id = candidate.id();
     let which = if candidate.is_current { "current" } else { "queued" };
     let task = (posture == Posture::WaitingForTask).then(|| state.blocking_tasks(id));
-    let intent = state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
-    let is_parked = candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
+    let intent =
+        state.intents_for(id).first().copied().filter(|_| posture == Posture::WaitingForExternal);
+    let is_parked =
+        candidate.state == SchedulingState::Blocked && candidate.record.blocked_by.is_none();
     let stands = if is_parked { "parked".to_string() } else { format!("{:?}", candidate.state) };
     AgentPosture {
         work_item_id: Some(id.clone()),

@@ -1,4 +1,5 @@
-//! The summary of an agent, and its line in a list: assembled when somebody asks, kept nowhere (contract 6.4).
+//! The summary of an agent, and its line in a list: assembled when somebody asks, kept nowhere
+//! (contract 6.4).
 
 use alloc::vec::Vec;
 
@@ -15,7 +16,9 @@ use crate::{
         continuation::WaitingReason,
         control::AgentStatus,
         turn::TurnTerminalKind,
-        waiting::{ExternalTriggerScope, WaitConditionKind, WakeSource, recoverability::Recoverability},
+        waiting::{
+            ExternalTriggerScope, WaitConditionKind, WakeSource, recoverability::Recoverability,
+        },
     },
     state::{State, readiness},
     time::Timestamp,
@@ -129,8 +132,8 @@ pub struct SetAside {
     pub queue_entries_without_message: usize,
 }
 
-/// How many ids stay after what they named is over, so that a terminal status absorbs (contract 3.3). An id costs about as many bytes as it has,
-/// and a few words; no decision reads it.
+/// How many ids stay after what they named is over, so that a terminal status absorbs (contract
+/// 3.3). An id costs about as many bytes as it has, and a few words; no decision reads it.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -173,7 +176,11 @@ pub struct AgentListEntry {
 impl Lifecycle {
     fn from_status(status: AgentStatus) -> Self {
         let stopped = status == AgentStatus::Stopped;
-        Self { resume_required: stopped, accepts_external_messages: !stopped, wake_requires_resume: stopped }
+        Self {
+            resume_required: stopped,
+            accepts_external_messages: !stopped,
+            wake_requires_resume: stopped,
+        }
     }
 }
 
@@ -184,7 +191,8 @@ impl AgentSummary {
         let status = status::status(state);
         let mut intents: Vec<_> = state.waiting.intents.values().map(|wait| &wait.record).collect();
         sort_by(&mut intents, |a, b| (b.created_at, &a.id).cmp(&(a.created_at, &b.id)));
-        let refused = state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
+        let refused =
+            state.queue.refused + state.tasks.refused + state.work.refused + state.waiting.refused;
         Self {
             agent_id: state.control.agent_id.clone(),
             status,
@@ -250,7 +258,8 @@ impl AgentListEntry {
             lifecycle: Lifecycle::from_status(status),
             pending: state.queue.len(),
             current_run_id: state.turns.run.as_ref().map(|run| run.run_id.clone()),
-            waiting_reason: (status == AgentStatus::AwaitingTask).then_some(WaitingReason::AwaitingTaskResult),
+            waiting_reason: (status == AgentStatus::AwaitingTask)
+                .then_some(WaitingReason::AwaitingTaskResult),
         }
     }
 }

@@ -17,6 +17,9 @@ impl<F, V> Row<F, V> {
 }
 
 /// The verdict of the first of these rows that holds; none where none does.
-pub(super) fn first<'a, F: 'a, V: 'a>(mut rows: impl Iterator<Item = &'a Row<F, V>>, facts: &F) -> Option<V> {
+pub(super) fn first<'a, F: 'a, V: 'a>(
+    mut rows: impl Iterator<Item = &'a Row<F, V>>,
+    facts: &F,
+) -> Option<V> {
     rows.find(|row| (row.holds)(facts)).map(|row| (row.gives)(facts))
 }

@@ -1,5 +1,6 @@
-//! The work queue: every open item and the newest completed ones, in the order in which people and models are shown them
-//! (contract 5.13; `observed-decisions.md` 3.3.5, 3.3.6). Nothing is cut but what is over (D14).
+//! The work queue: every open item and the newest completed ones, in the order in which people and
+//! models are shown them (contract 5.13; `observed-decisions.md` 3.3.5, 3.3.6). Nothing is cut but
+//! what is over (D14).
 
 use alloc::{string::String, vec::Vec};
 use core::cmp::Ordering;
@@ -23,7 +24,8 @@ use wakeful_json::{
     sort::{sort_by, sort_by_key},
 };
 
-/// How many completed items [`WorkQueue::completed_recent`] shows. They are told, not scheduled: no wait or offer hides behind this cut.
+/// How many completed items [`WorkQueue::completed_recent`] shows. They are told, not scheduled: no
+/// wait or offer hides behind this cut.
 pub const COMPLETED_SHOWN: usize = 3;
 
 names! {
@@ -43,7 +45,8 @@ names! {
         CompletedRecent,
     }
 
-    /// Where an item stands, in the words that are shown to models: what is waited for is one thing, unless it is the operator.
+    /// Where an item stands, in the words that are shown to models: what is waited for is one
+    /// thing, unless it is the operator.
     pub enum WorkItemReadiness {
         /// It can be worked on.
         Runnable,
@@ -99,9 +102,15 @@ pub struct Candidate<'a> {
 
 impl<'a> Candidate<'a> {
     fn open(state: &'a State, item: &'a Item) -> Self {
-        let is_current = state.work.current().is_some_and(|current| current.record.id == item.record.id);
+        let is_current =
+            state.work.current().is_some_and(|current| current.record.id == item.record.id);
         let recorded = readiness::recorded(state, item);
-        Self { is_current, recorded, ..Self::new(state, &item.record, readiness::standing(state, item).state) }.classed()
+        Self {
+            is_current,
+            recorded,
+            ..Self::new(state, &item.record, readiness::standing(state, item).state)
+        }
+        .classed()
     }
 
     fn new(state: &'a State, record: &'a WorkItemRecord, stands: SchedulingState) -> Self {
@@ -113,7 +122,11 @@ impl<'a> Candidate<'a> {
             is_current: false,
             has_active_waits: waits.are_registered(),
             has_active_task_waits: waits.wait_for_task(),
-            last_triggered_at: state.intents_for(&record.id).iter().filter_map(|intent| intent.record.last_triggered_at).max(),
+            last_triggered_at: state
+                .intents_for(&record.id)
+                .iter()
+                .filter_map(|intent| intent.record.last_triggered_at)
+                .max(),
             recorded: None,
         }
     }
@@ -121,7 +134,9 @@ impl<'a> Candidate<'a> {
     fn classed(mut self) -> Self {
         self.class = match self.state {
             SchedulingState::Runnable if self.is_current => CandidateClass::CurrentRunnable,
-            _ if self.has_triggered_waits() && self.record.blocked_by.is_some() => CandidateClass::TriggeredBlocked,
+            _ if self.has_triggered_waits() && self.record.blocked_by.is_some() => {
+                CandidateClass::TriggeredBlocked
+            }
             SchedulingState::Runnable => CandidateClass::QueuedRunnable,
             SchedulingState::WaitingOperator => CandidateClass::WaitingForOperator,
             _ => CandidateClass::Blocked,
@@ -152,7 +167,8 @@ impl<'a> Candidate<'a> {
         }
     }
 
-    /// The entry of its todo list that is at hand: the first in progress, else the first pending; none where the list is of another shape.
+    /// The entry of its todo list that is at hand: the first in progress, else the first pending;
+    /// none where the list is of another shape.
     #[must_use]
     pub fn current_todo(&self) -> Option<TodoItem> {
         let todos: Vec<TodoItem> = self.record.todo_list.as_ref()?.read().ok()?;
@@ -160,13 +176,16 @@ impl<'a> Candidate<'a> {
         first(TodoItemState::InProgress).or_else(|| first(TodoItemState::Pending)).cloned()
     }
 
-    /// By class; in it, the runnable ones least recently touched first, all others most recently first; then by id.
+    /// By class; in it, the runnable ones least recently touched first, all others most recently
+    /// first; then by id.
     fn order(&self, other: &Self) -> Ordering {
         let newest_first = || other.record.updated_at.cmp(&self.record.updated_at);
         let touched = |of: &Self| (of.record.updated_at, of.recorded, of.record.created_at);
         let in_class = || match self.class {
             CandidateClass::QueuedRunnable => touched(self).cmp(&touched(other)),
-            CandidateClass::TriggeredBlocked => other.last_triggered_at.cmp(&self.last_triggered_at).then_with(newest_first),
+            CandidateClass::TriggeredBlocked => {
+                other.last_triggered_at.cmp(&self.last_triggered_at).then_with(newest_first)
+            }
             _ => newest_first(),
         };
         self.class.cmp(&other.class).then_with(in_class).then_with(|| self.id().cmp(other.id()))
@@ -185,7 +204,11 @@ impl<'a> WorkQueue<'a> {
     #[must_use]
     pub fn new(state: &'a State) -> Self {
         let open = state.work.items.values().map(|item| Candidate::open(state, item));
-        let completed = state.work.completed.iter().map(|record| Candidate::new(state, record, SchedulingState::Completed));
+        let completed = state
+            .work
+            .completed
+            .iter()
+            .map(|record| Candidate::new(state, record, SchedulingState::Completed));
         let mut candidates: Vec<_> = open.chain(completed).collect();
         sort_by(&mut candidates, Candidate::order);
         Self { candidates }
@@ -228,9 +251,11 @@ impl<'a> WorkQueue<'a> {
         self.of_class(CandidateClass::WaitingForOperator)
     }
 
-    /// Items that wait or are blocked. Those that wait for a task are not shown: the task's result takes them up again by itself.
+    /// Items that wait or are blocked. Those that wait for a task are not shown: the task's result
+    /// takes them up again by itself.
     pub fn blocked(&self) -> impl Iterator<Item = &Candidate<'a>> {
-        self.of_class(CandidateClass::Blocked).filter(|candidate| candidate.state != SchedulingState::WaitingTask)
+        self.of_class(CandidateClass::Blocked)
+            .filter(|candidate| candidate.state != SchedulingState::WaitingTask)
     }
 
     /// The newest completed items.
@@ -238,10 +263,13 @@ impl<'a> WorkQueue<'a> {
         self.of_class(CandidateClass::CompletedRecent).take(COMPLETED_SHOWN)
     }
 
-    /// The open items without the focus that wait for no task, those without a blocker first, then the oldest.
+    /// The open items without the focus that wait for no task, those without a blocker first, then
+    /// the oldest.
     #[must_use]
     pub fn queued_blocked(&self) -> Vec<&Candidate<'a>> {
-        let is_queued = |of: &&Candidate| of.record.state == WorkItemState::Open && !of.is_current && !of.has_active_task_waits;
+        let is_queued = |of: &&Candidate| {
+            of.record.state == WorkItemState::Open && !of.is_current && !of.has_active_task_waits
+        };
         let mut queued: Vec<_> = self.candidates.iter().filter(is_queued).collect();
         sort_by_key(&mut queued, |candidate| queued_order(candidate.record));
         queued
@@ -250,15 +278,21 @@ impl<'a> WorkQueue<'a> {
     /// Whether any list shows an item besides the one that has the focus.
     #[must_use]
     pub fn has_non_current_candidates(&self) -> bool {
-        let is_shown = |of: &&Candidate| of.class != CandidateClass::Blocked || of.state != SchedulingState::WaitingTask;
+        let is_shown = |of: &&Candidate| {
+            of.class != CandidateClass::Blocked || of.state != SchedulingState::WaitingTask
+        };
         self.candidates.iter().filter(is_shown).any(|candidate| !candidate.is_current)
     }
 
-    /// The item that work would be about next: the one that has the focus, else the blocked one without a task wait that was touched last.
+    /// The item that work would be about next: the one that has the focus, else the blocked one
+    /// without a task wait that was touched last.
     #[must_use]
     pub fn anchor(&self) -> Option<&Candidate<'a>> {
-        let is_blocked =
-            |of: &&Candidate| of.record.state == WorkItemState::Open && of.record.blocked_by.is_some() && !of.has_active_task_waits;
+        let is_blocked = |of: &&Candidate| {
+            of.record.state == WorkItemState::Open
+                && of.record.blocked_by.is_some()
+                && !of.has_active_task_waits
+        };
         let touched = |of: &&Candidate<'a>| (of.record.updated_at, of.record.created_at, of.id());
         self.current().or_else(|| self.candidates.iter().filter(is_blocked).max_by_key(touched))
     }
@@ -293,7 +327,9 @@ mod tests {
     }
 
     fn machine(focus: &str, items: &[String], intents: &[String]) -> Machine {
-        let agent = format!(r#"{{"id":"default","status":"awake_idle","pending":0,"current_work_item_id":"{focus}"}}"#);
+        let agent = format!(
+            r#"{{"id":"default","status":"awake_idle","pending":0,"current_work_item_id":"{focus}"}}"#
+        );
         let folder = Folder::from([
             (".holon/state/agent.json".into(), agent),
             (".holon/ledger/work_items.jsonl".into(), items.join("\n") + "\n"),
@@ -331,21 +367,37 @@ mod tests {
             item("b3", 3, BLOCKED),
             item("b4", 4, BLOCKED),
         ];
-        let machine = machine("focused", &items, &[intent("triggered-first", 10), intent("triggered-last", 11)]);
+        let machine = machine(
+            "focused",
+            &items,
+            &[intent("triggered-first", 10), intent("triggered-last", 11)],
+        );
         let queue = WorkQueue::new(machine.state());
         assert_eq!(ids(queue.current_runnable()), ["focused"]);
-        assert_eq!(ids(queue.triggered_blocked()), ["triggered-last", "triggered-first"], "newest trigger first, not newest snapshot");
+        assert_eq!(
+            ids(queue.triggered_blocked()),
+            ["triggered-last", "triggered-first"],
+            "newest trigger first, not newest snapshot"
+        );
         assert_eq!(ids(queue.queued_runnable()), ["early", "late"], "least recently touched first");
         assert_eq!(ids(queue.waiting_for_operator()), ["asked-last", "asked-first"]);
         assert_eq!(ids(queue.blocked()), ["b4", "b3", "b2", "b1"]);
-        assert_eq!(ids(queue.queued_blocked())[..4], ["asked-first", "asked-last", "early", "late"], "without a blocker first");
+        assert_eq!(
+            ids(queue.queued_blocked())[..4],
+            ["asked-first", "asked-last", "early", "late"],
+            "without a blocker first"
+        );
         assert_eq!(queue.anchor().map(|anchor| anchor.id().to_string()), Some("focused".into()));
         assert!(queue.has_non_current_candidates());
     }
 
     #[test]
     fn without_a_focus_the_anchor_is_the_blocked_item_that_was_touched_last() {
-        let items = [item("free", 9, ""), item("b1", 1, r#","blocked_by":"""#), item("b2", 2, r#","blocked_by":"b""#)];
+        let items = [
+            item("free", 9, ""),
+            item("b1", 1, r#","blocked_by":"""#),
+            item("b2", 2, r#","blocked_by":"b""#),
+        ];
         let machine = machine("gone", &items, &[]);
         let queue = WorkQueue::new(machine.state());
         assert_eq!(queue.anchor().map(|anchor| anchor.id().to_string()), Some("b2".into()));
@@ -357,18 +409,26 @@ mod tests {
         let with = |list: &str| item("w", 1, &format!(r#","todo_list":{list}"#));
         let at_hand = |list: &str| {
             let machine = machine("w", &[with(list)], &[]);
-            WorkQueue::new(machine.state()).current().and_then(Candidate::current_todo).map(|todo| todo.text)
+            WorkQueue::new(machine.state())
+                .current()
+                .and_then(Candidate::current_todo)
+                .map(|todo| todo.text)
         };
-        let (pending, doing) = (r#"{"text":"p","state":"pending"}"#, r#"{"text":"d","state":"in_progress"}"#);
+        let (pending, doing) =
+            (r#"{"text":"p","state":"pending"}"#, r#"{"text":"d","state":"in_progress"}"#);
         assert_eq!(at_hand(&format!("[{pending},{doing}]")), Some("d".into()));
-        assert_eq!(at_hand(&format!(r#"[{{"text":"c","state":"completed"}},{pending}]"#)), Some("p".into()));
+        assert_eq!(
+            at_hand(&format!(r#"[{{"text":"c","state":"completed"}},{pending}]"#)),
+            Some("p".into())
+        );
         assert_eq!(at_hand("[]"), None);
         assert_eq!(at_hand(r#"["other shape"]"#), None);
     }
 
     #[test]
     fn the_newest_completed_items_are_known_and_three_of_them_shown() {
-        let done = |at: u32| item(&format!("w{at:02}"), at, "").replace(r#""open""#, r#""completed""#);
+        let done =
+            |at: u32| item(&format!("w{at:02}"), at, "").replace(r#""open""#, r#""completed""#);
         let count = u32::try_from(COMPLETED_KEPT).expect("small") + 2;
         let machine = machine("none", &(0..count).map(done).collect::<Vec<_>>(), &[]);
         let queue = WorkQueue::new(machine.state());

@@ -1,4 +1,5 @@
-//! The fixed list of changes: for each atom, the facts that make it true, or false, in this state (contract 11.2).
+//! The fixed list of changes: for each atom, the facts that make it true, or false, in this state
+//! (contract 11.2).
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -22,7 +23,9 @@ use crate::{
         control::{Marker, WakeHint},
         queue::envelope::{MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
         turn::TurnTerminalKind,
-        waiting::{CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionKind, WakeSource},
+        waiting::{
+            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitConditionKind, WakeSource,
+        },
         work::WorkItemPlanStatus,
     },
     state::{
@@ -43,33 +46,58 @@ fn change(says: impl Into<String>, fact: Fact) -> Change {
     Change { fact, says: says.into() }
 }
 
-/// What flips an atom that is now false (`to` true) or true (`to` false). Atoms that no fact can flip have no changes: a boundary is
-/// where the host asks, and an agent falls asleep by a decision.
+/// What flips an atom that is now false (`to` true) or true (`to` false). Atoms that no fact can
+/// flip have no changes: a boundary is where the host asks, and an agent falls asleep by a
+/// decision.
 pub(super) fn flipping(atom: &str, to: Flip, state: &State, view: &View) -> Vec<Change> {
     match (atom, to) {
-        ("stopped", Flip::On) => Vec::from([change("the agent is stopped", Fact::StopRequested(Marker {}))]),
+        ("stopped", Flip::On) => {
+            Vec::from([change("the agent is stopped", Fact::StopRequested(Marker {}))])
+        }
         ("stopped", Flip::Off) | ("already_asleep", Flip::Off) => {
             Vec::from([change("the agent is started", Fact::StartRequested(Marker {}))])
         }
-        ("closing", Flip::On) => Vec::from([change("the runtime shuts down", Fact::ShutdownRequested(Marker {}))]),
-        ("closing", Flip::Off) => Vec::from([change("the runtime restarts", Fact::RuntimeRestarted(Restarted::default()))]),
-        ("run_open", Flip::Off) => run_ends(state),
-        ("queue_has_head" | "messages_wait" | "head_reenters_model" | "head_is_operator_interjection", Flip::On) => {
-            Vec::from([prompt(state)])
+        ("closing", Flip::On) => {
+            Vec::from([change("the runtime shuts down", Fact::ShutdownRequested(Marker {}))])
         }
+        ("closing", Flip::Off) => Vec::from([change(
+            "the runtime restarts",
+            Fact::RuntimeRestarted(Restarted::default()),
+        )]),
+        ("run_open", Flip::Off) => run_ends(state),
+        (
+            "queue_has_head"
+            | "messages_wait"
+            | "head_reenters_model"
+            | "head_is_operator_interjection",
+            Flip::On,
+        ) => Vec::from([prompt(state)]),
         ("head_reenters_model", Flip::Off) => Vec::from([webhook(state)]),
-        ("queue_has_head" | "messages_wait" | "head_has_lost_its_subject", Flip::Off) => drops(state),
+        ("queue_has_head" | "messages_wait" | "head_has_lost_its_subject", Flip::Off) => {
+            drops(state)
+        }
         ("wake_hint_pending", Flip::On) => Vec::from([hint()]),
         ("current_item_runnable", Flip::On) => items_released(state),
-        ("queued_item_runnable", Flip::On) => [items_released(state), Vec::from([new_item(state)])].concat(),
-        ("current_item_runnable" | "queued_item_runnable", Flip::Off) | ("no_runnable_work", Flip::On) => items_blocked(state),
-        ("no_runnable_work", Flip::Off) => [items_released(state), Vec::from([new_item(state)])].concat(),
+        ("queued_item_runnable", Flip::On) => {
+            [items_released(state), Vec::from([new_item(state)])].concat()
+        }
+        ("current_item_runnable" | "queued_item_runnable", Flip::Off)
+        | ("no_runnable_work", Flip::On) => items_blocked(state),
+        ("no_runnable_work", Flip::Off) => {
+            [items_released(state), Vec::from([new_item(state)])].concat()
+        }
         ("agent_waits_for_external", Flip::On) => Vec::from([intent(state)]),
         ("timer_active", Flip::On) => Vec::from([timer(state)]),
         ("agent_or_current_item_waits_for_operator", Flip::On) => asks_operator(state, view),
-        ("agent_or_current_item_waits_for_task", Flip::On) => waits(state, view, WaitConditionKind::Task),
-        ("agent_or_current_item_waits_for_timer", Flip::On) => waits(state, view, WaitConditionKind::Timer),
-        ("current_item_waits_for_external", Flip::On) => waits(state, view, WaitConditionKind::External),
+        ("agent_or_current_item_waits_for_task", Flip::On) => {
+            waits(state, view, WaitConditionKind::Task)
+        }
+        ("agent_or_current_item_waits_for_timer", Flip::On) => {
+            waits(state, view, WaitConditionKind::Timer)
+        }
+        ("current_item_waits_for_external", Flip::On) => {
+            waits(state, view, WaitConditionKind::External)
+        }
         ("waits_for_system", Flip::On) => waits(state, view, WaitConditionKind::System),
         (
             "agent_waits_for_external"
@@ -96,7 +124,13 @@ pub(super) enum Flip {
 pub(super) fn unspent(state: &State) -> Vec<Change> {
     let updated = runnable(state).map(|item| {
         let id = item.record.id.clone();
-        let same = WorkItemUpdated { work_item_id: id.clone(), objective: None, plan_status: None, plan: None, todo_list: None };
+        let same = WorkItemUpdated {
+            work_item_id: id.clone(),
+            objective: None,
+            plan_status: None,
+            plan: None,
+            todo_list: None,
+        };
         change(format!("item `{id}` is updated"), Fact::WorkItemUpdated(same))
     });
     updated.chain([hint()]).collect()
@@ -104,9 +138,15 @@ pub(super) fn unspent(state: &State) -> Vec<Change> {
 
 fn run_ends(state: &State) -> Vec<Change> {
     let run = state.turns.run.iter();
-    let ends =
-        |run_id| TurnTerminal { run_id, kind: TurnTerminalKind::Completed, reason: None, last_assistant_message: None, checkpoint: None };
-    run.map(|run| change("the open run completes", Fact::TurnTerminal(ends(run.run_id.clone())))).collect()
+    let ends = |run_id| TurnTerminal {
+        run_id,
+        kind: TurnTerminalKind::Completed,
+        reason: None,
+        last_assistant_message: None,
+        checkpoint: None,
+    };
+    run.map(|run| change("the open run completes", Fact::TurnTerminal(ends(run.run_id.clone()))))
+        .collect()
 }
 
 /// An id that the ledger does not know.
@@ -138,19 +178,30 @@ fn plain(state: &State, kind: MessageKind, origin: MessageOrigin, trust: TrustLe
 
 fn prompt(state: &State) -> Change {
     let operator = MessageOrigin::Operator { actor_id: None };
-    change("the operator says something", queued(plain(state, MessageKind::OperatorPrompt, operator, TrustLevel::TrustedOperator)))
+    change(
+        "the operator says something",
+        queued(plain(state, MessageKind::OperatorPrompt, operator, TrustLevel::TrustedOperator)),
+    )
 }
 
 fn webhook(state: &State) -> Change {
     let origin = MessageOrigin::Webhook { source: "why-not".into(), event_type: None };
     let message = plain(state, MessageKind::WebhookEvent, origin, TrustLevel::TrustedIntegration);
-    change("an event without content comes in first", queued(NewMessage { body: MessageBody::text(""), ..message }))
+    change(
+        "an event without content comes in first",
+        queued(NewMessage { body: MessageBody::text(""), ..message }),
+    )
 }
 
 fn drops(state: &State) -> Vec<Change> {
     let waiting = state.queue.waiting().map(|held| held.record.id.clone());
     waiting
-        .map(|id| change(format!("message `{id}` is withdrawn"), Fact::MessageDropped(MessageNamed { message_id: id, reason: None })))
+        .map(|id| {
+            change(
+                format!("message `{id}` is withdrawn"),
+                Fact::MessageDropped(MessageNamed { message_id: id, reason: None }),
+            )
+        })
         .collect()
 }
 
@@ -161,30 +212,46 @@ fn hint() -> Change {
 
 fn new_item(state: &State) -> Change {
     let id = WorkItemId::from(fresh(state, "item"));
-    let created = WorkItemCreated { work_item_id: id, objective: "something to do".into(), plan_status: None };
+    let created = WorkItemCreated {
+        work_item_id: id,
+        objective: "something to do".into(),
+        plan_status: None,
+    };
     change("there is a new work item", Fact::WorkItemCreated(created))
 }
 
 fn runnable(state: &State) -> impl Iterator<Item = &Item> {
-    state.work.items.values().filter(|item| readiness::standing(state, item).state == SchedulingState::Runnable)
+    state
+        .work
+        .items
+        .values()
+        .filter(|item| readiness::standing(state, item).state == SchedulingState::Runnable)
 }
 
 fn items_blocked(state: &State) -> Vec<Change> {
     let blocked = |item: &Item| {
         let id = item.record.id.clone();
-        let fact = WorkItemBlocked { work_item_id: id.clone(), blocked_by: "something".into(), recheck_at: None };
+        let fact = WorkItemBlocked {
+            work_item_id: id.clone(),
+            blocked_by: "something".into(),
+            recheck_at: None,
+        };
         change(format!("item `{id}` is blocked"), Fact::WorkItemBlocked(fact))
     };
     runnable(state).map(blocked).collect()
 }
 
-/// What lets open items go on: the focus on a runnable one, and the end of whatever holds the others.
+/// What lets open items go on: the focus on a runnable one, and the end of whatever holds the
+/// others.
 fn items_released(state: &State) -> Vec<Change> {
     let mut changes = Vec::new();
     for item in state.work.items.values() {
         let id = item.record.id.clone();
         let named = WorkItemNamed { work_item_id: id.clone() };
-        changes.push(change(format!("the focus moves to item `{id}`"), Fact::WorkItemPicked(named.clone())));
+        changes.push(change(
+            format!("the focus moves to item `{id}`"),
+            Fact::WorkItemPicked(named.clone()),
+        ));
         if item.record.plan_status == WorkItemPlanStatus::NeedsInput {
             let ready = WorkItemUpdated {
                 work_item_id: id.clone(),
@@ -193,15 +260,27 @@ fn items_released(state: &State) -> Vec<Change> {
                 plan: None,
                 todo_list: None,
             };
-            changes.push(change(format!("item `{id}` needs no input any more"), Fact::WorkItemUpdated(ready)));
+            changes.push(change(
+                format!("item `{id}` needs no input any more"),
+                Fact::WorkItemUpdated(ready),
+            ));
         }
         if item.record.blocked_by.is_some() {
-            changes.push(change(format!("item `{id}` is no longer blocked"), Fact::WorkItemUnblocked(named)));
+            changes.push(change(
+                format!("item `{id}` is no longer blocked"),
+                Fact::WorkItemUnblocked(named),
+            ));
         }
         for task in state.blocking_tasks(&id) {
             let task_id = task.record.id.clone();
-            let ended =
-                TaskChanged { task_id: task_id.clone(), task_kind: None, work_item_id: None, summary: None, detail: None, recovery: None };
+            let ended = TaskChanged {
+                task_id: task_id.clone(),
+                task_kind: None,
+                work_item_id: None,
+                summary: None,
+                detail: None,
+                recovery: None,
+            };
             changes.push(change(format!("task `{task_id}` completes"), Fact::TaskCompleted(ended)));
         }
     }
@@ -211,18 +290,27 @@ fn items_released(state: &State) -> Vec<Change> {
 
 fn waits_ended(state: &State) -> Vec<Change> {
     let waiting = &state.waiting;
-    let conditions = readiness::conditions(state).filter(|wait| !wait.record.is_mirror()).map(|wait| {
-        let id = wait.record.id.clone();
-        let named = WaitConditionNamed { wait_condition_id: id.clone(), ended_by: Some(EndedBy::Model) };
-        change(format!("wait `{id}` ends"), Fact::WaitConditionCancelled(named))
-    });
+    let conditions =
+        readiness::conditions(state).filter(|wait| !wait.record.is_mirror()).map(|wait| {
+            let id = wait.record.id.clone();
+            let named = WaitConditionNamed {
+                wait_condition_id: id.clone(),
+                ended_by: Some(EndedBy::Model),
+            };
+            change(format!("wait `{id}` ends"), Fact::WaitConditionCancelled(named))
+        });
     let intents = waiting.intents.keys().map(|id| {
-        change(format!("intent `{id}` is cancelled"), Fact::WaitingIntentCancelled(WaitingIntentNamed { waiting_intent_id: id.clone() }))
+        change(
+            format!("intent `{id}` is cancelled"),
+            Fact::WaitingIntentCancelled(WaitingIntentNamed { waiting_intent_id: id.clone() }),
+        )
     });
-    let timers = waiting
-        .timers
-        .keys()
-        .map(|id| change(format!("timer `{id}` is cancelled"), Fact::TimerCancelled(TimerNamed { timer_id: id.clone() })));
+    let timers = waiting.timers.keys().map(|id| {
+        change(
+            format!("timer `{id}` is cancelled"),
+            Fact::TimerCancelled(TimerNamed { timer_id: id.clone() }),
+        )
+    });
     conditions.chain(intents).chain(timers).collect()
 }
 
@@ -241,7 +329,12 @@ fn intent(state: &State) -> Change {
 }
 
 fn timer(state: &State) -> Change {
-    let created = TimerCreated { timer_id: fresh(state, "timer").into(), duration_ms: 60_000, interval_ms: None, summary: None };
+    let created = TimerCreated {
+        timer_id: fresh(state, "timer").into(),
+        duration_ms: 60_000,
+        interval_ms: None,
+        summary: None,
+    };
     change("a timer is set", Fact::TimerCreated(created))
 }
 
@@ -265,9 +358,13 @@ fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
     let task = state.tasks.active.keys().next();
     let source = match kind {
         WaitConditionKind::Task => task.map(|id| WakeSource::TaskResult { task_id: id.clone() }),
-        WaitConditionKind::External => Some(WakeSource::ExternalIngress { external_trigger_id: None }),
+        WaitConditionKind::External => {
+            Some(WakeSource::ExternalIngress { external_trigger_id: None })
+        }
         WaitConditionKind::Operator => Some(WakeSource::OperatorInput),
-        WaitConditionKind::Timer => Some(WakeSource::Timer { wake_at: state.at.plus_ms(60_000), timer_id: None }),
+        WaitConditionKind::Timer => {
+            Some(WakeSource::Timer { wake_at: state.at.plus_ms(60_000), timer_id: None })
+        }
         WaitConditionKind::System => Some(WakeSource::SystemTick),
     };
     let what = match kind {
@@ -294,5 +391,8 @@ fn waits(state: &State, view: &View, kind: WaitConditionKind) -> Vec<Change> {
         change(format!("{who} waits for {what}"), Fact::WaitConditionRegistered(fact))
     };
     let owners = if owners[1].is_some() { &owners[..] } else { &owners[..1] };
-    source.iter().flat_map(|source| owners.iter().map(move |owner| registered(owner, source))).collect()
+    source
+        .iter()
+        .flat_map(|source| owners.iter().map(move |owner| registered(owner, source)))
+        .collect()
 }

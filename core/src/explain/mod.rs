@@ -1,5 +1,6 @@
-//! Explaining: the decision, what each rule said, what is owed, and the entries behind each (contract 11.1); in one sentence; and what
-//! would have to change for another decision (contract 11.2); and what would be decided under another edition or policy.
+//! Explaining: the decision, what each rule said, what is owed, and the entries behind each
+//! (contract 11.1); in one sentence; and what would have to change for another decision (contract
+//! 11.2); and what would be decided under another edition or policy.
 
 mod change;
 pub mod diagnose;

@@ -28,13 +28,21 @@ use wakeful_json::sort::sort_by;
 #[must_use]
 pub(super) fn write(state: &State, decision: &Decision, now: Timestamp) -> String {
     match decision.kind {
-        DecisionKind::Stop if state.control.stopped.is_some() => "Stopped: nothing runs until the agent is started.".into(),
-        DecisionKind::Stop => "Closing: the runtime goes down, nothing is started until the next restart.".into(),
-        DecisionKind::StartModelTurn => format!("Starts a turn: {} goes to the model.", message(state, decision)),
+        DecisionKind::Stop if state.control.stopped.is_some() => {
+            "Stopped: nothing runs until the agent is started.".into()
+        }
+        DecisionKind::Stop => {
+            "Closing: the runtime goes down, nothing is started until the next restart.".into()
+        }
+        DecisionKind::StartModelTurn => {
+            format!("Starts a turn: {} goes to the model.", message(state, decision))
+        }
         DecisionKind::ReduceMessageOnly => reduced(state, decision),
         DecisionKind::EmitSystemTick => emitted(state, decision),
         DecisionKind::Noop => working(state),
-        DecisionKind::Sleep | DecisionKind::StayIdle => format!("At rest: {}.{}", nothing(state), would_wake(state, &[], now)),
+        DecisionKind::Sleep | DecisionKind::StayIdle => {
+            format!("At rest: {}.{}", nothing(state), would_wake(state, &[], now))
+        }
         _ => {
             let (what, wakers) = waited_for(state, decision);
             format!("At rest: waits for {what}.{}", would_wake(state, &wakers, now))
@@ -47,8 +55,12 @@ fn message(state: &State, decision: &Decision) -> String {
     let held = decision.message_id.as_ref().and_then(|id| state.queue.message(id));
     let kind = held.map_or_else(|| "message".into(), |held| words(held.record.kind));
     match held.map(|held| (&held.record.kind, &held.record.origin)) {
-        Some((MessageKind::TaskResult, MessageOrigin::Task { task_id })) => format!("the result of task `{task_id}` (message `{id}`)"),
-        Some((MessageKind::TimerTick, MessageOrigin::Timer { timer_id })) => format!("the tick of timer `{timer_id}`"),
+        Some((MessageKind::TaskResult, MessageOrigin::Task { task_id })) => {
+            format!("the result of task `{task_id}` (message `{id}`)")
+        }
+        Some((MessageKind::TimerTick, MessageOrigin::Timer { timer_id })) => {
+            format!("the tick of timer `{timer_id}`")
+        }
         _ => format!("{kind} `{id}`"),
     }
 }
@@ -58,7 +70,9 @@ fn reduced(state: &State, decision: &Decision) -> String {
     let held = decision.message_id.as_ref().and_then(|id| state.queue.message(id));
     let why = match decision.rule.as_str() {
         "2.interjection" => return format!("Puts {message} into the open run."),
-        "3.replay_budget" => return format!("Drops {message}: its runs were interrupted too often."),
+        "3.replay_budget" => {
+            return format!("Drops {message}: its runs were interrupted too often.");
+        }
         "3.stale_tick" => "what it was about is no longer so",
         _ if held.is_some_and(|held| head::malformed(state, held).is_some()) => {
             return format!("Drops {message}: it cannot be understood.");
@@ -73,13 +87,16 @@ fn emitted(state: &State, decision: &Decision) -> String {
     let item = decision.work_item_id.as_ref().and_then(|id| state.work.items.get(id));
     // contract 9.4: what rests was seen as it is, and is offered once more after a while.
     let why = match item.and_then(|item| item.progress.rest) {
-        Some(rest) => format!("and nothing has changed since {}, so it is offered once more", rest.since),
+        Some(rest) => {
+            format!("and nothing has changed since {}, so it is offered once more", rest.since)
+        }
         None => "and was not offered to the model as it now is".into(),
     };
     let item = item.map_or_else(|| "the agent".into(), named);
     match decision.reason.as_str() {
         "wake_hint" => {
-            let reason = state.control.hint.as_ref().map_or("", |pending| pending.hint.reason.as_str());
+            let reason =
+                state.control.hint.as_ref().map_or("", |pending| pending.hint.reason.as_str());
             format!("Wakes itself: a hint said `{reason}`.")
         }
         "continue_active" => {
@@ -92,16 +109,26 @@ fn emitted(state: &State, decision: &Decision) -> String {
 
 fn working(state: &State) -> String {
     match &state.turns.run {
-        Some(run) if run.message_id.as_str().is_empty() => format!("Working: run `{}` is open since before the import.", run.run_id),
-        Some(run) => format!("Working: turn {} runs on message `{}` since {}.", run.turn_index, run.message_id, run.started_at),
-        None => format!("Has {} waiting, to be taken at the next boundary.", counted(state.queue.len(), "message")),
+        Some(run) if run.message_id.as_str().is_empty() => {
+            format!("Working: run `{}` is open since before the import.", run.run_id)
+        }
+        Some(run) => format!(
+            "Working: turn {} runs on message `{}` since {}.",
+            run.turn_index, run.message_id, run.started_at
+        ),
+        None => format!(
+            "Has {} waiting, to be taken at the next boundary.",
+            counted(state.queue.len(), "message")
+        ),
     }
 }
 
 /// The first few, and how many more there are.
 fn some_of(all: &[String]) -> String {
     match all {
-        [first, second, third, rest @ ..] if rest.len() > 1 => format!("{first}, {second}, {third} and {} more", rest.len()),
+        [first, second, third, rest @ ..] if rest.len() > 1 => {
+            format!("{first}, {second}, {third} and {} more", rest.len())
+        }
         few => few.join(", "),
     }
 }
@@ -110,21 +137,43 @@ fn some_of(all: &[String]) -> String {
 fn nothing(state: &State) -> String {
     if autonomy::is_parked(state) {
         let turns = counted(usize::try_from(state.turns.autonomous).unwrap_or(usize::MAX), "turn");
-        return format!("the agent is parked until input from outside, after {turns} that it started by itself");
+        return format!(
+            "the agent is parked until input from outside, after {turns} that it started by itself"
+        );
     }
     let retries = state.turns.retries.values().filter(|retry| retry.message_id.is_none());
-    let mut all: Vec<_> = retries.map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id)).collect();
-    let is_tried = |item: &&Item| state.turns.retries.values().any(|retry| retry.work_item_id.as_ref() == Some(&item.record.id));
-    let open: Vec<_> =
-        state.work.items.values().filter(|item| !is_tried(item)).map(|item| (item, readiness::standing(state, item))).collect();
+    let mut all: Vec<_> = retries
+        .map(|retry| format!("the turn on `{}` failed and is tried again", retry.failed_message_id))
+        .collect();
+    let is_tried = |item: &&Item| {
+        state
+            .turns
+            .retries
+            .values()
+            .any(|retry| retry.work_item_id.as_ref() == Some(&item.record.id))
+    };
+    let open: Vec<_> = state
+        .work
+        .items
+        .values()
+        .filter(|item| !is_tried(item))
+        .map(|item| (item, readiness::standing(state, item)))
+        .collect();
     let runnable = open.iter().filter(|(_, stands)| stands.state == SchedulingState::Runnable);
     match runnable.map(|(item, _)| named(item)).collect::<Vec<_>>().as_slice() {
         [] => {}
-        [one] => all.push(format!("{one} could go on, but the model has seen it as it is and left it")),
-        many => all.push(format!("{} could go on, but the model has seen them as they are and left them", some_of(many))),
+        [one] => {
+            all.push(format!("{one} could go on, but the model has seen it as it is and left it"))
+        }
+        many => all.push(format!(
+            "{} could go on, but the model has seen them as they are and left them",
+            some_of(many)
+        )),
     }
     let others = open.iter().filter(|(_, stands)| stands.state != SchedulingState::Runnable);
-    let others: Vec<_> = others.map(|(item, stands)| format!("{} {}", named(item), held_up(state, item, stands))).collect();
+    let others: Vec<_> = others
+        .map(|(item, stands)| format!("{} {}", named(item), held_up(state, item, stands)))
+        .collect();
     all.extend((!others.is_empty()).then(|| some_of(&others)));
     let system = readiness::agent_conditions(state, WaitConditionKind::System);
     let system = state.waiting.conditions.values().filter(|wait| system.contains(&wait.seq));
@@ -136,19 +185,29 @@ fn nothing(state: &State) -> String {
 fn held_up(state: &State, item: &Item, stands: &Readiness) -> String {
     let waits = state.waiting.conditions.values().find(|wait| stands.waits.contains(&wait.seq));
     match (stands.state, waits, &item.record.blocked_by) {
-        (SchedulingState::Blocked, _, Some(blocker)) if blocker.trim().is_empty() => "is blocked".into(),
+        (SchedulingState::Blocked, _, Some(blocker)) if blocker.trim().is_empty() => {
+            "is blocked".into()
+        }
         (SchedulingState::Blocked, _, Some(blocker)) => format!("is blocked by {blocker}"),
         (SchedulingState::Blocked, _, None) => "is parked until something moves it".into(),
         (_, Some(wait), _) => format!("waits for {}", wait.record.waiting_for),
         (SchedulingState::WaitingTask, None, _) => {
-            let tasks: Vec<_> = state.blocking_tasks(&item.record.id).iter().map(|task| format!("`{}`", task.record.id)).collect();
+            let tasks: Vec<_> = state
+                .blocking_tasks(&item.record.id)
+                .iter()
+                .map(|task| format!("`{}`", task.record.id))
+                .collect();
             format!("waits for task {}", tasks.join(", "))
         }
         (SchedulingState::WaitingOperator, None, _) => "waits for the operator".into(),
         // An import may hold an intent without the condition that mirrors it.
         _ => {
-            let intent = state.waiting.intents.values().find(|intent| stands.waits.contains(&intent.seq));
-            format!("waits for {}", intent.map_or("something external", |intent| intent.record.description.as_str()))
+            let intent =
+                state.waiting.intents.values().find(|intent| stands.waits.contains(&intent.seq));
+            format!(
+                "waits for {}",
+                intent.map_or("something external", |intent| intent.record.description.as_str())
+            )
         }
     }
 }
@@ -165,7 +224,9 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     if decision.reason == "active_agent_waiting_intents" {
         let intents = waiting.intents.values().filter(|wait| is_meant(&wait.seq));
         let intents: Vec<_> = intents.map(|wait| &wait.record).collect();
-        let told = |intent: &&WaitingIntentRecord| format!("{} of {} (intent `{}`)", intent.description, intent.source, intent.id);
+        let told = |intent: &&WaitingIntentRecord| {
+            format!("{} of {} (intent `{}`)", intent.description, intent.source, intent.id)
+        };
         let mut named: Vec<_> = intents.iter().map(told).collect();
         let mut wakers: Vec<_> = match intents.as_slice() {
             [_] => Vec::from(["its trigger".to_string()]),
@@ -177,10 +238,15 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
         }
         return (named.join(" and for "), wakers);
     }
-    let conditions: Vec<_> = readiness::conditions(state).filter(|wait| is_meant(&wait.seq)).collect();
+    let conditions: Vec<_> =
+        readiness::conditions(state).filter(|wait| is_meant(&wait.seq)).collect();
     let of_item = item.map_or_else(String::new, |item| format!(", for {}", named(item)));
-    let mut wakers: Vec<_> =
-        conditions.iter().flat_map(|wait| &wait.record.wake_sources).filter(|source| may_come(state, source)).map(waker).collect();
+    let mut wakers: Vec<_> = conditions
+        .iter()
+        .flat_map(|wait| &wait.record.wake_sources)
+        .filter(|source| may_come(state, source))
+        .map(waker)
+        .collect();
     sort_by(&mut wakers, Ord::cmp);
     wakers.dedup();
     let what = match conditions.first() {
@@ -190,7 +256,12 @@ fn waited_for(state: &State, decision: &Decision) -> (String, Vec<String>) {
     (what, wakers)
 }
 
-fn without_condition(state: &State, decision: &Decision, item: Option<&Item>, wakers: &mut Vec<String>) -> String {
+fn without_condition(
+    state: &State,
+    decision: &Decision,
+    item: Option<&Item>,
+    wakers: &mut Vec<String>,
+) -> String {
     match decision.kind {
         DecisionKind::WaitForOperator => {
             wakers.push("operator input".into());
@@ -206,7 +277,8 @@ fn without_condition(state: &State, decision: &Decision, item: Option<&Item>, wa
     }
 }
 
-/// Whether what is waited for can still come by itself: at rest no result waits to be told, so that of a task that has ended does not.
+/// Whether what is waited for can still come by itself: at rest no result waits to be told, so that
+/// of a task that has ended does not.
 fn may_come(state: &State, source: &WakeSource) -> bool {
     !matches!(source, WakeSource::TaskResult { task_id } if state.tasks.ended.contains_key(task_id))
 }

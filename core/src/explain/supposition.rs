@@ -1,4 +1,5 @@
-//! Supposing: what would be decided if the edition, or values of the policy, were others (contract 7.3).
+//! Supposing: what would be decided if the edition, or values of the policy, were others (contract
+//! 7.3).
 
 use alloc::string::String;
 
@@ -14,7 +15,8 @@ pub struct Supposition {
 }
 
 impl Supposition {
-    /// Reads one from JSON text: an object that may have `edition`, and `policy` with some of the values of a [`Policy`].
+    /// Reads one from JSON text: an object that may have `edition`, and `policy` with some of the
+    /// values of a [`Policy`].
     ///
     /// # Errors
     /// Those of the fact `policy_set` with these parts.
@@ -23,10 +25,12 @@ impl Supposition {
         json::read(text)
     }
 
-    /// The change of edition and policy that gives what is supposed, where the ledger has this policy.
+    /// The change of edition and policy that gives what is supposed, where the ledger has this
+    /// policy.
     pub(crate) fn over(&self, policy: &Policy) -> PolicySet {
         let policy = self.policy.as_ref().map(|supposed| {
-            // INVARIANT: a policy is an object, and each value in it is one of its field's type, as `read` has seen.
+            // INVARIANT: a policy is an object, and each value in it is one of its field's type, as
+            // `read` has seen.
             let mut values: Map<String, RawJson> = own(&RawJson::from_value(policy));
             values.extend(supposed.clone());
             own(&RawJson::from_value(&values))
@@ -65,11 +69,19 @@ mod tests {
 
     #[test]
     fn what_is_not_named_stays_as_the_ledger_has_it() {
-        let ledger = || machine(&[r#"{"fact":"policy_set","policy":{"lane_burst":7,"deferred_cap":9},"edition":"2026-05-08"}"#]);
-        let supposed = Supposition::read(r#"{"policy":{"lane_burst":2,"overrides_waits":[]}}"#).expect("valid");
+        let ledger = || {
+            machine(&[
+                r#"{"fact":"policy_set","policy":{"lane_burst":7,"deferred_cap":9},"edition":"2026-05-08"}"#,
+            ])
+        };
+        let supposed = Supposition::read(r#"{"policy":{"lane_burst":2,"overrides_waits":[]}}"#)
+            .expect("valid");
         let (before, after) = (ledger(), ledger().supposing(&supposed));
         let policy = &after.state().control.policy;
-        assert_eq!((policy.lane_burst.get(), policy.deferred_cap.get(), policy.overrides_waits.len()), (2, 9, 0));
+        assert_eq!(
+            (policy.lane_burst.get(), policy.deferred_cap.get(), policy.overrides_waits.len()),
+            (2, 9, 0)
+        );
         assert_eq!(after.state().control.edition, Edition::Rfc20260508);
         assert_eq!(after.head(), before.head());
         let nothing = ledger().supposing(&Supposition::default());
@@ -83,7 +95,9 @@ mod tests {
             r#"{"fact":"work_item_picked","work_item_id":"w"}"#,
             r#"{"fact":"timer_created","timer_id":"t","duration_ms":60000}"#,
         ];
-        let rule = |machine: &Machine| explain::explain(machine.state(), Boundary::RunLoopIdle, NOW).decision.rule;
+        let rule = |machine: &Machine| {
+            explain::explain(machine.state(), Boundary::RunLoopIdle, NOW).decision.rule
+        };
         assert_eq!(rule(&machine(&facts)), "5.continue_active");
         let supposed = Supposition::read(r#"{"edition":"2026-05-08"}"#).expect("valid");
         let set = [&facts[..], &[r#"{"fact":"policy_set","edition":"2026-05-08"}"#]].concat();

@@ -1,4 +1,5 @@
-//! Why not: the smallest changes to facts under which another decision would be made (contract 11.2).
+//! Why not: the smallest changes to facts under which another decision would be made (contract
+//! 11.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -20,7 +21,8 @@ use wakeful_json::RawJson;
 /// How many changes are tried together.
 const TOGETHER: usize = 3;
 
-/// How many changes are tried at all; the list is ordered by the ladder, so the nearest ones come first.
+/// How many changes are tried at all; the list is ordered by the ladder, so the nearest ones come
+/// first.
 const TRIED: usize = 40;
 
 /// What would have to change for another decision.
@@ -32,7 +34,8 @@ pub struct WhyNot {
     pub asked: DecisionKind,
     /// What is decided now.
     pub decision: Decision,
-    /// The ways to get what was asked for, the shortest first; none where it is decided already, or no change of the list leads there.
+    /// The ways to get what was asked for, the shortest first; none where it is decided already, or
+    /// no change of the list leads there.
     pub ways: Vec<Way>,
 }
 
@@ -49,7 +52,8 @@ pub struct Way {
     pub decision: Decision,
 }
 
-/// What would have to change for a decision of this kind. Appends nothing: each way was applied to a copy and decided.
+/// What would have to change for a decision of this kind. Appends nothing: each way was applied to
+/// a copy and decided.
 #[must_use]
 pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> WhyNot {
     let decision = decide(state, boundary, now);
@@ -63,7 +67,8 @@ pub fn why_not(state: &State, boundary: Boundary, asked: DecisionKind, now: Time
                     continue;
                 }
                 let picked = || chosen.iter().map(|at| &changes[*at]);
-                let reached = applied(state, picked().map(|change| &change.fact), now).map(|state| decide(&state, boundary, now));
+                let reached = applied(state, picked().map(|change| &change.fact), now)
+                    .map(|state| decide(&state, boundary, now));
                 if let Some(decision) = reached.filter(|decision| decision.kind == asked) {
                     ways.push(Way {
                         says: picked().map(|change| change.says.clone()).collect(),
@@ -87,7 +92,11 @@ fn decide(state: &State, boundary: Boundary, now: Timestamp) -> Decision {
 }
 
 /// The state with these facts; none where one of them is refused.
-fn applied<'a>(state: &State, facts: impl Iterator<Item = &'a Fact>, now: Timestamp) -> Option<State> {
+fn applied<'a>(
+    state: &State,
+    facts: impl Iterator<Item = &'a Fact>,
+    now: Timestamp,
+) -> Option<State> {
     let mut state = state.copied();
     for fact in facts {
         let outcome = fact.copied().transition(&state, now.max(state.at));
@@ -100,8 +109,14 @@ fn applied<'a>(state: &State, facts: impl Iterator<Item = &'a Fact>, now: Timest
     Some(state)
 }
 
-/// The changes that can matter: those that let a rule of the asked kind hold, and those that take away what stands above it.
-fn candidates(state: &State, boundary: Boundary, asked: DecisionKind, now: Timestamp) -> Vec<Change> {
+/// The changes that can matter: those that let a rule of the asked kind hold, and those that take
+/// away what stands above it.
+fn candidates(
+    state: &State,
+    boundary: Boundary,
+    asked: DecisionKind,
+    now: Timestamp,
+) -> Vec<Change> {
     let view = View::new(state, boundary, now.max(state.at));
     let rules = state.control.edition.rules();
     let mut changes: Vec<Change> = Vec::new();
@@ -113,11 +128,16 @@ fn candidates(state: &State, boundary: Boundary, asked: DecisionKind, now: Times
         }
     };
     for (at, rule) in rules.iter().enumerate().filter(|(_, rule)| rule.kind == asked) {
-        rule.guard.iter().filter(|atom| !atom.holds(&view)).for_each(|atom| add(change::flipping(atom.name, Flip::On, state, &view)));
+        rule.guard
+            .iter()
+            .filter(|atom| !atom.holds(&view))
+            .for_each(|atom| add(change::flipping(atom.name, Flip::On, state, &view)));
         if matches!(rule.evaluate(&view), RuleOutcome::Suppressed { .. }) {
             add(change::unspent(state));
         }
-        let above = rules[..at].iter().filter(|above| above.kind != asked && above.evaluate(&view) == RuleOutcome::Fired);
+        let above = rules[..at]
+            .iter()
+            .filter(|above| above.kind != asked && above.evaluate(&view) == RuleOutcome::Fired);
         above.for_each(|above| add(switched_off(above, state, &view)));
     }
     changes.truncate(TRIED);

@@ -1,4 +1,5 @@
-//! The context plane: evidence for the model and for explanations. Apart from the runtime error, no decision reads it (contract 5.22, 6.2).
+//! The context plane: evidence for the model and for explanations. Apart from the runtime error, no
+//! decision reads it (contract 5.22, 6.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -12,7 +13,10 @@ use crate::{
     id::RunId,
     record::{
         Record,
-        context::{BriefKind, BriefRecord, CheckpointRecorded, ToolExecutionRecord, ToolExecutionStatus, TranscriptRecord},
+        context::{
+            BriefKind, BriefRecord, CheckpointRecorded, ToolExecutionRecord, ToolExecutionStatus,
+            TranscriptRecord,
+        },
         event::{EventKind, EventRecord},
         queue::envelope::TrustLevel,
     },
@@ -89,16 +93,23 @@ pub(crate) fn evidence<T: Serialize>(kind: EventKind, fact: &T, at: Timestamp) -
     Outcome::accepted(Vec::from([Record::Event(EventRecord::new(kind, at, fact))]))
 }
 
-/// The transition of `checkpoint_recorded`: one that describes an older state of the work is not taken.
+/// The transition of `checkpoint_recorded`: one that describes an older state of the work is not
+/// taken.
 pub(crate) fn checkpoint(state: &State, fact: &CheckpointRecorded, at: Timestamp) -> Outcome {
     match state.context.anchored_by {
-        Some(seq) if fact.anchor_generation < state.context.anchor => Outcome::ignored(Refusal::Stale, seq),
+        Some(seq) if fact.anchor_generation < state.context.anchor => {
+            Outcome::ignored(Refusal::Stale, seq)
+        }
         _ => evidence(EventKind::CheckpointRecorded, fact, at),
     }
 }
 
 /// The transition of `assistant_round_recorded`.
-pub(crate) fn assistant_round(state: &State, fact: AssistantRoundRecorded, at: Timestamp) -> Outcome {
+pub(crate) fn assistant_round(
+    state: &State,
+    fact: AssistantRoundRecorded,
+    at: Timestamp,
+) -> Outcome {
     turn::in_open_run(state, &fact.run_id.clone(), |_| {
         Vec::from([Record::Transcript(TranscriptRecord {
             agent_id: state.control.agent_id.clone(),

@@ -1,4 +1,5 @@
-//! The control plane: who the agent is, whether it may run, and what it was last told (contract 1.4, 4, 5.21, 10).
+//! The control plane: who the agent is, whether it may run, and what it was last told (contract
+//! 1.4, 4, 5.21, 10).
 
 use alloc::vec::Vec;
 
@@ -22,7 +23,8 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped (contract 4.2, 5.21).
+/// The transition of `wake_hint_submitted`: kept until a tick names it; ignored while stopped
+/// (contract 4.2, 5.21).
 pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     if let Some(seq) = state.control.stopped {
         return Outcome::ignored(Refusal::Stopped, seq);
@@ -30,7 +32,8 @@ pub(crate) fn wake_hint(state: &State, hint: WakeHint) -> Outcome {
     Outcome::accepted(record(ControlRecord::WakeHintPending(hint)))
 }
 
-/// The transition of `wake_hint_coalesced`: elsewhere it was folded into the pending one, so here it is pending.
+/// The transition of `wake_hint_coalesced`: elsewhere it was folded into the pending one, so here
+/// it is pending.
 pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Outcome {
     let said = Record::Event(EventRecord::new(EventKind::WakeHintCoalesced, at, &hint));
     let mut outcome = wake_hint(state, hint);
@@ -42,7 +45,11 @@ pub(crate) fn hint_coalesced(state: &State, hint: WakeHint, at: Timestamp) -> Ou
 
 /// The transition of `wake_hint_ignored`: elsewhere it was refused; that is all there is to know.
 pub(crate) fn hint_ignored(hint: &WakeHint, at: Timestamp) -> Outcome {
-    Outcome::accepted(Vec::from([Record::Event(EventRecord::new(EventKind::WakeHintIgnored, at, hint))]))
+    Outcome::accepted(Vec::from([Record::Event(EventRecord::new(
+        EventKind::WakeHintIgnored,
+        at,
+        hint,
+    ))]))
 }
 
 /// The transition of `start_requested`: no message, no turn (contract 4.2).
@@ -50,22 +57,35 @@ pub(crate) fn start(_: &State) -> Outcome {
     Outcome::accepted(record(ControlRecord::StartRequested(Marker {})))
 }
 
-/// The transition of `stop_requested`: breaks off the run, interrupts the tasks and lets the host release what it holds; hints stay
-/// (contract 4.2, 5.11, D26).
+/// The transition of `stop_requested`: breaks off the run, interrupts the tasks and lets the host
+/// release what it holds; hints stay (contract 4.2, 5.11, D26).
 pub(crate) fn stop(state: &State, at: Timestamp) -> Outcome {
-    let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::AgentStopped });
+    let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn {
+        run_id: run.run_id.clone(),
+        reason: AbortReason::AgentStopped,
+    });
     let mut outcome = Outcome::accepted(record(ControlRecord::StopRequested(Marker {})));
     if state.control.live_from.is_some() {
-        outcome.records.extend(result::interrupt(state, &[], "agent stopped", state.head.seq.plus(2), at));
+        outcome.records.extend(result::interrupt(
+            state,
+            &[],
+            "agent stopped",
+            state.head.seq.plus(2),
+            at,
+        ));
     }
     outcome.effects.extend(aborted);
     outcome.effects.push(Effect::Release);
     outcome
 }
 
-/// The transition of `shutdown_requested`: the agent is closing until the next restart (contract 4.3).
+/// The transition of `shutdown_requested`: the agent is closing until the next restart (contract
+/// 4.3).
 pub(crate) fn shutdown(state: &State) -> Outcome {
-    let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn { run_id: run.run_id.clone(), reason: AbortReason::DaemonShutdown });
+    let aborted = state.turns.run.as_ref().map(|run| Effect::AbortTurn {
+        run_id: run.run_id.clone(),
+        reason: AbortReason::DaemonShutdown,
+    });
     let mut outcome = Outcome::accepted(record(ControlRecord::ShutdownRequested(Marker {})));
     outcome.effects.extend(aborted);
     outcome
@@ -80,8 +100,8 @@ pub struct Restarted {
     pub alive_task_ids: Vec<TaskId>,
 }
 
-/// The transition of `runtime_restarted`: an open run becomes interrupted, its message replays; tasks that nobody proves alive become
-/// interrupted too (contract 5.11, 5.23).
+/// The transition of `runtime_restarted`: an open run becomes interrupted, its message replays;
+/// tasks that nobody proves alive become interrupted too (contract 5.11, 5.23).
 pub(crate) fn restarted(state: &State, fact: &Restarted, at: Timestamp) -> Outcome {
     let mut records = record(ControlRecord::RuntimeRestarted(Marker {}));
     if let Some(run) = &state.turns.run {

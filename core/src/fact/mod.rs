@@ -15,7 +15,9 @@ use serde::Serialize;
 
 use crate::{
     fact::{
-        context::{AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended},
+        context::{
+            AssistantRoundRecorded, BriefRecorded, ToolExecutionRecorded, TranscriptAppended,
+        },
         control::Restarted,
         outcome::{Answer, Outcome, Refusal},
         queue::{
@@ -29,7 +31,10 @@ use crate::{
             intent::{self, WaitingIntentCreated, WaitingIntentNamed},
             timer::{self, TimerCreated, TimerNamed},
         },
-        work::{WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated, delegation},
+        work::{
+            WorkItemBlocked, WorkItemCompleted, WorkItemCreated, WorkItemNamed, WorkItemUpdated,
+            delegation,
+        },
     },
     id::{RunId, Seq},
     record::{
@@ -173,11 +178,16 @@ struct FactIgnored<'a> {
 }
 
 impl Fact {
-    /// What became of an effect that a provider did not carry out: its run failed, or, if it has none, the runtime did.
+    /// What became of an effect that a provider did not carry out: its run failed, or, if it has
+    /// none, the runtime did.
     #[must_use]
     pub fn failure(run_id: Option<RunId>, error: String) -> Self {
         match run_id {
-            Some(run_id) => Self::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(error) }),
+            Some(run_id) => Self::TurnAborted(TurnAborted {
+                run_id,
+                reason: AbortReason::RuntimeError,
+                error: Some(error),
+            }),
             None => Self::RuntimeError(RuntimeFailed { error, message_id: None, run_id: None }),
         }
     }
@@ -194,7 +204,8 @@ impl Fact {
         let mut outcome = self.route(state, at);
         if let Answer::Ignored { reason, because } = outcome.answer {
             let fact = FactIgnored { fact: name, reason, because };
-            outcome.records = Vec::from([Record::Event(EventRecord::new(EventKind::FactIgnored, at, &fact))]);
+            outcome.records =
+                Vec::from([Record::Event(EventRecord::new(EventKind::FactIgnored, at, &fact))]);
         }
         outcome
     }
@@ -231,15 +242,25 @@ impl Fact {
     fn route(self, state: &State, at: Timestamp) -> Outcome {
         match self {
             Self::MessageQueued(fact) => queue::queued(state, fact, at),
-            Self::MessageDequeued(fact) => observed::settled(state, fact, QueueStatus::Dequeued, at),
-            Self::MessageProcessed(fact) => observed::settled(state, fact, QueueStatus::Processed, at),
+            Self::MessageDequeued(fact) => {
+                observed::settled(state, fact, QueueStatus::Dequeued, at)
+            }
+            Self::MessageProcessed(fact) => {
+                observed::settled(state, fact, QueueStatus::Processed, at)
+            }
             Self::MessageAborted(fact) => observed::settled(state, fact, QueueStatus::Aborted, at),
             Self::MessageDropped(fact) => observed::dropped(state, fact, at),
-            Self::MessageInterjected(fact) => observed::settled(state, fact, QueueStatus::Interjected, at),
+            Self::MessageInterjected(fact) => {
+                observed::settled(state, fact, QueueStatus::Interjected, at)
+            }
             Self::TurnStarted(fact) => turn::started(state, &fact, at),
-            Self::ProviderRoundCompleted(fact) => turn::round(state, EventKind::ProviderRoundCompleted, &fact, at),
+            Self::ProviderRoundCompleted(fact) => {
+                turn::round(state, EventKind::ProviderRoundCompleted, &fact, at)
+            }
             Self::AssistantRoundRecorded(fact) => context::assistant_round(state, fact, at),
-            Self::ToolRoundCompleted(fact) => turn::round(state, EventKind::ToolRoundCompleted, &fact, at),
+            Self::ToolRoundCompleted(fact) => {
+                turn::round(state, EventKind::ToolRoundCompleted, &fact, at)
+            }
             Self::TurnTerminal(fact) => turn::terminal(state, fact, at),
             Self::TurnAborted(fact) => turn::aborted(state, fact, at),
             Self::TurnBaselineOverBudget(fact) => turn::over_budget(state, fact, at),
@@ -250,8 +271,12 @@ impl Fact {
             Self::TaskFailed(fact) => task::changed(state, fact, TaskStatus::Failed, at),
             Self::TaskCancelled(fact) => task::changed(state, fact, TaskStatus::Cancelled, at),
             Self::TaskInterrupted(fact) => task::changed(state, fact, TaskStatus::Interrupted, at),
-            Self::TaskResultQueued(fact) => task::result_moved(state, &fact, EventKind::TaskResultQueued, at),
-            Self::TaskResultDelivered(fact) => task::result_moved(state, &fact, EventKind::TaskResultDelivered, at),
+            Self::TaskResultQueued(fact) => {
+                task::result_moved(state, &fact, EventKind::TaskResultQueued, at)
+            }
+            Self::TaskResultDelivered(fact) => {
+                task::result_moved(state, &fact, EventKind::TaskResultDelivered, at)
+            }
             Self::WorkItemCreated(fact) => work::created(state, fact, at),
             Self::WorkItemPicked(fact) => work::picked(state, fact),
             Self::WorkItemUpdated(fact) => work::updated(state, fact, at),
@@ -264,9 +289,15 @@ impl Fact {
             Self::WaitingIntentTriggered(fact) => intent::triggered(state, &fact, at),
             Self::WaitingIntentCancelled(fact) => intent::cancelled(state, &fact, at),
             Self::WaitConditionRegistered(fact) => condition::registered(state, fact, at),
-            Self::WaitConditionResolved(fact) => condition::ended(state, &fact, WaitConditionStatus::Resolved, at),
-            Self::WaitConditionCancelled(fact) => condition::ended(state, &fact, WaitConditionStatus::Cancelled, at),
-            Self::WaitConditionExpired(fact) => condition::ended(state, &fact, WaitConditionStatus::Expired, at),
+            Self::WaitConditionResolved(fact) => {
+                condition::ended(state, &fact, WaitConditionStatus::Resolved, at)
+            }
+            Self::WaitConditionCancelled(fact) => {
+                condition::ended(state, &fact, WaitConditionStatus::Cancelled, at)
+            }
+            Self::WaitConditionExpired(fact) => {
+                condition::ended(state, &fact, WaitConditionStatus::Expired, at)
+            }
             Self::TimerCreated(fact) => timer::created(state, fact, at),
             Self::TimerFired(fact) => timer::fired(state, &fact, at),
             Self::TimerCompleted(fact) => timer::completed(state, &fact),
@@ -283,7 +314,9 @@ impl Fact {
             Self::ToolExecutionRecorded(fact) => context::tool_execution(state, fact, at),
             Self::BriefRecorded(fact) => context::brief(state, fact, at),
             Self::RuntimeError(fact) => context::evidence(EventKind::RuntimeError, &fact, at),
-            Self::ContextCompacted(fact) => context::evidence(EventKind::ContextCompacted, &fact, at),
+            Self::ContextCompacted(fact) => {
+                context::evidence(EventKind::ContextCompacted, &fact, at)
+            }
             Self::CheckpointRecorded(fact) => context::checkpoint(state, &fact, at),
         }
     }

@@ -73,6 +73,10 @@ impl Outcome {
     }
 
     pub(crate) fn ignored(reason: Refusal, because: Seq) -> Self {
-        Self { answer: Answer::Ignored { reason, because }, records: Vec::new(), effects: Vec::new() }
+        Self {
+            answer: Answer::Ignored { reason, because },
+            records: Vec::new(),
+            effects: Vec::new(),
+        }
     }
 }

@@ -1,4 +1,5 @@
-//! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to 5.9).
+//! The turn plane: the one open run, how turns end, and what a failed one leaves (contract 5.4 to
+//! 5.9).
 
 use alloc::{
     string::{String, ToString},
@@ -99,11 +100,13 @@ pub struct TurnOverBudget {
     pub reason: Option<String>,
 }
 
-/// The transition of `turn_started`. In a driven ledger the run is open already and the fact says that the host is at it; in an observed
-/// one it opens the run.
+/// The transition of `turn_started`. In a driven ledger the run is open already and the fact says
+/// that the host is at it; in an observed one it opens the run.
 pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outcome {
     if state.control.live_from.is_some() {
-        return in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::new(EventKind::TurnStarted, at, fact))]));
+        return in_open_run(state, &fact.run_id, |_| {
+            Vec::from([Record::Event(EventRecord::new(EventKind::TurnStarted, at, fact))])
+        });
     }
     if let Some(run) = &state.turns.run {
         return Outcome::ignored(Refusal::RunOpen, run.seq);
@@ -113,16 +116,25 @@ pub(crate) fn started(state: &State, fact: &TurnStarted, at: Timestamp) -> Outco
     };
     let binding = TurnBinding::for_message(state, &held.record, &[]);
     let started = TurnRecord::started(state, fact.run_id.clone(), &fact.message_id, binding, at);
-    Outcome::accepted(Vec::from([Record::Turn(TurnRecord { turn_index: fact.turn_index.unwrap_or(started.turn_index), ..started })]))
+    Outcome::accepted(Vec::from([Record::Turn(TurnRecord {
+        turn_index: fact.turn_index.unwrap_or(started.turn_index),
+        ..started
+    })]))
 }
 
 /// The transition of `turn_baseline_over_budget`.
 pub(crate) fn over_budget(state: &State, fact: TurnOverBudget, at: Timestamp) -> Outcome {
-    let ending = Ending { kind: TurnTerminalKind::BaselineOverBudget, reason: fact.reason, last_assistant_message: None, checkpoint: None };
+    let ending = Ending {
+        kind: TurnTerminalKind::BaselineOverBudget,
+        reason: fact.reason,
+        last_assistant_message: None,
+        checkpoint: None,
+    };
     in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
 }
 
-/// The transition of `turn_terminal`: one batch settles turn, message, closure and commit (contract 5.4).
+/// The transition of `turn_terminal`: one batch settles turn, message, closure and commit (contract
+/// 5.4).
 pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outcome {
     let ending = Ending {
         kind: fact.kind,
@@ -133,8 +145,9 @@ pub(crate) fn terminal(state: &State, fact: TurnTerminal, at: Timestamp) -> Outc
     in_open_run(state, &fact.run_id, |run| settle(state, run, ending, at))
 }
 
-/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its message replays (contract 4.3,
-/// D9). The agent goes on, whoever broke the run off (D25), and a failure of the host settles the message like any other (D24).
+/// The transition of `turn_aborted`: settles the run, or, while closing, interrupts it so that its
+/// message replays (contract 4.3, D9). The agent goes on, whoever broke the run off (D25), and a
+/// failure of the host settles the message like any other (D24).
 pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcome {
     in_open_run(state, &fact.run_id, |run| {
         if state.control.closing.is_some() {
@@ -151,7 +164,11 @@ pub(crate) fn aborted(state: &State, fact: TurnAborted, at: Timestamp) -> Outcom
             let error = EventRecord::new(
                 EventKind::RuntimeError,
                 at,
-                &RuntimeError { message_id: &run.message_id, run_id: &run.run_id, error: fact.error.as_deref() },
+                &RuntimeError {
+                    message_id: &run.message_id,
+                    run_id: &run.run_id,
+                    error: fact.error.as_deref(),
+                },
             );
             records.insert(0, Record::Event(error));
         }
@@ -167,12 +184,24 @@ struct RuntimeError<'a> {
 }
 
 /// The transition of `provider_round_completed` and `tool_round_completed`.
-pub(crate) fn round(state: &State, kind: EventKind, fact: &RoundCompleted, at: Timestamp) -> Outcome {
-    in_open_run(state, &fact.run_id, |_| Vec::from([Record::Event(EventRecord::new(kind, at, fact))]))
+pub(crate) fn round(
+    state: &State,
+    kind: EventKind,
+    fact: &RoundCompleted,
+    at: Timestamp,
+) -> Outcome {
+    in_open_run(state, &fact.run_id, |_| {
+        Vec::from([Record::Event(EventRecord::new(kind, at, fact))])
+    })
 }
 
-/// Does nothing but say `stale_run` where the fact belongs to a run that is not open (contract 5.8).
-pub(crate) fn in_open_run(state: &State, run_id: &RunId, make: impl FnOnce(&OpenRun) -> Vec<Record>) -> Outcome {
+/// Does nothing but say `stale_run` where the fact belongs to a run that is not open (contract
+/// 5.8).
+pub(crate) fn in_open_run(
+    state: &State,
+    run_id: &RunId,
+    make: impl FnOnce(&OpenRun) -> Vec<Record>,
+) -> Outcome {
     match &state.turns.run {
         Some(run) if run.run_id == *run_id => Outcome::accepted(make(run)),
         _ => Outcome::ignored(Refusal::StaleRun, state.turns.settled.unwrap_or(state.head.seq)),
@@ -198,7 +227,8 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
         ..run.record(&state.control.agent_id)
     };
     let progress = progress::of_turn(state, &turn);
-    let exhausted = (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
+    let exhausted =
+        (retry::owed(state, &turn) == Owed::Exhausted).then(|| diagnostic::exhausted(&turn));
     let mut records = Vec::from([Record::Turn(turn)]);
     if let Some(held) = state.queue.message(&run.message_id) {
         let status = match kind {
@@ -209,8 +239,16 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
     }
     if let Some(binding) = &run.work_item {
         // contract 5.7, D8: the commit appends its event and never writes the item.
-        let committed = TurnEndCommitted { turn_index: run.turn_index, work_item_id: &binding.work_item_id, terminal_kind: kind };
-        records.push(Record::Event(EventRecord::new(EventKind::WorkItemTurnEndCommitted, at, &committed)));
+        let committed = TurnEndCommitted {
+            turn_index: run.turn_index,
+            work_item_id: &binding.work_item_id,
+            terminal_kind: kind,
+        };
+        records.push(Record::Event(EventRecord::new(
+            EventKind::WorkItemTurnEndCommitted,
+            at,
+            &committed,
+        )));
     }
     let closure = closure::decide(&closure::Facts::from_state(state).settled(kind));
     records.push(Record::Event(EventRecord::new(
@@ -221,7 +259,9 @@ fn settle(state: &State, run: &OpenRun, ending: Ending, at: Timestamp) -> Vec<Re
     if let Some((item, Step::Parks(cause))) = progress {
         records.extend(work::park(item, cause, at));
     }
-    records.extend(exhausted.map(|diagnostic| Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))));
+    records.extend(exhausted.map(|diagnostic| {
+        Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))
+    }));
     records
 }
 

@@ -1,4 +1,5 @@
-//! `agent.json`: the short form of fixtures, or the whole agent state of the reference runtime (`observed-decisions.md` 2.1, 11.2).
+//! `agent.json`: the short form of fixtures, or the whole agent state of the reference runtime
+//! (`observed-decisions.md` 2.1, 11.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -6,7 +7,10 @@ use crate::{
     foreign::{ForeignError, layout::Layout},
     id::{AgentId, RunId, WorkItemId},
     record::{
-        control::{AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, RecordedHint, TornLine, WakeHint},
+        control::{
+            AgentImported, AgentStatus, ControlRecord, FocusCause, FocusSet, RecordedHint,
+            TornLine, WakeHint,
+        },
         turn::TurnTerminalKind,
     },
     time::Timestamp,
@@ -99,7 +103,9 @@ fn short(text: &str) -> Result<AgentFile, JsonError> {
             torn: Vec::new(),
         },
         focus: agent.current_work_item_id,
-        hint: agent.pending_wake_hint_reason.map(|reason| WakeHint { source: Some("fixture".into()), ..WakeHint::new(reason) }),
+        hint: agent
+            .pending_wake_hint_reason
+            .map(|reason| WakeHint { source: Some("fixture".into()), ..WakeHint::new(reason) }),
     })
 }
 
@@ -115,10 +121,13 @@ pub(super) fn whole(text: &str) -> Result<AgentFile, JsonError> {
             status: agent.status,
             turn_index: agent.turn_index,
             last_turn_terminal: terminal.map(|last| last.kind),
-            terminal_turn_index: terminal.map(|last| last.turn_index).filter(|index| *index != agent.turn_index),
+            terminal_turn_index: terminal
+                .map(|last| last.turn_index)
+                .filter(|index| *index != agent.turn_index),
             current_run_id: agent.current_run_id,
             current_turn_work_item_id: agent.current_turn_work_item_id,
-            wake_hint: wake_hint.map(|(hint, time)| RecordedHint { hint, created_at: time.created_at }),
+            wake_hint: wake_hint
+                .map(|(hint, time)| RecordedHint { hint, created_at: time.created_at }),
             torn: Vec::new(),
         },
         focus: agent.current_work_item_id,
@@ -134,9 +143,13 @@ impl AgentFile {
 
     /// The control records that say the same, and which lines the import dropped.
     pub(super) fn into_controls(self, torn: Vec<TornLine>) -> Vec<ControlRecord> {
-        let mut controls = Vec::from([ControlRecord::AgentImported(AgentImported { torn, ..self.imported })]);
+        let mut controls =
+            Vec::from([ControlRecord::AgentImported(AgentImported { torn, ..self.imported })]);
         if self.focus.is_some() {
-            controls.push(ControlRecord::FocusSet(FocusSet { work_item_id: self.focus, cause: FocusCause::Pick }));
+            controls.push(ControlRecord::FocusSet(FocusSet {
+                work_item_id: self.focus,
+                cause: FocusCause::Pick,
+            }));
         }
         controls.extend(self.hint.map(ControlRecord::WakeHintPending));
         controls

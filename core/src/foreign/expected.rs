@@ -1,4 +1,5 @@
-//! `expected.json`: what a replay must find (`observed-decisions.md` 11.4), with closure, posture, rule and evidence where they are given.
+//! `expected.json`: what a replay must find (`observed-decisions.md` 11.4), with closure, posture,
+//! rule and evidence where they are given.
 
 use alloc::{string::String, vec::Vec};
 
@@ -20,8 +21,8 @@ use wakeful_json::{self as json, Readable};
 /// The file of a fixture that says it.
 const FILE: &str = "expected.json";
 
-/// What a replay must find. The scalars are always asserted, against their defaults where they are absent; what is optional only where
-/// it is given.
+/// What a replay must find. The scalars are always asserted, against their defaults where they are
+/// absent; what is optional only where it is given.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct Expected {
@@ -113,7 +114,8 @@ impl Expected {
         Ok(expected)
     }
 
-    /// Reads what a folder expects. One without `expected.json` expects nothing, as a data folder of the reference runtime does.
+    /// Reads what a folder expects. One without `expected.json` expects nothing, as a data folder
+    /// of the reference runtime does.
     ///
     /// # Errors
     /// Where it is malformed or of a newer format.
@@ -145,7 +147,10 @@ impl Expected {
             turn_terminal_kind: projection.turn_terminal_kind,
             replay_message_ids: projection.replay_message_ids.clone(),
             tool_executions: projection.tool_executions,
-            closure: Some(ExpectedClosure { outcome: found.closure.outcome, waiting_reason: found.closure.waiting_reason }),
+            closure: Some(ExpectedClosure {
+                outcome: found.closure.outcome,
+                waiting_reason: found.closure.waiting_reason,
+            }),
             posture: Some(found.posture.posture),
             decision: Some(decision.kind),
             decision_reason: Some(decision.reason.clone()),
@@ -154,7 +159,8 @@ impl Expected {
         }
     }
 
-    /// What a replay found, in the same shape: the optional parts are there exactly where this one has them.
+    /// What a replay found, in the same shape: the optional parts are there exactly where this one
+    /// has them.
     #[must_use]
     pub fn found(&self, found: &Explanation) -> Self {
         let all = Self::from_explanation(found);

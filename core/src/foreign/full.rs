@@ -1,4 +1,5 @@
-//! Full records: the lines that the reference runtime writes, and those that an export writes. They keep their own times and agents.
+//! Full records: the lines that the reference runtime writes, and those that an export writes. They
+//! keep their own times and agents.
 
 use alloc::vec::Vec;
 
@@ -12,8 +13,14 @@ fn mark(class: Class) -> Option<&'static str> {
         Class::Tasks => Some("kind"),
         Class::WaitingIntents => Some("status"),
         Class::Timers => Some("duration_ms"),
-        Class::WorkItems | Class::QueueEntries | Class::Events | Class::Briefs | Class::Tools => Some("created_at"),
-        Class::Transcript | Class::WaitConditions | Class::Turns | Class::Control | Class::Carried => None,
+        Class::WorkItems | Class::QueueEntries | Class::Events | Class::Briefs | Class::Tools => {
+            Some("created_at")
+        }
+        Class::Transcript
+        | Class::WaitConditions
+        | Class::Turns
+        | Class::Control
+        | Class::Carried => None,
     }
 }
 
@@ -22,17 +29,20 @@ pub(super) fn is_full(class: Class, text: &str) -> bool {
     mark(class).is_none_or(|key| json::has_member(text, key))
 }
 
-/// Whether a line belongs to a class of ours but has the reference runtime's shape, which the scheduler does not read.
+/// Whether a line belongs to a class of ours but has the reference runtime's shape, which the
+/// scheduler does not read.
 pub(super) fn is_carried(class: Class, text: &str) -> bool {
     class == Class::Transcript && json::has_member(text, "kind")
 }
 
-/// The records of a full line. `mirrored` says whether the folder has the mirrors of its intents as records of their own.
+/// The records of a full line. `mirrored` says whether the folder has the mirrors of its intents as
+/// records of their own.
 pub(super) fn records(class: Class, text: &str, mirrored: bool) -> Result<Vec<Record>, JsonError> {
     match Record::decode(class, text)? {
-        Record::Control(ControlRecord::Genesis(_)) => {
-            Err(JsonError::at_field("control", "a ledger makes its own `genesis`: remove this line"))
-        }
+        Record::Control(ControlRecord::Genesis(_)) => Err(JsonError::at_field(
+            "control",
+            "a ledger makes its own `genesis`: remove this line",
+        )),
         // contract 5.16: an intent and its mirror condition are recorded together.
         Record::WaitingIntent(intent) if !mirrored => Ok(intent::with_mirror(intent).into()),
         record => Ok(Vec::from([record])),

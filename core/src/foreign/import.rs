@@ -16,8 +16,9 @@ fn carry(name: &str, line: &super::layout::Line<'_>) -> Result<Record, ForeignEr
 }
 
 impl Import {
-    /// Reads a folder: agent state, then class by class, then what is carried, each in file order. A line may be in the short form of
-    /// fixtures or a full record; short ones belong to the folder's agent and get increasing times from `from` on.
+    /// Reads a folder: agent state, then class by class, then what is carried, each in file order.
+    /// A line may be in the short form of fixtures or a full record; short ones belong to the
+    /// folder's agent and get increasing times from `from` on.
     ///
     /// # Errors
     /// The first file or line that cannot be read.
@@ -47,7 +48,9 @@ impl Import {
                 records.extend(made.map_err(|why| line.error(why))?);
             }
         }
-        let is_read = |name: &str| Class::ALL.iter().any(|class| *class != Class::Carried && class.as_str() == name);
+        let is_read = |name: &str| {
+            Class::ALL.iter().any(|class| *class != Class::Carried && class.as_str() == name)
+        };
         for name in layout.classes().into_iter().filter(|name| !is_read(name)) {
             let lines = layout.lines(name)?;
             torn.extend(lines.torn);
@@ -60,12 +63,17 @@ impl Import {
         Ok(Self { agent_id, records, torn })
     }
 
-    /// What an agent's state and some full records become, without a folder around them. Each intent is recorded with its mirror.
+    /// What an agent's state and some full records become, without a folder around them. Each
+    /// intent is recorded with its mirror.
     #[cfg(feature = "oracle")]
-    pub(crate) fn of_records<'a>(agent: &str, lines: impl Iterator<Item = (Class, &'a str)>) -> Result<Self, json::JsonError> {
+    pub(crate) fn of_records<'a>(
+        agent: &str,
+        lines: impl Iterator<Item = (Class, &'a str)>,
+    ) -> Result<Self, json::JsonError> {
         let agent = agent::whole(agent)?;
         let agent_id = agent.agent_id.clone();
-        let mut records: Vec<_> = agent.into_controls(Vec::new()).into_iter().map(Record::Control).collect();
+        let mut records: Vec<_> =
+            agent.into_controls(Vec::new()).into_iter().map(Record::Control).collect();
         for (class, text) in lines {
             records.extend(full::records(class, text, false)?);
         }
@@ -102,7 +110,9 @@ mod tests {
 
     fn data_folder(files: &[(&str, &str)]) -> Folder {
         let one_line = |text: &str| text.replace('\n', " ") + "\n";
-        let ledger = files.iter().map(|(class, text)| (alloc::format!(".holon/ledger/{class}.jsonl"), one_line(text)));
+        let ledger = files
+            .iter()
+            .map(|(class, text)| (alloc::format!(".holon/ledger/{class}.jsonl"), one_line(text)));
         ledger.chain([(".holon/state/agent.json".into(), RUNNING.into())]).collect()
     }
 
@@ -118,14 +128,20 @@ mod tests {
 
     #[test]
     fn an_imported_open_run_is_open_until_a_restart_interrupts_it() {
-        let (mut machine, _) = opened(&data_folder(&[("messages", MESSAGE), ("queue_entries", DEQUEUED)]));
+        let (mut machine, _) =
+            opened(&data_folder(&[("messages", MESSAGE), ("queue_entries", DEQUEUED)]));
         let observed = machine.explain(Boundary::RunLoopIdle, NOW);
-        assert_eq!((observed.status, observed.decision.rule.as_str()), (AgentStatus::AwakeRunning, "2.run_open"));
-        let restart = machine.propose(Fact::RuntimeRestarted(Restarted::default()), NOW).expect("a proposal");
+        assert_eq!(
+            (observed.status, observed.decision.rule.as_str()),
+            (AgentStatus::AwakeRunning, "2.run_open")
+        );
+        let restart =
+            machine.propose(Fact::RuntimeRestarted(Restarted::default()), NOW).expect("a proposal");
         machine.committed();
         let turn = restart.batch.last().expect("an interruption").as_str();
         assert!(
-            turn.contains(r#""run_id":"run-a""#) && turn.contains(&alloc::format!(r#""status":"{}""#, RunStatus::Interrupted)),
+            turn.contains(r#""run_id":"run-a""#)
+                && turn.contains(&alloc::format!(r#""status":"{}""#, RunStatus::Interrupted)),
             "{turn}"
         );
         let driven = machine.explain(Boundary::RunLoop, NOW);
@@ -142,8 +158,16 @@ mod tests {
         let evidence = machine.explain(Boundary::RunLoopIdle, NOW).decision.evidence;
         assert!(evidence.iter().any(|said| said == key), "{evidence:?}");
         let exported = folder_of(&entries).expect("whole");
-        assert!(exported["agent.json"].contains("2026-05-27T09:00:01.000002Z"), "{}", exported["agent.json"]);
-        assert!(exported["agent.json"].contains("1.0"), "free JSON is carried as given: {}", exported["agent.json"]);
+        assert!(
+            exported["agent.json"].contains("2026-05-27T09:00:01.000002Z"),
+            "{}",
+            exported["agent.json"]
+        );
+        assert!(
+            exported["agent.json"].contains("1.0"),
+            "free JSON is carried as given: {}",
+            exported["agent.json"]
+        );
     }
 
     #[test]
@@ -155,7 +179,10 @@ mod tests {
 
     #[test]
     fn records_of_other_agents_are_counted_and_skipped() {
-        let (machine, _) = opened(&data_folder(&[("messages", &MESSAGE.replace("main", "other")), ("queue_entries", DEQUEUED)]));
+        let (machine, _) = opened(&data_folder(&[
+            ("messages", &MESSAGE.replace("main", "other")),
+            ("queue_entries", DEQUEUED),
+        ]));
         assert_eq!(machine.state().foreign_records, 1);
         assert!(machine.state().queue.is_empty());
     }
@@ -169,17 +196,31 @@ mod tests {
         let (machine, _) = opened(&folder);
         let timers = &machine.state().waiting.timers;
         assert_eq!(machine.state().foreign_records, 0);
-        assert_eq!(timers[&"hourly".into()].record.due_at().to_string(), "2026-05-27T09:00:00.005Z", "a full record keeps its time");
-        assert!(timers[&"nightly".into()].record.created_at >= NOW, "a short one gets the import's");
+        assert_eq!(
+            timers[&"hourly".into()].record.due_at().to_string(),
+            "2026-05-27T09:00:00.005Z",
+            "a full record keeps its time"
+        );
+        assert!(
+            timers[&"nightly".into()].record.created_at >= NOW,
+            "a short one gets the import's"
+        );
     }
 
     #[test]
     fn a_mirror_is_made_where_the_folder_has_none() {
         let intent = r#"{"id":"i","agent_id":"main","scope":"agent","description":"d","source":"s","delivery_mode":"wake_hint","status":"active","external_trigger_id":"e","created_at":"2026-05-27T09:00:00Z","trigger_count":0}"#;
         let (machine, entries) = opened(&data_folder(&[("waiting_intents", intent)]));
-        assert_eq!((machine.state().waiting.intents.len(), machine.state().waiting.conditions.len()), (1, 1));
+        assert_eq!(
+            (machine.state().waiting.intents.len(), machine.state().waiting.conditions.len()),
+            (1, 1)
+        );
         let (again, second) = opened(&folder_of(&entries).expect("whole"));
-        assert_eq!((again.state().waiting.conditions.len(), second.len()), (1, entries.len()), "and none where it has");
+        assert_eq!(
+            (again.state().waiting.conditions.len(), second.len()),
+            (1, entries.len()),
+            "and none where it has"
+        );
     }
 
     #[test]
@@ -189,20 +230,27 @@ mod tests {
         machine.committed();
         let import = Import::of_folder(&data_folder(&[]), NOW).expect("the folder reads");
         let why = machine.import(import, NOW).expect_err("another agent's");
-        assert_eq!(why, ProposeError::OtherAgent { found: "main".into(), expected: "default".into() });
+        assert_eq!(
+            why,
+            ProposeError::OtherAgent { found: "main".into(), expected: "default".into() }
+        );
     }
 
     #[test]
     fn an_unfinished_last_line_is_dropped_and_noted() {
         let mut folder = data_folder(&[("messages", MESSAGE)]);
-        folder.get_or_insert(".holon/ledger/workspaces.jsonl".into(), String::new()).push_str("\n{\"id\":1}\n{\"id\":");
+        folder
+            .get_or_insert(".holon/ledger/workspaces.jsonl".into(), String::new())
+            .push_str("\n{\"id\":1}\n{\"id\":");
         let import = Import::of_folder(&folder, NOW).expect("the folder reads");
         let torn = TornLine { file: ".holon/ledger/workspaces.jsonl".into(), line: 3, bytes: 6 };
         assert_eq!(import.torn(), [torn]);
         let (machine, entries) = opened(&folder);
         assert_eq!(machine.state().carried_records, 1);
         assert!(
-            entries[1].as_str().contains(r#""torn":[{"file":".holon/ledger/workspaces.jsonl","line":3,"bytes":6}]"#),
+            entries[1].as_str().contains(
+                r#""torn":[{"file":".holon/ledger/workspaces.jsonl","line":3,"bytes":6}]"#
+            ),
             "{:?}",
             entries[1]
         );
@@ -213,14 +261,26 @@ mod tests {
         let place = |class: &str, text: &str| {
             let mut folder = data_folder(&[]);
             folder.insert(alloc::format!(".holon/ledger/{class}.jsonl"), String::from(text));
-            let place = Import::of_folder(&folder, NOW).expect_err("a bad line").place().expect("a place");
+            let place =
+                Import::of_folder(&folder, NOW).expect_err("a bad line").place().expect("a place");
             (place.file.expect("a file"), place.line, place.path)
         };
         let bad_status = DEQUEUED.replace('\n', " ").replace("dequeued", "gone");
         let two = alloc::format!("\n{bad_status}");
-        assert_eq!(place("queue_entries", &two), (".holon/ledger/queue_entries.jsonl".into(), 2, "status".into()), "complete, so not torn");
-        assert_eq!(place("workspaces", "{\"id\":\n{}\n"), (".holon/ledger/workspaces.jsonl".into(), 1, String::new()));
-        let genesis = r#"{"control":"genesis","agent_id":"x","format":1,"edition":"2026-05-27","policy":{}}"#;
-        assert_eq!(place("control", genesis), (".holon/ledger/control.jsonl".into(), 1, "control".into()));
+        assert_eq!(
+            place("queue_entries", &two),
+            (".holon/ledger/queue_entries.jsonl".into(), 2, "status".into()),
+            "complete, so not torn"
+        );
+        assert_eq!(
+            place("workspaces", "{\"id\":\n{}\n"),
+            (".holon/ledger/workspaces.jsonl".into(), 1, String::new())
+        );
+        let genesis =
+            r#"{"control":"genesis","agent_id":"x","format":1,"edition":"2026-05-27","policy":{}}"#;
+        assert_eq!(
+            place("control", genesis),
+            (".holon/ledger/control.jsonl".into(), 1, "control".into())
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Where a folder keeps what: the layout of fixtures and exports, and that of the reference runtime's data folders.
+//! Where a folder keeps what: the layout of fixtures and exports, and that of the reference
+//! runtime's data folders.
 
 use alloc::{
     format,
@@ -42,7 +43,8 @@ impl Line<'_> {
 }
 
 impl<'a> Layout<'a> {
-    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` where there is a `.holon`, else `agent.json` and `ledger/`.
+    /// The layout of a folder: `.holon/state/agent.json` and `.holon/ledger/` where there is a
+    /// `.holon`, else `agent.json` and `ledger/`.
     pub(super) fn new(folder: &'a Folder) -> Self {
         if folder.keys().any(|path| path.starts_with(".holon/")) {
             Self { folder, agent: ".holon/state/agent.json", ledger: ".holon/ledger/" }
@@ -58,21 +60,26 @@ impl<'a> Layout<'a> {
 
     /// The file of the agent's state and its text.
     pub(super) fn agent(&self) -> Result<(&'static str, &'a str), ForeignError> {
-        let text = self.folder.get(self.agent).ok_or_else(|| ForeignError::Missing { file: self.agent.into() })?;
+        let text = self
+            .folder
+            .get(self.agent)
+            .ok_or_else(|| ForeignError::Missing { file: self.agent.into() })?;
         Ok((self.agent, text))
     }
 
     /// The names of the classes that have a file, in order.
     pub(super) fn classes(&self) -> Vec<&'a str> {
         let files = self.folder.keys().filter_map(|path| path.strip_prefix(self.ledger));
-        let names = files.filter_map(|file| file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".json")));
+        let names = files
+            .filter_map(|file| file.strip_suffix(".jsonl").or_else(|| file.strip_suffix(".json")));
         let mut classes: Vec<_> = names.filter(|name| !name.contains('/')).collect();
         sorted::sort_by(&mut classes, Ord::cmp);
         classes.dedup();
         classes
     }
 
-    /// The records of a class: the lines of `<class>.jsonl`, else the members of the array in `<class>.json`.
+    /// The records of a class: the lines of `<class>.jsonl`, else the members of the array in
+    /// `<class>.json`.
     pub(super) fn lines(&self, class: &str) -> Result<Lines<'a>, ForeignError> {
         let file = format!("{}{class}.jsonl", self.ledger);
         if let Some(text) = self.folder.get(&file) {
@@ -91,12 +98,21 @@ fn by_line(file: String, text: &str) -> Lines<'_> {
         .lines()
         .zip(1..)
         .filter(|(line, _)| !line.trim().is_empty())
-        .map(|(line, number)| Line { file: file.clone(), number, indent: line.len() - line.trim_start().len(), text: line.trim() })
+        .map(|(line, number)| Line {
+            file: file.clone(),
+            number,
+            indent: line.len() - line.trim_start().len(),
+            text: line.trim(),
+        })
         .collect();
     // contract 3.5: a writer that died in the middle of a line leaves it without its end.
-    let is_torn = !text.ends_with('\n') && lines.last().is_some_and(|line| !json::is_json(line.text));
+    let is_torn =
+        !text.ends_with('\n') && lines.last().is_some_and(|line| !json::is_json(line.text));
     let torn = if is_torn { lines.pop() } else { None };
-    Lines { lines, torn: torn.map(|line| TornLine { file, line: line.number, bytes: line.text.len() as u64 }) }
+    Lines {
+        lines,
+        torn: torn.map(|line| TornLine { file, line: line.number, bytes: line.text.len() as u64 }),
+    }
 }
 
 fn members<'a>(file: &str, text: &'a str) -> Result<Lines<'a>, ForeignError> {
@@ -108,7 +124,12 @@ fn members<'a>(file: &str, text: &'a str) -> Result<Lines<'a>, ForeignError> {
         let before = &text[..place.start];
         let line_start = before.rfind('\n').map_or(0, |newline| newline + 1);
         let number = before.matches('\n').count() as u64 + 1;
-        Line { file: file.to_string(), number, indent: place.start - line_start, text: &text[place] }
+        Line {
+            file: file.to_string(),
+            number,
+            indent: place.start - line_start,
+            text: &text[place],
+        }
     });
     Ok(Lines { lines: lines.collect(), torn: None })
 }

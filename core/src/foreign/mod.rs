@@ -1,10 +1,12 @@
-//! Foreign ledgers: folders of text in, records out, and back (contract 3.7). No file is opened here; a host gives paths and texts.
+//! Foreign ledgers: folders of text in, records out, and back (contract 3.7). No file is opened
+//! here; a host gives paths and texts.
 //!
-//! A folder is a fixture (`agent.json`, `ledger/<class>.jsonl`, `expected.json`), an export in the same layout, or a data folder of the
-//! reference runtime (`.holon/state/agent.json`, `.holon/ledger/<class>.jsonl`). Each line is in the short form of fixtures or a
-//! full record; its keys say which. Classes that the scheduler has no rules for are carried: each line becomes a record of the
-//! class `carried`, which names its file and which an export writes back as it was. Of records that the scheduler does read, what it
-//! has no field for is not kept.
+//! A folder is a fixture (`agent.json`, `ledger/<class>.jsonl`, `expected.json`), an export in the
+//! same layout, or a data folder of the reference runtime (`.holon/state/agent.json`,
+//! `.holon/ledger/<class>.jsonl`). Each line is in the short form of fixtures or a full record; its
+//! keys say which. Classes that the scheduler has no rules for are carried: each line becomes a
+//! record of the class `carried`, which names its file and which an export writes back as it was.
+//! Of records that the scheduler does read, what it has no field for is not kept.
 
 mod agent;
 pub mod expected;
@@ -21,7 +23,8 @@ use crate::id::AgentId;
 pub use crate::machine::import::Import;
 use wakeful_json::{ErrorPlace, JsonError, Map};
 
-/// The newest version of the fixture format that is read; a folder says its own in `agent.json` and `expected.json`.
+/// The newest version of the fixture format that is read; a folder says its own in `agent.json` and
+/// `expected.json`.
 pub const FIXTURE_FORMAT: u32 = 1;
 
 /// The texts of a folder, by path relative to it, with `/` between names.
@@ -34,8 +37,9 @@ pub type Folder = Map<String, String>;
 pub enum ForeignError {
     /// The folder is no fixture.
     #[error(
-        "`{file}` is missing: a fixture folder has `agent.json`, `expected.json` and `ledger/<class>.jsonl`, a data folder has \
-         `.holon/state/agent.json` and `.holon/ledger/<class>.jsonl`"
+        "`{file}` is missing: a fixture folder has `agent.json`, `expected.json` and \
+         `ledger/<class>.jsonl`, a data folder has `.holon/state/agent.json` and \
+         `.holon/ledger/<class>.jsonl`"
     )]
     Missing {
         /// What is missing.
@@ -56,7 +60,10 @@ pub enum ForeignError {
         message: String,
     },
     /// The folder is newer than this program.
-    #[error("{file}: fixture format {found} is newer than {supported}, the newest that this program reads")]
+    #[error(
+        "{file}: fixture format {found} is newer than {supported}, the newest that this program \
+         reads"
+    )]
     NewerFormat {
         /// The file that says so.
         file: String,
@@ -93,9 +100,12 @@ impl ForeignError {
     #[must_use]
     pub fn place(&self) -> Option<ErrorPlace> {
         match self {
-            Self::Malformed { file, line, column, path, .. } => {
-                Some(ErrorPlace { file: Some(file.clone()), line: *line, column: *column, path: path.clone() })
-            }
+            Self::Malformed { file, line, column, path, .. } => Some(ErrorPlace {
+                file: Some(file.clone()),
+                line: *line,
+                column: *column,
+                path: path.clone(),
+            }),
             Self::Missing { .. } | Self::NewerFormat { .. } => None,
         }
     }

@@ -1,5 +1,5 @@
-//! The short form of fixtures: few keys per record, defaults for the rest. The defaults are part of the format
-//! (`observed-decisions.md` 11.2, 11.3).
+//! The short form of fixtures: few keys per record, defaults for the rest. The defaults are part of
+//! the format (`observed-decisions.md` 11.2, 11.3).
 
 use alloc::{
     format,
@@ -17,11 +17,16 @@ use crate::{
         event::EventRecord,
         queue::{
             entry::QueueEntryRecord,
-            envelope::{MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel},
+            envelope::{
+                MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel,
+            },
             message::MessageRecord,
         },
         task::{TaskKind, TaskRecord, TaskStatus},
-        waiting::{CallbackDeliveryMode, ExternalTriggerScope, TimerRecord, TimerStatus, WaitingIntentRecord, WaitingIntentStatus, intent},
+        waiting::{
+            CallbackDeliveryMode, ExternalTriggerScope, TimerRecord, TimerStatus,
+            WaitingIntentRecord, WaitingIntentStatus, intent,
+        },
         work::{WorkItemPlanStatus, WorkItemRecord, WorkItemState},
     },
     time::Timestamp,
@@ -38,20 +43,32 @@ pub(super) struct Filled<'a> {
 }
 
 /// The records of one line of a class.
-pub(super) fn record(class: Class, text: &str, filled: Filled<'_>) -> Result<Vec<Record>, JsonError> {
+pub(super) fn record(
+    class: Class,
+    text: &str,
+    filled: Filled<'_>,
+) -> Result<Vec<Record>, JsonError> {
     let one = |record| Vec::from([record]);
     Ok(match class {
         Class::Messages => one(Record::Message(json::read::<Message>(text)?.record(filled))),
-        Class::QueueEntries => one(Record::QueueEntry(json::read::<QueueEntry>(text)?.record(filled))),
+        Class::QueueEntries => {
+            one(Record::QueueEntry(json::read::<QueueEntry>(text)?.record(filled)))
+        }
         Class::Events => one(Record::Event(json::read::<Event>(text)?.record(filled))),
         Class::Tasks => one(Record::Task(json::read::<Task>(text)?.record(filled))),
         Class::WorkItems => one(Record::WorkItem(json::read::<WorkItem>(text)?.record(filled))),
-        Class::WaitingIntents => intent::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into(),
+        Class::WaitingIntents => {
+            intent::with_mirror(json::read::<WaitingIntent>(text)?.record(filled)).into()
+        }
         Class::Timers => one(Record::Timer(json::read::<Timer>(text)?.record(filled))),
         Class::Tools => one(Record::Tool(json::read::<Tool>(text)?.record(filled))),
         Class::Briefs => one(Record::Brief(json::read::<Brief>(text)?.record(filled))),
         // These classes have no short form; their lines are full records.
-        Class::Transcript | Class::WaitConditions | Class::Turns | Class::Control | Class::Carried => one(Record::decode(class, text)?),
+        Class::Transcript
+        | Class::WaitConditions
+        | Class::Turns
+        | Class::Control
+        | Class::Carried => one(Record::decode(class, text)?),
     })
 }
 
@@ -192,9 +209,9 @@ impl Message {
     fn record(self, filled: Filled<'_>) -> MessageRecord {
         let origin = match self.kind {
             MessageKind::SystemTick => MessageOrigin::System { subsystem: "fixture".into() },
-            MessageKind::TaskResult | MessageKind::TaskStatus => {
-                MessageOrigin::Task { task_id: self.task_id.clone().unwrap_or_else(|| "fixture-task".into()) }
-            }
+            MessageKind::TaskResult | MessageKind::TaskStatus => MessageOrigin::Task {
+                task_id: self.task_id.clone().unwrap_or_else(|| "fixture-task".into()),
+            },
             _ => MessageOrigin::Webhook { source: "fixture".into(), event_type: None },
         };
         MessageRecord {

@@ -48,7 +48,8 @@ pub enum SchedulerError {
     },
 }
 
-/// An error as every host reports it: a code to branch on, a sentence to read, and the place where there is one.
+/// An error as every host reports it: a code to branch on, a sentence to read, and the place where
+/// there is one.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct ErrorReport {
@@ -89,10 +90,17 @@ impl SchedulerError {
     /// The error as a report.
     #[must_use]
     pub fn report(&self) -> ErrorReport {
-        let of_json = |why: &JsonError| ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
+        let of_json = |why: &JsonError| ErrorPlace {
+            file: None,
+            line: why.line,
+            column: why.column,
+            path: why.path.clone(),
+        };
         let (code, place) = match self {
             Self::Open(_) => (ErrorCode::CannotOpen, None),
-            Self::Propose(ProposeError::Malformed(why)) => (ErrorCode::Malformed, Some(of_json(why))),
+            Self::Propose(ProposeError::Malformed(why)) => {
+                (ErrorCode::Malformed, Some(of_json(why)))
+            }
             Self::Propose(ProposeError::TooLarge { .. }) => (ErrorCode::TooLarge, None),
             Self::Propose(
                 ProposeError::Busy

@@ -1,7 +1,8 @@
 //! Export: a ledger in, a fixture folder of full records out (contract 3.7).
 //!
-//! What only a driver knows is not in the layout: an item's epoch reads as its revision again (contract 8.2), and the history of control
-//! is one `agent.json`. All else is decided on the folder as it is on the ledger; `expected.json` says what is decided on the folder.
+//! What only a driver knows is not in the layout: an item's epoch reads as its revision again
+//! (contract 8.2), and the history of control is one `agent.json`. All else is decided on the
+//! folder as it is on the ledger; `expected.json` says what is decided on the folder.
 
 use alloc::{format, string::String, vec::Vec};
 
@@ -55,7 +56,8 @@ struct Hint<'a> {
     created_at: Timestamp,
 }
 
-/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and, as a replay of these finds it at the idle boundary, `expected.json`.
+/// The folder of a ledger: `agent.json`, `ledger/<class>.jsonl` and, as a replay of these finds it
+/// at the idle boundary, `expected.json`.
 ///
 /// # Errors
 /// Where an entry is damaged or out of order, or the folder could not be imported again.
@@ -68,16 +70,22 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
         state.apply(&entry);
         times.push(entry.at);
         let (class, line) = match &entry.record {
-            // What control adds up to stands in `agent.json`, but for what its layout has no word for.
+            // What control adds up to stands in `agent.json`, but for what its layout has no word
+            // for.
             Record::Control(ControlRecord::Genesis(genesis)) if !genesis.is_plain() => {
-                let set = PolicySet { policy: Some(genesis.policy.clone()), edition: Some(genesis.edition) };
+                let set = PolicySet {
+                    policy: Some(genesis.policy.clone()),
+                    edition: Some(genesis.edition),
+                };
                 (Class::Control.as_str(), json::write(&ControlRecord::PolicySet(set)))
             }
-            Record::Control(control @ (ControlRecord::PolicySet(_) | ControlRecord::ShutdownRequested(_))) => {
-                (Class::Control.as_str(), json::write(control))
-            }
+            Record::Control(
+                control @ (ControlRecord::PolicySet(_) | ControlRecord::ShutdownRequested(_)),
+            ) => (Class::Control.as_str(), json::write(control)),
             Record::Control(_) => continue,
-            Record::Carried(carried) => (carried.of_class.as_str(), String::from(carried.line.as_str())),
+            Record::Carried(carried) => {
+                (carried.of_class.as_str(), String::from(carried.line.as_str()))
+            }
             record => (record.class().as_str(), json::write(record)),
         };
         let file = folder.get_or_insert(format!("ledger/{class}.jsonl"), String::new());
@@ -88,7 +96,8 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
         // A restart ended what these lines ask for.
         keep_lines(&mut folder, |line| !line.contains("\"shutdown_requested\""));
     }
-    // contract 8.4: for the folder's readers its hint was recorded elsewhere, so that its time tells it apart, no longer its entry.
+    // contract 8.4: for the folder's readers its hint was recorded elsewhere, so that its time
+    // tells it apart, no longer its entry.
     if let Some(pending) = &mut state.control.hint {
         let entry = usize::try_from(pending.seq.0).ok().and_then(|seq| seq.checked_sub(1));
         let recorded_at = entry.and_then(|entry| times.get(entry)).copied();
@@ -103,16 +112,18 @@ pub fn folder_of(ledger: &[EntryBytes]) -> Result<Folder, SchedulerError> {
         turn_index: state.turns.turn_index,
         current_turn_work_item_id: state.turns.item_of_run(),
         current_work_item_id: state.work.focus.as_ref().map(|focus| &focus.work_item_id),
-        last_turn_terminal: state.turns.last_terminal.map(|last| Terminal { turn_index: last.turn_index, kind: last.kind }),
-        pending_wake_hint: state
-            .control
-            .hint
-            .as_ref()
-            .and_then(|pending| Some(Hint { hint: &pending.hint, created_at: pending.created_at? })),
+        last_turn_terminal: state
+            .turns
+            .last_terminal
+            .map(|last| Terminal { turn_index: last.turn_index, kind: last.kind }),
+        pending_wake_hint: state.control.hint.as_ref().and_then(|pending| {
+            Some(Hint { hint: &pending.hint, created_at: pending.created_at? })
+        }),
     };
     folder.insert("agent.json".into(), json::write_indented(&agent));
     let found = replayed(&folder, state.at)?;
-    folder.insert("expected.json".into(), json::write_indented(&Expected::from_explanation(&found)));
+    folder
+        .insert("expected.json".into(), json::write_indented(&Expected::from_explanation(&found)));
     Ok(folder)
 }
 
@@ -131,7 +142,8 @@ fn replayed(folder: &Folder, at: Timestamp) -> Result<Explanation, SchedulerErro
 fn keep_lines(folder: &mut Folder, keep: impl Fn(&str) -> bool) {
     let name = format!("ledger/{}.jsonl", Class::Control.as_str());
     let Some(text) = folder.remove(&name) else { return };
-    let kept: String = text.lines().filter(|line| keep(line)).flat_map(|line| [line, "\n"]).collect();
+    let kept: String =
+        text.lines().filter(|line| keep(line)).flat_map(|line| [line, "\n"]).collect();
     if !kept.is_empty() {
         folder.insert(name, kept);
     }

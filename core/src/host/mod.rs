@@ -1,4 +1,5 @@
-//! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and [`Scheduler`] over them.
+//! The short loop for hosts whose storage is synchronous: a ledger, a clock and a provider, and
+//! [`Scheduler`] over them.
 //!
 //! Hosts whose storage is not synchronous drive the [`Machine`](crate::Machine) themselves.
 //!
@@ -50,7 +51,8 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! `Nobody` is a [`Provider`] that does nothing: an observer starts no turns. [`suite::ledger`] tests a ledger of one's own.
+//! `Nobody` is a [`Provider`] that does nothing: an observer starts no turns. [`suite::ledger`]
+//! tests a ledger of one's own.
 
 pub mod error;
 pub mod export;

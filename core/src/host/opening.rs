@@ -1,4 +1,5 @@
-//! Opening a stored ledger: from its snapshot and the entries after it where that can be used, else from its first entry (contract 3.5).
+//! Opening a stored ledger: from its snapshot and the entries after it where that can be used, else
+//! from its first entry (contract 3.5).
 
 use alloc::{boxed::Box, string::ToString};
 
@@ -24,17 +25,24 @@ pub struct Opening {
     pub verified: u64,
 }
 
-/// The machine that a ledger gives, and how it came about. Appends nothing, not even the first entry: for whoever only reads.
+/// The machine that a ledger gives, and how it came about. Appends nothing, not even the first
+/// entry: for whoever only reads.
 ///
 /// # Errors
-/// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its snapshot.
-pub fn open(options: &Options, ledger: &mut impl Ledger) -> Result<(Machine, Opening), SchedulerError> {
+/// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its
+/// snapshot.
+pub fn open(
+    options: &Options,
+    ledger: &mut impl Ledger,
+) -> Result<(Machine, Opening), SchedulerError> {
     let (mut machine, mut opening) = match resume(options, ledger)? {
         Resumed::At(machine) => {
             let snapshot = Some(machine.head().seq);
             (*machine, Opening { snapshot, ..Opening::default() })
         }
-        Resumed::Not(ignored) => (Machine::new(options.clone()), Opening { ignored, ..Opening::default() }),
+        Resumed::Not(ignored) => {
+            (Machine::new(options.clone()), Opening { ignored, ..Opening::default() })
+        }
     };
     opening.verified = load_tail(&mut machine, ledger)?;
     Ok((machine, opening))

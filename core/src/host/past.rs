@@ -1,7 +1,9 @@
-//! The past of a ledger: the machine as it stood at any entry, folded again from the nearest state that is kept.
+//! The past of a ledger: the machine as it stood at any entry, folded again from the nearest state
+//! that is kept.
 //!
-//! States are kept at positions that are multiples of a grain, and the grain is finer the nearer the position is to the one asked for last.
-//! So to go on or back by one entry folds next to nothing, and to jump anywhere folds a bounded part of the log.
+//! States are kept at positions that are multiples of a grain, and the grain is finer the nearer
+//! the position is to the one asked for last. So to go on or back by one entry folds next to
+//! nothing, and to jump anywhere folds a bounded part of the log.
 
 use alloc::{string::String, vec::Vec};
 use core::ops::RangeInclusive;
@@ -23,7 +25,8 @@ const GRAIN: u64 = 256;
 /// How many states at most are kept at the coarsest grain; a longer log has a coarser one.
 const COARSE: u64 = 64;
 
-/// What would be decided after an entry, and after those that follow it, up to the next of its list.
+/// What would be decided after an entry, and after those that follow it, up to the next of its
+/// list.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 pub struct DecisionFrom {
     /// The entry.
@@ -47,12 +50,18 @@ impl Past {
     ///
     /// # Errors
     /// Where there is no such entry, or the ledger cannot be read or is damaged before it.
-    pub fn at(&mut self, options: &Options, ledger: &mut impl Ledger, asked: Seq) -> Result<Machine, SchedulerError> {
+    pub fn at(
+        &mut self,
+        options: &Options,
+        ledger: &mut impl Ledger,
+        asked: Seq,
+    ) -> Result<Machine, SchedulerError> {
         self.walk(options, ledger, asked..=asked, |_| ())
     }
 
-    /// What would be decided after each of these entries, at its instant and at the boundary at which a loop would take its next step: the
-    /// entries after which kind, rule or reason are others than after the one before, and the first. With an edition, as if it were set.
+    /// What would be decided after each of these entries, at its instant and at the boundary at
+    /// which a loop would take its next step: the entries after which kind, rule or reason are
+    /// others than after the one before, and the first. With an edition, as if it were set.
     ///
     /// # Errors
     /// As [`Past::at`].
@@ -69,16 +78,24 @@ impl Past {
         }
         self.walk(options, ledger, entries, |machine| {
             let found = machine.decision_under(edition);
-            let found = DecisionFrom { seq: machine.head().seq, decision: found.kind, rule: found.rule, reason: found.reason };
-            if decisions.last().is_none_or(|last| (last.decision, &last.rule, &last.reason) != (found.decision, &found.rule, &found.reason))
-            {
+            let found = DecisionFrom {
+                seq: machine.head().seq,
+                decision: found.kind,
+                rule: found.rule,
+                reason: found.reason,
+            };
+            if decisions.last().is_none_or(|last| {
+                (last.decision, &last.rule, &last.reason)
+                    != (found.decision, &found.rule, &found.reason)
+            }) {
                 decisions.push(found);
             }
         })?;
         Ok(decisions)
     }
 
-    /// Goes through these entries, each folded once, and shows the machine after each; gives it as it stands after the last.
+    /// Goes through these entries, each folded once, and shows the machine after each; gives it as
+    /// it stands after the last.
     fn walk(
         &mut self,
         options: &Options,

@@ -29,7 +29,8 @@ use crate::{
     time::Timestamp,
 };
 
-/// A replayed folder: what its `expected.json` says, what was found in the same shape, and the explanation.
+/// A replayed folder: what its `expected.json` says, what was found in the same shape, and the
+/// explanation.
 #[derive(Clone, Debug, PartialEq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[non_exhaustive]
@@ -91,12 +92,18 @@ pub struct Scheduler<L, C, P> {
 }
 
 impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
-    /// Opens a ledger as an observer: reads and verifies it, from its snapshot on where it has one that can be used, and begins it where
-    /// it is empty. Nothing is started.
+    /// Opens a ledger as an observer: reads and verifies it, from its snapshot on where it has one
+    /// that can be used, and begins it where it is empty. Nothing is started.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before its snapshot.
-    pub fn observe(options: Options, mut ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+    /// Where the ledger cannot be read, or is damaged, newer, or another agent's, or ends before
+    /// its snapshot.
+    pub fn observe(
+        options: Options,
+        mut ledger: L,
+        clock: C,
+        provider: P,
+    ) -> Result<Self, SchedulerError> {
         let (machine, opening) = opening::open(&options, &mut ledger)?;
         let snapshot_due = opening.snapshot.map_or(FIRST_SNAPSHOT, doubled);
         let mut scheduler = Self {
@@ -117,24 +124,33 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(scheduler)
     }
 
-    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
+    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver
+    /// before becomes interrupted.
     ///
     /// # Errors
     /// As [`Scheduler::observe`], and where the provider cannot say which tasks are alive.
-    pub fn drive(options: Options, ledger: L, clock: C, provider: P) -> Result<Self, SchedulerError> {
+    pub fn drive(
+        options: Options,
+        ledger: L,
+        clock: C,
+        provider: P,
+    ) -> Result<Self, SchedulerError> {
         let mut scheduler = Self::observe(options, ledger, clock, provider)?;
         let active: Vec<TaskId> = scheduler.state().tasks.active.keys().cloned().collect();
-        let alive_task_ids = if active.is_empty() { active } else { scheduler.provider.alive(active)? };
+        let alive_task_ids =
+            if active.is_empty() { active } else { scheduler.provider.alive(active)? };
         scheduler.propose_fact(Fact::RuntimeRestarted(Restarted { alive_task_ids }))?;
         Ok(scheduler)
     }
 
-    /// Reads what was appended since, and says how many entries that were. Call it after a [`LedgerError::Conflict`], then say the same
-    /// again. Nothing is started that others have decided; where a batch of its own is found, whose append had failed and was stored after
+    /// Reads what was appended since, and says how many entries that were. Call it after a
+    /// [`LedgerError::Conflict`], then say the same again. Nothing is started that others have
+    /// decided; where a batch of its own is found, whose append had failed and was stored after
     /// all, its effects are carried out.
     ///
     /// # Errors
-    /// Where the ledger cannot be read, is damaged, or is not the history that this scheduler has seen.
+    /// Where the ledger cannot be read, is damaged, or is not the history that this scheduler has
+    /// seen.
     pub fn catch_up(&mut self) -> Result<u64, SchedulerError> {
         let loaded = opening::load_tail(&mut self.machine, &mut self.ledger)?;
         let effects = self.machine.found();
@@ -159,7 +175,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.receive(proposal)
     }
 
-    /// Says what the provider did not do. Another writer may have been first; where the ledger fails, it is said with the next call.
+    /// Says what the provider did not do. Another writer may have been first; where the ledger
+    /// fails, it is said with the next call.
     fn say_unsaid(&mut self) -> Result<(), SchedulerError> {
         while let Some(fact) = self.unsaid.front().map(Fact::copied) {
             let now = self.clock.now();
@@ -169,7 +186,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
                     self.unsaid.pop_front();
                     self.ask_provider(&effects);
                 }
-                Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) if self.catch_up()? > 0 => {}
+                Err(SchedulerError::Ledger(LedgerError::Conflict { .. }))
+                    if self.catch_up()? > 0 => {}
                 Err(why) => return Err(why),
             }
         }
@@ -194,7 +212,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         Ok(self.machine.head())
     }
 
-    /// Imports a folder into a fresh ledger and finds what its `expected.json` asks for; all there is where the folder expects nothing.
+    /// Imports a folder into a fresh ledger and finds what its `expected.json` asks for; all there
+    /// is where the folder expects nothing.
     ///
     /// # Errors
     /// As [`Scheduler::import`].
@@ -202,7 +221,10 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         let expected = Expected::of_folder(folder)?;
         self.import(folder)?;
         let explanation = self.explain(Boundary::RunLoopIdle);
-        let found = expected.as_ref().map_or_else(|| Expected::from_explanation(&explanation), |expected| expected.found(&explanation));
+        let found = expected.as_ref().map_or_else(
+            || Expected::from_explanation(&explanation),
+            |expected| expected.found(&explanation),
+        );
         Ok(Replay { expected, found, explanation })
     }
 
@@ -214,7 +236,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.say_unsaid()?;
         let now = self.clock.now();
         let Some(proposal) = self.machine.step(boundary, now)? else {
-            return Ok(StepReport { decision: None, head: self.machine.head(), effects: Vec::new() });
+            return Ok(StepReport {
+                decision: None,
+                head: self.machine.head(),
+                effects: Vec::new(),
+            });
         };
         let effects = self.commit(&proposal)?;
         self.carry_out(&effects);
@@ -254,8 +280,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.why_not(boundary, asked, now)
     }
 
-    /// The earliest instant at which a step would find something new; at once where the ledger has not taken yet what the provider did
-    /// not do.
+    /// The earliest instant at which a step would find something new; at once where the ledger has
+    /// not taken yet what the provider did not do.
     pub fn next_wake(&mut self) -> Option<Timestamp> {
         let now = self.clock.now();
         if self.unsaid.is_empty() { self.machine.next_wake(now) } else { Some(now) }
@@ -267,30 +293,39 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.state()
     }
 
-    /// The machine as it stood at an entry, to be asked and not to be driven; its own time is `state().at`. States on the way are kept, so
-    /// that going on and back from here is quick.
+    /// The machine as it stood at an entry, to be asked and not to be driven; its own time is
+    /// `state().at`. States on the way are kept, so that going on and back from here is quick.
     ///
     /// # Errors
     /// Where there is no such entry, or the ledger cannot be read, or is damaged before it.
     pub fn at(&mut self, seq: Seq) -> Result<Machine, SchedulerError> {
         self.there_is(seq)?;
         if seq == self.machine.head().seq {
-            return Ok(Machine::standing(self.machine.options().clone(), self.machine.state().clone()));
+            return Ok(Machine::standing(
+                self.machine.options().clone(),
+                self.machine.state().clone(),
+            ));
         }
         self.past.at(self.machine.options(), &mut self.ledger, seq)
     }
 
-    /// What would be decided after each of these entries, as a list of those after which it is another.
+    /// What would be decided after each of these entries, as a list of those after which it is
+    /// another.
     ///
     /// # Errors
     /// As [`Scheduler::at`].
-    pub fn decisions_in(&mut self, entries: RangeInclusive<Seq>, edition: Option<Edition>) -> Result<Vec<DecisionFrom>, SchedulerError> {
+    pub fn decisions_in(
+        &mut self,
+        entries: RangeInclusive<Seq>,
+        edition: Option<Edition>,
+    ) -> Result<Vec<DecisionFrom>, SchedulerError> {
         self.there_is(*entries.start())?;
         self.there_is(*entries.end())?;
         self.past.decisions_in(self.machine.options(), &mut self.ledger, entries, edition)
     }
 
-    /// The ledger up to an entry, or all of it, as a fixture folder with its `expected.json` (contract 3.7).
+    /// The ledger up to an entry, or all of it, as a fixture folder with its `expected.json`
+    /// (contract 3.7).
     ///
     /// # Errors
     /// As [`Scheduler::at`].
@@ -307,7 +342,11 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
 
     fn there_is(&self, seq: Seq) -> Result<(), SchedulerError> {
         let ends = self.machine.head().seq;
-        if seq == Seq(0) || seq > ends { Err(SchedulerError::NoSuchEntry { asked: seq, ends }) } else { Ok(()) }
+        if seq == Seq(0) || seq > ends {
+            Err(SchedulerError::NoSuchEntry { asked: seq, ends })
+        } else {
+            Ok(())
+        }
     }
 
     /// The agent's summary, assembled now (contract 6.4).
@@ -316,7 +355,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         self.machine.summary()
     }
 
-    /// The state as text to store beside the log. The loop stores it by itself each time the log has doubled.
+    /// The state as text to store beside the log. The loop stores it by itself each time the log
+    /// has doubled.
     #[must_use]
     pub fn snapshot(&self) -> String {
         self.machine.snapshot()
@@ -328,7 +368,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         &self.opening
     }
 
-    /// Why the newest snapshot that was due is not stored; none where it is. The log has all there is, and storing is tried again.
+    /// Why the newest snapshot that was due is not stored; none where it is. The log has all there
+    /// is, and storing is tried again.
     #[must_use]
     pub fn snapshot_failed(&self) -> Option<&LedgerError> {
         self.snapshot_failed.as_ref()
@@ -356,19 +397,25 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
         }
     }
 
-    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is durable by then, so a failure is only noted.
+    /// contract 3.5: stores a snapshot each time the log has doubled. The batch is durable by then,
+    /// so a failure is only noted.
     fn keep_snapshot(&mut self) {
         let head = self.machine.head();
         if head.seq < self.snapshot_due {
             return;
         }
         let stored = self.ledger.store_snapshot(&head, &|| self.machine.snapshot());
-        self.snapshot_due = if stored.is_ok() { doubled(head.seq) } else { Seq(head.seq.0.saturating_add(FIRST_SNAPSHOT.0)) };
+        self.snapshot_due = if stored.is_ok() {
+            doubled(head.seq)
+        } else {
+            Seq(head.seq.0.saturating_add(FIRST_SNAPSHOT.0))
+        };
         self.snapshot_failed = stored.err();
     }
 
-    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is aborted, or the failure noted. The batch is
-    /// durable by then, so a ledger that does not take that fact fails no call but the next one.
+    /// Carries effects out, in order. A provider that fails is a fact, never a loss: its turn is
+    /// aborted, or the failure noted. The batch is durable by then, so a ledger that does not take
+    /// that fact fails no call but the next one.
     fn carry_out(&mut self, effects: &[Effect]) {
         self.ask_provider(effects);
         // An error here comes again with the next call, which says the same first.
@@ -378,7 +425,8 @@ impl<L: Ledger, C: Clock, P: Provider> Scheduler<L, C, P> {
     fn ask_provider(&mut self, effects: &[Effect]) {
         for effect in effects {
             let done = self.provider.carry_out(effect);
-            self.unsaid.extend(done.err().map(|why| Fact::failure(effect.run_id().cloned(), why.message)));
+            self.unsaid
+                .extend(done.err().map(|why| Fact::failure(effect.run_id().cloned(), why.message)));
         }
     }
 }

@@ -1,4 +1,5 @@
-//! Whether a ledger of one's own does what the scheduler relies on: [`ledger`] asks it for all of it, in a test of the host's.
+//! Whether a ledger of one's own does what the scheduler relies on: [`ledger`] asks it for all of
+//! it, in a test of the host's.
 //!
 //! ```
 //! # use wakeful_core::{EntryBytes, Head, Ledger, LedgerError, Seq};
@@ -26,8 +27,9 @@
 //! # Ok::<(), Box<dyn std::error::Error>>(())
 //! ```
 //!
-//! What no program can ask is left to its author: that a batch is on the disk before `append` returns, and that a batch which a dying process was
-//! storing is there whole or not at all (contract 3.2).
+//! What no program can ask is left to its author: that a batch is on the disk before `append`
+//! returns, and that a batch which a dying process was storing is there whole or not at all
+//! (contract 3.2).
 
 use alloc::{
     format,
@@ -60,8 +62,9 @@ pub struct Fault {
 
 /// Asks a ledger for everything that the scheduler relies on (contract 3.1, 3.2, 3.5).
 ///
-/// `open` opens the ledger of an agent in the store that is asked about: empty when an agent is named for the first time, and with what was
-/// appended each time after it, also where an earlier one is still open. The store is used up: give it one that may be thrown away.
+/// `open` opens the ledger of an agent in the store that is asked about: empty when an agent is
+/// named for the first time, and with what was appended each time after it, also where an earlier
+/// one is still open. The store is used up: give it one that may be thrown away.
 ///
 /// # Errors
 /// The first thing that the ledger does otherwise.
@@ -73,7 +76,8 @@ pub fn ledger<L: Ledger>(mut open: impl FnMut(&AgentId) -> L) -> Result<(), Faul
     Ok(())
 }
 
-/// What holds of a ledger, and who asks whether it does; the answer is what the ledger does instead.
+/// What holds of a ledger, and who asks whether it does; the answer is what the ledger does
+/// instead.
 type Law<L> = (&'static str, fn(&mut dyn FnMut(&str) -> L) -> Result<(), String>);
 
 fn laws<L: Ledger>() -> [Law<L>; 9] {
@@ -98,50 +102,82 @@ fn laws<L: Ledger>() -> [Law<L>; 9] {
             let history = written(&mut open("a"), &[&["one"], &["two"]])?;
             same("gives", open("a").read(Seq(0), ALL), Ok(history.entries))
         }),
-        ("`read` gives what is after a position, as many entries as it is asked for, and none at the end", |open| {
-            let mut ledger = open("a");
-            let entries = written(&mut ledger, &[&["1", "2"], &["3", "4", "5"]])?.entries;
-            for after in 0..=entries.len() {
-                for limit in 0..=entries.len() + 1 {
-                    let page: Vec<EntryBytes> = entries.iter().skip(after).take(limit).cloned().collect();
-                    let asked = ledger.read(Seq(after as u64), u32::try_from(limit).unwrap_or(ALL));
-                    same(&format!("gives, asked for {limit} after {after},"), asked, Ok(page))?;
+        (
+            "`read` gives what is after a position, as many entries as it is asked for, and none \
+             at the end",
+            |open| {
+                let mut ledger = open("a");
+                let entries = written(&mut ledger, &[&["1", "2"], &["3", "4", "5"]])?.entries;
+                for after in 0..=entries.len() {
+                    for limit in 0..=entries.len() + 1 {
+                        let page: Vec<EntryBytes> =
+                            entries.iter().skip(after).take(limit).cloned().collect();
+                        let asked =
+                            ledger.read(Seq(after as u64), u32::try_from(limit).unwrap_or(ALL));
+                        same(&format!("gives, asked for {limit} after {after},"), asked, Ok(page))?;
+                    }
                 }
-            }
-            same("gives, asked far after its end,", ledger.read(Seq(u64::MAX), ALL), Ok(Vec::new()))
-        }),
-        ("a batch after another entry than the last is a conflict, which says where the ledger ends and stores nothing", |open| {
-            let mut ledger = open("a");
-            let history = written(&mut ledger, &[&["one"], &["two", "three"]])?;
-            let end = history.head;
-            let elsewhere = Chain::START.extend("another history");
-            let others = [
-                ("the beginning", Head::START),
-                ("an entry before the last", history.heads[0]),
-                ("an entry that is not there yet", Head { seq: end.seq.next(), ..end }),
-                ("the last entry of another history of the same length", Head { chain: elsewhere, ..end }),
-            ];
-            for (what, head) in others {
-                let mut history = History { head, ..History::default() };
-                let answer = ledger.append(&head, &history.batch(&["it came second"]));
-                same(&format!("answers, given a batch after {what},"), answer, Err(LedgerError::Conflict { found: end.seq }))?;
-            }
-            same("gives after that", ledger.read(Seq(0), ALL), Ok(history.entries))
-        }),
-        ("of two who have a ledger open, each finds what the other appended, and the second to append is refused", |open| {
-            let (mut first, mut second) = (open("a"), open("a"));
-            let history = written(&mut first, &[&["one"]])?;
-            same("gives the other", second.read(Seq(0), ALL), Ok(history.entries))?;
-            let late = History::default().batch(&["it came second"]);
-            same("answers the other", second.append(&Head::START, &late), Err(LedgerError::Conflict { found: history.head.seq }))?;
-            let mut more = History { head: history.head, ..History::default() };
-            let batch = more.batch(&["two"]);
-            same("answers the other", second.append(&history.head, &batch), Ok(()))?;
-            same("gives", first.read(history.head.seq, ALL), Ok(batch))
-        }),
+                same(
+                    "gives, asked far after its end,",
+                    ledger.read(Seq(u64::MAX), ALL),
+                    Ok(Vec::new()),
+                )
+            },
+        ),
+        (
+            "a batch after another entry than the last is a conflict, which says where the ledger \
+             ends and stores nothing",
+            |open| {
+                let mut ledger = open("a");
+                let history = written(&mut ledger, &[&["one"], &["two", "three"]])?;
+                let end = history.head;
+                let elsewhere = Chain::START.extend("another history");
+                let others = [
+                    ("the beginning", Head::START),
+                    ("an entry before the last", history.heads[0]),
+                    ("an entry that is not there yet", Head { seq: end.seq.next(), ..end }),
+                    (
+                        "the last entry of another history of the same length",
+                        Head { chain: elsewhere, ..end },
+                    ),
+                ];
+                for (what, head) in others {
+                    let mut history = History { head, ..History::default() };
+                    let answer = ledger.append(&head, &history.batch(&["it came second"]));
+                    same(
+                        &format!("answers, given a batch after {what},"),
+                        answer,
+                        Err(LedgerError::Conflict { found: end.seq }),
+                    )?;
+                }
+                same("gives after that", ledger.read(Seq(0), ALL), Ok(history.entries))
+            },
+        ),
+        (
+            "of two who have a ledger open, each finds what the other appended, and the second to \
+             append is refused",
+            |open| {
+                let (mut first, mut second) = (open("a"), open("a"));
+                let history = written(&mut first, &[&["one"]])?;
+                same("gives the other", second.read(Seq(0), ALL), Ok(history.entries))?;
+                let late = History::default().batch(&["it came second"]);
+                same(
+                    "answers the other",
+                    second.append(&Head::START, &late),
+                    Err(LedgerError::Conflict { found: history.head.seq }),
+                )?;
+                let mut more = History { head: history.head, ..History::default() };
+                let batch = more.batch(&["two"]);
+                same("answers the other", second.append(&history.head, &batch), Ok(()))?;
+                same("gives", first.read(history.head.seq, ALL), Ok(batch))
+            },
+        ),
         ("a ledger has the entries of its own agent alone", |open| {
             let (mut ada, mut bob) = (open("a"), open("b"));
-            let [of_ada, of_bob] = [written(&mut ada, &[&["of a"]])?, written(&mut bob, &[&["of b"], &["and another"]])?];
+            let [of_ada, of_bob] = [
+                written(&mut ada, &[&["of a"]])?,
+                written(&mut bob, &[&["of b"], &["and another"]])?,
+            ];
             same("gives the one", ada.read(Seq(0), ALL), Ok(of_ada.entries))?;
             same("gives the other", bob.read(Seq(0), ALL), Ok(of_bob.entries))
         }),
@@ -184,8 +220,10 @@ impl History {
     /// The batch that comes next: an entry with each of these texts.
     fn batch(&mut self, texts: &[&str]) -> Vec<EntryBytes> {
         let seal = |text: &&str| {
-            let record = CarriedRecord { of_class: "suite".to_string(), line: RawJson::from_value(text) };
-            let (entry, bytes) = Entry::seal(&self.head, Timestamp::from_nanos(0), Record::Carried(record));
+            let record =
+                CarriedRecord { of_class: "suite".to_string(), line: RawJson::from_value(text) };
+            let (entry, bytes) =
+                Entry::seal(&self.head, Timestamp::from_nanos(0), Record::Carried(record));
             self.head = entry.head();
             bytes
         };
@@ -208,8 +246,16 @@ fn written(ledger: &mut impl Ledger, batches: &[&[&str]]) -> Result<History, Str
     Ok(history)
 }
 
-fn same<T: PartialEq + Told>(does: &str, found: Result<T, LedgerError>, due: Result<T, LedgerError>) -> Result<(), String> {
-    if found == due { Ok(()) } else { Err(format!("{does} {} instead of {}", Outcome(&found), Outcome(&due))) }
+fn same<T: PartialEq + Told>(
+    does: &str,
+    found: Result<T, LedgerError>,
+    due: Result<T, LedgerError>,
+) -> Result<(), String> {
+    if found == due {
+        Ok(())
+    } else {
+        Err(format!("{does} {} instead of {}", Outcome(&found), Outcome(&due)))
+    }
 }
 
 /// An answer, in words.
@@ -249,7 +295,10 @@ impl Told for Vec<EntryBytes> {
     /// How many, and the first of them; what is large is not told whole.
     fn tell(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         const LONGEST: usize = 200;
-        let first: String = self.first().map(|entry| entry.as_str().chars().take(LONGEST).collect()).unwrap_or_default();
+        let first: String = self
+            .first()
+            .map(|entry| entry.as_str().chars().take(LONGEST).collect())
+            .unwrap_or_default();
         match self.len() {
             0 => f.write_str("no entry"),
             1 => write!(f, "1 entry `{first}`"),

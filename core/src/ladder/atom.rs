@@ -22,7 +22,8 @@ impl Atom {
     }
 }
 
-pub(super) const IS_STOPPED: Atom = Atom { name: "stopped", holds: |view| view.status == AgentStatus::Stopped };
+pub(super) const IS_STOPPED: Atom =
+    Atom { name: "stopped", holds: |view| view.status == AgentStatus::Stopped };
 
 pub(super) const IS_CLOSING: Atom = Atom { name: "closing", holds: |view| view.closing };
 
@@ -41,46 +42,67 @@ pub(super) const AT_SAFE_POINT: Atom = Atom {
     },
 };
 
-pub(super) const HEAD_INTERJECTS: Atom =
-    Atom { name: "head_is_operator_interjection", holds: |view| view.head.as_ref().is_some_and(|head| head.is_interjection) };
+pub(super) const HEAD_INTERJECTS: Atom = Atom {
+    name: "head_is_operator_interjection",
+    holds: |view| view.head.as_ref().is_some_and(|head| head.is_interjection),
+};
 
-pub(super) const HAS_HEAD: Atom = Atom { name: "queue_has_head", holds: |view| view.head.is_some() };
+pub(super) const HAS_HEAD: Atom =
+    Atom { name: "queue_has_head", holds: |view| view.head.is_some() };
 
-pub(super) const HEAD_IS_STALE: Atom =
-    Atom { name: "head_has_lost_its_subject", holds: |view| view.head.as_ref().is_some_and(|head| head.is_stale) };
+pub(super) const HEAD_IS_STALE: Atom = Atom {
+    name: "head_has_lost_its_subject",
+    holds: |view| view.head.as_ref().is_some_and(|head| head.is_stale),
+};
 
-pub(super) const HEAD_IS_WORN_OUT: Atom =
-    Atom { name: "head_was_interrupted_too_often", holds: |view| view.head.as_ref().is_some_and(|head| head.is_worn_out) };
+pub(super) const HEAD_IS_WORN_OUT: Atom = Atom {
+    name: "head_was_interrupted_too_often",
+    holds: |view| view.head.as_ref().is_some_and(|head| head.is_worn_out),
+};
 
-pub(super) const HEAD_REENTERS: Atom =
-    Atom { name: "head_reenters_model", holds: |view| view.head.as_ref().is_some_and(HeadView::reenters) };
+pub(super) const HEAD_REENTERS: Atom = Atom {
+    name: "head_reenters_model",
+    holds: |view| view.head.as_ref().is_some_and(HeadView::reenters),
+};
 
-pub(super) const TURNS_ALLOWED: Atom = Atom { name: "turns_allowed", holds: |view| view.turns_allowed };
+pub(super) const TURNS_ALLOWED: Atom =
+    Atom { name: "turns_allowed", holds: |view| view.turns_allowed };
 
-pub(super) const HAS_HINT: Atom = Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
+pub(super) const HAS_HINT: Atom =
+    Atom { name: "wake_hint_pending", holds: |view| view.hint.is_some() };
 
-pub(super) const NOT_PARKED: Atom = Atom { name: "agent_not_parked", holds: |view| !view.is_parked };
+pub(super) const NOT_PARKED: Atom =
+    Atom { name: "agent_not_parked", holds: |view| !view.is_parked };
 
-pub(super) const CURRENT_RUNNABLE: Atom =
-    Atom { name: "current_item_runnable", holds: |view| view.current_state() == Some(SchedulingState::Runnable) };
+pub(super) const CURRENT_RUNNABLE: Atom = Atom {
+    name: "current_item_runnable",
+    holds: |view| view.current_state() == Some(SchedulingState::Runnable),
+};
 
-pub(super) const HAS_QUEUED: Atom = Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
+pub(super) const HAS_QUEUED: Atom =
+    Atom { name: "queued_item_runnable", holds: |view| !view.queued.is_empty() };
 
-/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then leads to a plain rest. An edition that
-/// asks for waits first does not ask for work there.
+/// While work could go on nothing is waited for, as in closure (contract 6.1); a spent key then
+/// leads to a plain rest. An edition that asks for waits first does not ask for work there.
 pub(super) const NO_RUNNABLE_WORK: Atom = Atom {
     name: "no_runnable_work",
     holds: |view| {
-        !view.work_before_waits || view.is_parked || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable))
+        !view.work_before_waits
+            || view.is_parked
+            || (view.queued.is_empty() && view.current_state() != Some(SchedulingState::Runnable))
     },
 };
 
 pub(super) const AGENT_WAITS_FOR_EXTERNAL: Atom = Atom {
     name: "agent_waits_for_external",
-    holds: |view| !view.agent_intents.is_empty() || !view.agent_waits_for(WaitConditionKind::External).is_empty(),
+    holds: |view| {
+        !view.agent_intents.is_empty()
+            || !view.agent_waits_for(WaitConditionKind::External).is_empty()
+    },
 };
 
-pub(super) const HAS_TIMER: Atom = Atom { name: "timer_active", holds: |view| !view.timers.is_empty() };
+pub(super) const HAS_TIMER: Atom =
+    Atom { name: "timer_active", holds: |view| !view.timers.is_empty() };
 
 pub(super) const WAITS_FOR_OPERATOR: Atom = Atom {
     name: "agent_or_current_item_waits_for_operator",
@@ -92,22 +114,29 @@ pub(super) const WAITS_FOR_TASK: Atom = Atom {
     holds: |view| waits_for(view, WaitConditionKind::Task, SchedulingState::WaitingTask),
 };
 
-pub(super) const CURRENT_WAITS_FOR_EXTERNAL: Atom =
-    Atom { name: "current_item_waits_for_external", holds: |view| view.current_state() == Some(SchedulingState::WaitingExternal) };
+pub(super) const CURRENT_WAITS_FOR_EXTERNAL: Atom = Atom {
+    name: "current_item_waits_for_external",
+    holds: |view| view.current_state() == Some(SchedulingState::WaitingExternal),
+};
 
 pub(super) const WAITS_FOR_TIMER: Atom = Atom {
     name: "agent_or_current_item_waits_for_timer",
     holds: |view| waits_for(view, WaitConditionKind::Timer, SchedulingState::WaitingTimer),
 };
 
-pub(super) const HAS_SYSTEM_WAIT: Atom = Atom { name: "waits_for_system", holds: |view| !view.system_waits.is_empty() };
+pub(super) const HAS_SYSTEM_WAIT: Atom =
+    Atom { name: "waits_for_system", holds: |view| !view.system_waits.is_empty() };
 
-pub(super) const QUEUE_HAS_MESSAGES: Atom = Atom { name: "messages_wait", holds: |view| view.queue_len > 0 };
+pub(super) const QUEUE_HAS_MESSAGES: Atom =
+    Atom { name: "messages_wait", holds: |view| view.queue_len > 0 };
 
-pub(super) const IS_NOT_ASLEEP: Atom = Atom { name: "not_asleep", holds: |view| view.status != AgentStatus::Asleep };
+pub(super) const IS_NOT_ASLEEP: Atom =
+    Atom { name: "not_asleep", holds: |view| view.status != AgentStatus::Asleep };
 
-pub(super) const IS_ASLEEP: Atom =
-    Atom { name: "already_asleep", holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask) };
+pub(super) const IS_ASLEEP: Atom = Atom {
+    name: "already_asleep",
+    holds: |view| matches!(view.status, AgentStatus::Asleep | AgentStatus::AwaitingTask),
+};
 
 /// Whether the agent itself waits by a condition of this kind, or the current item stands so.
 fn waits_for(view: &View, kind: WaitConditionKind, state: SchedulingState) -> bool {

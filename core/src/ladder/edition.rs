@@ -25,11 +25,13 @@ impl Edition {
         row(rule::CONTINUE_ACTIVE.id) < row(rule::AGENT_EXTERNAL_WAIT.id)
     }
 
-    /// The active wait that stands above this row, if one does: what the row would do is then held, not enabled (contract 7.3).
+    /// The active wait that stands above this row, if one does: what the row would do is then held,
+    /// not enabled (contract 7.3).
     #[must_use]
     pub fn wait_above(self, row: &str, view: &View) -> Option<&'static str> {
         let above = self.rules().iter().take_while(|rule| !rule.id.starts_with(row));
-        let mut waits = above.filter(|rule| rule.id.starts_with("8.") && rule.evaluate(view) == RuleOutcome::Fired);
+        let mut waits = above
+            .filter(|rule| rule.id.starts_with("8.") && rule.evaluate(view) == RuleOutcome::Fired);
         waits.next().map(|rule| rule.id)
     }
 }

@@ -1,7 +1,8 @@
 //! The ladder: one function, one decision per boundary (contract 7).
 //!
-//! [`View`] is plain data read from the state; the rules are a list of data over it; an edition is an order of the rules. The decision,
-//! the trace of an explanation and the tables of the documentation all come from that one list.
+//! [`View`] is plain data read from the state; the rules are a list of data over it; an edition is
+//! an order of the rules. The decision, the trace of an explanation and the tables of the
+//! documentation all come from that one list.
 
 pub mod atom;
 pub mod edition;
@@ -20,18 +21,24 @@ pub use self::view::View;
 
 /// What is decided in this view, and what each rule said.
 ///
-/// The first rule whose guard holds and whose key is unspent wins; a suppressed rule falls through to the next (contract 7.1).
+/// The first rule whose guard holds and whose key is unspent wins; a suppressed rule falls through
+/// to the next (contract 7.1).
 #[must_use]
 pub fn decide(edition: Edition, view: &View) -> Ruling {
     // INVARIANT: the last rule of every edition has a guard that always holds, so some rule fires.
-    decide_by(edition, edition.rules().iter(), view).unwrap_or_else(|trace| ruling::assemble(edition, view, &rule::REST_SLEEP, trace))
+    decide_by(edition, edition.rules().iter(), view)
+        .unwrap_or_else(|trace| ruling::assemble(edition, view, &rule::REST_SLEEP, trace))
 }
 
 /// What some of the rules decide, in the order given; what each of them said, where none fires.
 ///
 /// # Errors
 /// Where no rule fires: what each of them said.
-pub(crate) fn decide_by<'a>(edition: Edition, rules: impl Iterator<Item = &'a Rule>, view: &View) -> Result<Ruling, Vec<RuleTrace>> {
+pub(crate) fn decide_by<'a>(
+    edition: Edition,
+    rules: impl Iterator<Item = &'a Rule>,
+    view: &View,
+) -> Result<Ruling, Vec<RuleTrace>> {
     let mut fired: Option<&Rule> = None;
     let mut trace = Vec::with_capacity(rules.size_hint().0);
     for rule in rules {

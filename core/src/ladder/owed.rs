@@ -1,4 +1,5 @@
-//! What is owed: the obligations of a state as the ladder would meet them, and when it is to be asked again (contract 9).
+//! What is owed: the obligations of a state as the ladder would meet them, and when it is to be
+//! asked again (contract 9).
 
 use alloc::{string::ToString, vec::Vec};
 
@@ -29,60 +30,80 @@ pub fn all(state: &State) -> Vec<Obligation> {
     // What an instant will enable is owed already.
     let view = View::new(state, Boundary::RunLoopIdle, Timestamp::MAX);
     let takeable = state.queue.waiting().filter(|held| autonomy::may_be_taken(state, held));
-    let mut all: Vec<_> = takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
+    let mut all: Vec<_> =
+        takeable.map(|held| Obligation::new(Kind::Message, &held.record.id, held.seq)).collect();
     let is_parked = autonomy::is_parked(state);
-    let interrupted = state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
+    let interrupted =
+        state.turns.interrupted.iter().filter(|run| !run.message_id.as_str().is_empty());
     all.extend(interrupted.map(|run| Obligation::new(Kind::InterruptedRun, &run.run_id, run.seq)));
     let held = |row: &str| state.control.edition.wait_above(row, &view).map(ToString::to_string);
     let mut owe = |kind, row, key: &KeyView, seq| {
         // contract 9.5: of these only a hint moves a parked agent.
         if key.spent_by.is_none() && (!is_parked || kind == Kind::WakeHint) {
-            all.push(Obligation { held_by: held(row), enabled_at: key.enabled_at, ..Obligation::new(kind, &key.key, seq) });
+            all.push(Obligation {
+                held_by: held(row),
+                enabled_at: key.enabled_at,
+                ..Obligation::new(kind, &key.key, seq)
+            });
         }
     };
     if let Some(hint) = &view.hint {
         owe(Kind::WakeHint, "4.", &hint.key, hint.seq);
     }
-    if let Some((item, _)) = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable) {
+    if let Some((item, _)) =
+        view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable)
+    {
         owe(Kind::RunnableItem, "5.", &item.key, item.seq);
     }
     view.queued.iter().for_each(|item| owe(Kind::RunnableItem, "6.", &item.key, item.seq));
     view.system_waits.iter().for_each(|wait| owe(Kind::SystemWait, "7.", &wait.key, wait.seq));
     let mut arrivals = arrival::due(state, Timestamp::MAX);
     sort_by_key(&mut arrivals, |arrival| (arrival.kind(), arrival.id()));
-    all.extend(
-        arrivals
-            .into_iter()
-            .map(|arrival| Obligation { enabled_at: Some(arrival.at()), ..Obligation::new(arrival.kind(), arrival.id(), arrival.seq()) }),
-    );
+    all.extend(arrivals.into_iter().map(|arrival| Obligation {
+        enabled_at: Some(arrival.at()),
+        ..Obligation::new(arrival.kind(), arrival.id(), arrival.seq())
+    }));
     all
 }
 
-/// The earliest instant after `now` at which something becomes enabled; none while stopped or closing (contract 9.3).
+/// The earliest instant after `now` at which something becomes enabled; none while stopped or
+/// closing (contract 9.3).
 #[must_use]
 pub fn next_wake(state: &State, now: Timestamp) -> Option<Timestamp> {
     let control = &state.control;
     if control.stopped.is_some() || control.closing.is_some() {
         return None;
     }
-    // While a run is open its end is what enables the rest; an instant of theirs would be found as it was, again and again.
+    // While a run is open its end is what enables the rest; an instant of theirs would be found as
+    // it was, again and again.
     let is_free = state.turns.run.is_none() && !autonomy::is_parked(state);
     let enabled = is_free.then(|| enabled_at(state)).flatten();
     earliest([enabled, arrival::next(state), arrival::stalls_at(state)]).map(|at| at.max(now))
 }
 
-/// The earliest instant that enables an offer or the tick of a wait for the runtime, where no wait holds it back.
+/// The earliest instant that enables an offer or the tick of a wait for the runtime, where no wait
+/// holds it back.
 fn enabled_at(state: &State) -> Option<Timestamp> {
     // As at the end of time: by then everything is enabled that ever will be.
     let view = View::to_decide(state, Boundary::RunLoopIdle, Timestamp::MAX);
     let is_owed = |row| state.control.edition.wait_above(row, &view).is_none();
     let enabled = |key: &KeyView| key.enabled_at.filter(|_| key.spent_by.is_none());
     let current = view.current.as_ref().filter(|(item, _)| item.state == SchedulingState::Runnable);
-    let first_of = |list| progress::next_offer(state, state.control.edition, state.items_in(list, Timestamp::MAX).next()?);
+    let first_of = |list| {
+        progress::next_offer(
+            state,
+            state.control.edition,
+            state.items_in(list, Timestamp::MAX).next()?,
+        )
+    };
     earliest([
         current.and_then(|(item, _)| enabled(&item.key)).filter(|_| is_owed("5.")),
         earliest([first_of(List::Due), first_of(List::Resting), None]).filter(|_| is_owed("6.")),
-        view.system_waits.iter().filter_map(|wait| enabled(&wait.key)).min().filter(|_| is_owed("7.")),
+        view.system_waits
+            .iter()
+            .filter_map(|wait| enabled(&wait.key))
+            .min()
+            .filter(|_| is_owed("7.")),
     ])
 }
 

@@ -12,10 +12,11 @@ use crate::{
     id::{RunId, Seq},
     ladder::{
         atom::{
-            AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE, CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED,
-            HAS_RUN, HAS_SYSTEM_WAIT, HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP, IS_CLOSING,
-            IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED, QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK,
-            WAITS_FOR_TIMER,
+            AGENT_WAITS_FOR_EXTERNAL, AT_SAFE_POINT, Atom, CURRENT_RUNNABLE,
+            CURRENT_WAITS_FOR_EXTERNAL, HAS_HEAD, HAS_HINT, HAS_QUEUED, HAS_RUN, HAS_SYSTEM_WAIT,
+            HAS_TIMER, HEAD_INTERJECTS, HEAD_IS_STALE, HEAD_IS_WORN_OUT, HEAD_REENTERS, IS_ASLEEP,
+            IS_CLOSING, IS_NOT_ASLEEP, IS_STOPPED, NO_RUNNABLE_WORK, NOT_PARKED,
+            QUEUE_HAS_MESSAGES, TURNS_ALLOWED, WAITS_FOR_OPERATOR, WAITS_FOR_TASK, WAITS_FOR_TIMER,
         },
         ruling::{Tick, Verdict},
         view::{HeadView, ItemView, KeyView, View},
@@ -97,7 +98,10 @@ impl Rule {
             return RuleOutcome::False { atom: atom.name };
         }
         let keys = (self.keys)(view);
-        let spent: Vec<_> = keys.iter().filter_map(|key| Some(Spent { key: key.key.clone(), spent_by: key.spent_by? })).collect();
+        let spent: Vec<_> = keys
+            .iter()
+            .filter_map(|key| Some(Spent { key: key.key.clone(), spent_by: key.spent_by? }))
+            .collect();
         if !keys.is_empty() && spent.len() == keys.len() {
             return RuleOutcome::Suppressed { keys: spent };
         }
@@ -160,10 +164,13 @@ pub(super) const RUN_OPEN: Rule = Rule {
     guard: &[HAS_RUN],
     keys: NO_KEYS,
     decide: |view| {
-        // The reference runtime names the queue first (`observed-decisions.md` 4.4), except where it asks for a tick.
+        // The reference runtime names the queue first (`observed-decisions.md` 4.4), except where
+        // it asks for a tick.
         let (reason, evidence) = match view.boundary {
             Boundary::IdleTick => ("turn_in_progress", Vec::from([active_run(view)])),
-            _ if view.queue_len > 0 => ("queue_not_empty", Vec::from([status(view), queue_len(view)])),
+            _ if view.queue_len > 0 => {
+                ("queue_not_empty", Vec::from([status(view), queue_len(view)]))
+            }
             _ => ("turn_in_progress", Vec::from([status(view), queue_len(view)])),
         };
         Verdict {
@@ -225,7 +232,10 @@ pub(super) const HEAD_STARTS_TURN: Rule = Rule {
                 .filter(|head| head.by_reason_class)
                 .flat_map(|head| because(ReasonCode::MatchedByReasonClass, Some(head.seq)))
                 .collect(),
-            because_all(ReasonCode::WaitSatisfied, view.head.as_ref().map_or(&[][..], |head| &head.satisfies)),
+            because_all(
+                ReasonCode::WaitSatisfied,
+                view.head.as_ref().map_or(&[][..], |head| &head.satisfies),
+            ),
         ]
         .concat(),
         ..head_verdict(view)
@@ -234,7 +244,8 @@ pub(super) const HEAD_STARTS_TURN: Rule = Rule {
 
 pub(super) const HEAD_REDUCED: Rule = Rule {
     id: "3.head_reduced",
-    says: "the head of the queue is settled without the model when its continuation does not re-enter it",
+    says: "the head of the queue is settled without the model when its continuation does not \
+           re-enter it",
     kind: DecisionKind::ReduceMessageOnly,
     guard: &[HAS_HEAD],
     keys: NO_KEYS,
@@ -292,7 +303,10 @@ pub(super) const QUEUED_AVAILABLE: Rule = Rule {
     keys: |view| view.queued.iter().map(|item| &item.key).collect(),
     decide: |view| {
         let item = view.queued.iter().find(|item| item.key.spent_by.is_none());
-        Verdict { because: because(ReasonCode::ItemRunnable, item.map(|item| item.seq)), ..offer(TickReason::QueuedAvailable, item) }
+        Verdict {
+            because: because(ReasonCode::ItemRunnable, item.map(|item| item.seq)),
+            ..offer(TickReason::QueuedAvailable, item)
+        }
     },
 };
 
@@ -333,8 +347,11 @@ pub(super) const AGENT_EXTERNAL_WAIT: Rule = Rule {
                 format!("active_waiting_intents={}", view.intents.len()),
                 format!("active_agent_waiting_intents={}", view.agent_intents.len()),
             ]),
-            because: [because_all(ReasonCode::AgentIntentsActive, &view.agent_intents), because_all(ReasonCode::AgentWaits, conditions)]
-                .concat(),
+            because: [
+                because_all(ReasonCode::AgentIntentsActive, &view.agent_intents),
+                because_all(ReasonCode::AgentWaits, conditions),
+            ]
+            .concat(),
             ..Verdict::default()
         }
     },
@@ -355,7 +372,8 @@ pub(super) const TIMER_WAIT: Rule = Rule {
 };
 
 /// The cross-check's own test builds a guest with this seed: one reason code differs.
-const ACTIVE_TIMERS: &str = if cfg!(seeded_divergence = "reason") { "seeded_timers" } else { "active_timers" };
+const ACTIVE_TIMERS: &str =
+    if cfg!(seeded_divergence = "reason") { "seeded_timers" } else { "active_timers" };
 
 pub(super) const OPERATOR_WAIT: Rule = Rule {
     id: "8.operator",
@@ -408,7 +426,11 @@ pub(super) const QUEUE_NOT_EMPTY: Rule = Rule {
     kind: DecisionKind::Noop,
     guard: &[NOT_PARKED, QUEUE_HAS_MESSAGES, IS_NOT_ASLEEP],
     keys: NO_KEYS,
-    decide: |view| Verdict { reason: "queue_not_empty".into(), evidence: Vec::from([status(view), queue_len(view)]), ..Verdict::default() },
+    decide: |view| Verdict {
+        reason: "queue_not_empty".into(),
+        evidence: Vec::from([status(view), queue_len(view)]),
+        ..Verdict::default()
+    },
 };
 
 pub(super) const REST_STAY_IDLE: Rule = Rule {
@@ -461,7 +483,10 @@ fn queue_len(view: &View) -> String {
 }
 
 fn active_run(view: &View) -> String {
-    format!("active_run_id={:?}", view.run.as_ref().and_then(|run| run.run_id.as_ref()).map(RunId::as_str))
+    format!(
+        "active_run_id={:?}",
+        view.run.as_ref().and_then(|run| run.run_id.as_ref()).map(RunId::as_str)
+    )
 }
 
 fn about_head(view: &View) -> Verdict {
@@ -478,7 +503,8 @@ fn head_verdict(view: &View) -> Verdict {
     let kind = view.head.as_ref().map(|head| head.kind);
     let trigger = view.head.as_ref().and_then(|head| head.trigger_kind);
     let kind = kind.map_or_else(String::new, |kind| format!("{kind:?}"));
-    let mut evidence = Vec::from([format!("message_kind={kind}"), format!("trigger_kind={trigger:?}")]);
+    let mut evidence =
+        Vec::from([format!("message_kind={kind}"), format!("trigger_kind={trigger:?}")]);
     if !view.turns_allowed {
         evidence.push("model_turn_blocked_by_control_posture".into());
     }
@@ -489,7 +515,8 @@ fn head_verdict(view: &View) -> Verdict {
 /// A trigger that met a wait and did not satisfy it (contract 5.18).
 fn mismatched(head: &HeadView) -> Option<Ignored> {
     let resolution = head.resolution.as_ref()?;
-    let missed = resolution.class == Class::LivenessOnly && resolution.prior_waiting_reason.is_some();
+    let missed =
+        resolution.class == Class::LivenessOnly && resolution.prior_waiting_reason.is_some();
     (missed && !resolution.matched_waiting_reason).then(|| Ignored {
         what: head.message_id.to_string(),
         reason: IgnoredReason::MismatchedTrigger,
@@ -526,7 +553,9 @@ fn agent_wait(reason: &str, conditions: &[Seq]) -> Verdict {
 fn item_wait(view: &View, reason: &str, code: ReasonCode) -> Verdict {
     let current = view.current.as_ref().map(|current| &current.0);
     let state = current.map_or_else(String::new, |item| format!("{:?}", item.state));
-    let seqs: Vec<_> = current.map(|item| item.waits.iter().copied().chain([item.seq]).collect()).unwrap_or_default();
+    let seqs: Vec<_> = current
+        .map(|item| item.waits.iter().copied().chain([item.seq]).collect())
+        .unwrap_or_default();
     Verdict {
         reason: reason.into(),
         work_item_id: current.map(|item| item.work_item_id.clone()),

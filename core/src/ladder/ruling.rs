@@ -49,7 +49,12 @@ pub struct Ruling {
 }
 
 /// Makes the decision of the rule that fired; no other code makes one.
-pub(super) fn assemble(edition: Edition, view: &View, rule: &Rule, trace: Vec<RuleTrace>) -> Ruling {
+pub(super) fn assemble(
+    edition: Edition,
+    view: &View,
+    rule: &Rule,
+    trace: Vec<RuleTrace>,
+) -> Ruling {
     let verdict = (rule.decide)(view);
     let mut ignored = verdict.ignored;
     for passed in trace.iter().take_while(|passed| passed.outcome != RuleOutcome::Fired) {

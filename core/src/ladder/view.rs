@@ -1,4 +1,5 @@
-//! The view: what the rules may know, as plain data. [`View::new`] is its only maker in the product.
+//! The view: what the rules may know, as plain data. [`View::new`] is its only maker in the
+//! product.
 
 use alloc::vec::Vec;
 
@@ -159,7 +160,8 @@ pub struct View {
     pub is_parked: bool,
     /// The item that has the focus, if it is open, and the entry that gave it the focus.
     pub current: Option<(ItemView, Seq)>,
-    /// The other runnable items, in the order in which they are offered; to decide, only the first that can be offered, where one can.
+    /// The other runnable items, in the order in which they are offered; to decide, only the first
+    /// that can be offered, where one can.
     pub queued: Vec<ItemView>,
     /// Active waits for the runtime, those of the current item first.
     pub system_waits: Vec<SystemWaitView>,
@@ -171,7 +173,8 @@ pub struct View {
     pub timers: Vec<Seq>,
     /// The entries of the agent's own conditions, by what they wait for.
     pub agent_waits: Map<WaitConditionKind, Vec<Seq>>,
-    /// Whether the edition asks for work before it asks for waits: then nothing is waited for while work could go on.
+    /// Whether the edition asks for work before it asks for waits: then nothing is waited for while
+    /// work could go on.
     pub work_before_waits: bool,
 }
 
@@ -188,14 +191,22 @@ impl View {
         Self::with(state, edition, boundary, now, readiness::queued_runnable(state))
     }
 
-    /// The same view for whoever only decides, and does not tell of the items that go after the first.
+    /// The same view for whoever only decides, and does not tell of the items that go after the
+    /// first.
     #[must_use]
     pub(crate) fn to_decide(state: &State, boundary: Boundary, now: Timestamp) -> Self {
-        let queued = readiness::first_offered(state, now).map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
+        let queued = readiness::first_offered(state, now)
+            .map_or_else(|| readiness::queued_runnable(state), |item| Vec::from([item]));
         Self::with(state, state.control.edition, boundary, now, queued)
     }
 
-    fn with(state: &State, edition: Edition, boundary: Boundary, now: Timestamp, queued: Vec<&Item>) -> Self {
+    fn with(
+        state: &State,
+        edition: Edition,
+        boundary: Boundary,
+        now: Timestamp,
+        queued: Vec<&Item>,
+    ) -> Self {
         let control = &state.control;
         let waiting = &state.waiting;
         let item_view = |item, reason| {
@@ -214,19 +225,37 @@ impl View {
             status: status::status(state),
             control_seq: control.stopped.or(control.closing),
             closing: control.closing.is_some(),
-            queue_len: if state.turns.run.is_some() { state.queue.untaken() } else { state.queue.len() } as u64,
+            queue_len: if state.turns.run.is_some() {
+                state.queue.untaken()
+            } else {
+                state.queue.len()
+            } as u64,
             turns_allowed: control.stopped.is_none() && control.closing.is_none(),
-            run: state.turns.run.as_ref().map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
+            run: state
+                .turns
+                .run
+                .as_ref()
+                .map(|run| RunView { run_id: Some(run.run_id.clone()), seq: run.seq }),
             head: head::next(state).map(|held| head_view(state, held)),
             hint: control.hint.as_ref().map(|pending| hint_view(control, pending)),
             is_parked: autonomy::is_parked(state),
-            current: current.map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
-            queued: queued.into_iter().map(|item| item_view(item, TickReason::QueuedAvailable)).collect(),
+            current: current
+                .map(|(item, focus)| (item_view(item, TickReason::ContinueActive), focus.seq)),
+            queued: queued
+                .into_iter()
+                .map(|item| item_view(item, TickReason::QueuedAvailable))
+                .collect(),
             system_waits: system_waits(state, now),
             intents: waiting.intents.values().map(|wait| wait.seq).collect(),
-            agent_intents: waiting.intents_of(ExternalTriggerScope::Agent).map(|wait| wait.seq).collect(),
+            agent_intents: waiting
+                .intents_of(ExternalTriggerScope::Agent)
+                .map(|wait| wait.seq)
+                .collect(),
             timers: waiting.timers.values().map(|wait| wait.seq).collect(),
-            agent_waits: AGENT_WAITS.iter().map(|kind| (*kind, readiness::agent_conditions(state, *kind))).collect(),
+            agent_waits: AGENT_WAITS
+                .iter()
+                .map(|kind| (*kind, readiness::agent_conditions(state, *kind)))
+                .collect(),
             work_before_waits: edition.work_before_waits(),
         }
     }
@@ -244,9 +273,14 @@ impl View {
     }
 }
 
-/// What an agent can wait for by a condition of its own that only rests; a wait for the runtime is ticked.
-const AGENT_WAITS: [WaitConditionKind; 4] =
-    [WaitConditionKind::Operator, WaitConditionKind::Task, WaitConditionKind::External, WaitConditionKind::Timer];
+/// What an agent can wait for by a condition of its own that only rests; a wait for the runtime is
+/// ticked.
+const AGENT_WAITS: [WaitConditionKind; 4] = [
+    WaitConditionKind::Operator,
+    WaitConditionKind::Task,
+    WaitConditionKind::External,
+    WaitConditionKind::Timer,
+];
 
 fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
     let key = Key::hint(&pending.hint, pending.generation());
@@ -254,14 +288,26 @@ fn hint_view(control: &Control, pending: &PendingHint) -> HintView {
     HintView { seq: pending.seq, key: KeyView::new(key.clone(), ticked.map(|ticked| ticked.seq)) }
 }
 
-/// The key with which an item would be offered: once more where it rests and its next offer is due (contract 9.4).
-fn item_key(state: &State, edition: Edition, item: &Item, reason: TickReason, now: Timestamp) -> KeyView {
+/// The key with which an item would be offered: once more where it rests and its next offer is due
+/// (contract 9.4).
+fn item_key(
+    state: &State,
+    edition: Edition,
+    item: &Item,
+    reason: TickReason,
+    now: Timestamp,
+) -> KeyView {
     let (key, spent_by) = state.work.key(item, reason);
     let enabled_at = progress::next_offer(state, edition, item).filter(|_| spent_by.is_some());
     if enabled_at.is_some_and(|at| at <= now) {
         let epoch = Epoch { moved: item.moved + 1, ..item.epoch() };
         let offer = Some(item.progress.offer + 1);
-        return KeyView { key: Key::work(reason, &item.record.id, epoch), spent_by: None, enabled_at, offer };
+        return KeyView {
+            key: Key::work(reason, &item.record.id, epoch),
+            spent_by: None,
+            enabled_at,
+            offer,
+        };
     }
     KeyView { enabled_at, ..KeyView::new(key, spent_by) }
 }
@@ -276,19 +322,27 @@ fn system_waits(state: &State, now: Timestamp) -> Vec<SystemWaitView> {
         .filter_map(|wait| {
             let item = wait.record.work_item_id.as_ref().map(|id| state.work.items.get(id));
             let waits = match item {
-                // What calls itself the mirror of an intent is a wait of the intent's, never one of the agent's own.
+                // What calls itself the mirror of an intent is a wait of the intent's, never one of
+                // the agent's own.
                 None => !wait.record.is_mirror(),
-                Some(item) => readiness::standing(state, item?).state == SchedulingState::WaitingSystem,
+                Some(item) => {
+                    readiness::standing(state, item?).state == SchedulingState::WaitingSystem
+                }
             };
             let is_live = state.control.is_live(wait.seq);
-            let enabled_at = is_live.then(|| wait.record.created_at.plus_ms(state.control.policy.system_wait_delay_ms.get()));
+            let enabled_at = is_live.then(|| {
+                wait.record.created_at.plus_ms(state.control.policy.system_wait_delay_ms.get())
+            });
             let is_due = enabled_at.is_none_or(|at| at <= now);
             let spent_by = state.waiting.ticked.get(&wait.record.id).copied();
             (waits && is_due).then(|| SystemWaitView {
                 wait_condition_id: wait.record.id.clone(),
                 seq: wait.seq,
                 work_item_id: wait.record.work_item_id.clone(),
-                key: KeyView { enabled_at, ..KeyView::new(Key::system_wait(&wait.record.id), spent_by) },
+                key: KeyView {
+                    enabled_at,
+                    ..KeyView::new(Key::system_wait(&wait.record.id), spent_by)
+                },
             })
         })
         .collect();
@@ -312,6 +366,7 @@ pub(crate) fn head_view(state: &State, held: &Held) -> HeadView {
         resolution: met.map(|met| met.resolution),
         is_interjection: message.priority == Priority::Interject && message.is_operator_input(),
         is_stale: head::is_stale(state, held),
-        is_worn_out: state.queue.interruptions(&message.id) >= state.control.policy.replay_budget.get(),
+        is_worn_out: state.queue.interruptions(&message.id)
+            >= state.control.policy.replay_budget.get(),
     }
 }

@@ -22,7 +22,8 @@ impl Import {
         &self.agent_id
     }
 
-    /// The lines that were dropped: a file's unterminated last line that is no JSON (contract 3.5). The ledger notes them.
+    /// The lines that were dropped: a file's unterminated last line that is no JSON (contract 3.5).
+    /// The ledger notes them.
     #[must_use]
     pub fn torn(&self) -> &[TornLine] {
         &self.torn

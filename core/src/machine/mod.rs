@@ -1,13 +1,17 @@
-//! The machine: an outbox. It proposes a batch, the host stores it, and only then the state changes and effects come out.
+//! The machine: an outbox. It proposes a batch, the host stores it, and only then the state changes
+//! and effects come out.
 //!
 //! The order of a host's duties (contract 3.2):
 //!
-//! 1. [`Machine::begin`] on a new ledger, then [`Machine::propose`] or [`Machine::step`] gives a [`Proposal`].
+//! 1. [`Machine::begin`] on a new ledger, then [`Machine::propose`] or [`Machine::step`] gives a
+//!    [`Proposal`].
 //! 2. The host appends its batch, atomically and durably, at the expected head.
-//! 3. [`Machine::committed`] applies it and releases the effects; or [`Machine::rejected`] forgets it, and nothing has changed.
+//! 3. [`Machine::committed`] applies it and releases the effects; or [`Machine::rejected`] forgets
+//!    it, and nothing has changed.
 //! 4. The host carries the effects out.
 //!
-//! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing or a rest. Extra calls are safe.
+//! After every fact, and at [`Machine::next_wake`], call [`Machine::step`] until it gives nothing
+//! or a rest. Extra calls are safe.
 
 pub mod import;
 
@@ -87,7 +91,10 @@ pub enum ProposeError {
     #[error("an import needs a fresh ledger, this one ends at entry {0}")]
     NotEmpty(Seq),
     /// The folder is another agent's.
-    #[error("the folder is agent `{found}`'s, the ledger was opened for `{expected}`: open it for `{found}`")]
+    #[error(
+        "the folder is agent `{found}`'s, the ledger was opened for `{expected}`: open it for \
+         `{found}`"
+    )]
     OtherAgent {
         /// Whose folder it is.
         found: AgentId,
@@ -123,7 +130,10 @@ pub enum OpenError {
         expected: AgentId,
     },
     /// Entries are missing at the end.
-    #[error("the ledger ends before entry {snapshot}, at which its snapshot stands: entries were lost, restore a copy that has them")]
+    #[error(
+        "the ledger ends before entry {snapshot}, at which its snapshot stands: entries were \
+         lost, restore a copy that has them"
+    )]
     HeadBelowSnapshot {
         /// Where the snapshot stands.
         snapshot: Seq,
@@ -157,7 +167,8 @@ struct Open {
     effects: Vec<Effect>,
 }
 
-/// Batches of which nobody knows whether they were stored, by the heads that they would make, and the effects that all of them have.
+/// Batches of which nobody knows whether they were stored, by the heads that they would make, and
+/// the effects that all of them have.
 struct Doubtful {
     heads: Vec<Head>,
     effects: Vec<Effect>,
@@ -173,14 +184,21 @@ pub struct Machine {
 }
 
 impl Machine {
-    /// A machine before the first entry. Feed it what the ledger holds with [`Machine::load`], then commit what [`Machine::begin`] gives.
+    /// A machine before the first entry. Feed it what the ledger holds with [`Machine::load`], then
+    /// commit what [`Machine::begin`] gives.
     #[must_use]
     pub fn new(options: Options) -> Self {
-        Self { options, state: State::default(), open: None, doubtful: Vec::new(), found: Vec::new() }
+        Self {
+            options,
+            state: State::default(),
+            open: None,
+            doubtful: Vec::new(),
+            found: Vec::new(),
+        }
     }
 
-    /// A machine that goes on from a stored snapshot. Ask [`Machine::stands_at`] with the entry at [`Machine::head`], then feed it the
-    /// entries after it with [`Machine::load`].
+    /// A machine that goes on from a stored snapshot. Ask [`Machine::stands_at`] with the entry at
+    /// [`Machine::head`], then feed it the entries after it with [`Machine::load`].
     ///
     /// # Errors
     /// Why the snapshot is not used: begin with [`Machine::new`] and feed it the whole log.
@@ -192,7 +210,8 @@ impl Machine {
         Ok(Self::standing(options, state))
     }
 
-    /// A machine that stands where `state` does, as one that has loaded all of its entries. The state must be one that was folded.
+    /// A machine that stands where `state` does, as one that has loaded all of its entries. The
+    /// state must be one that was folded.
     #[must_use]
     pub fn standing(options: Options, state: State) -> Self {
         Self { state, ..Self::new(options) }
@@ -204,7 +223,8 @@ impl Machine {
         &self.options
     }
 
-    /// Whether a stored entry is the one at which the machine stands: else the snapshot that it goes on from is of another history.
+    /// Whether a stored entry is the one at which the machine stands: else the snapshot that it
+    /// goes on from is of another history.
     #[must_use]
     pub fn stands_at(&self, bytes: &EntryBytes) -> bool {
         bytes.split().is_some_and(|(_, chain)| chain == self.state.head.chain)
@@ -219,7 +239,8 @@ impl Machine {
     /// Applies the next stored entry, verified.
     ///
     /// # Errors
-    /// Where it is damaged or out of order, not the beginning of a ledger, of a newer format, or another agent's.
+    /// Where it is damaged or out of order, not the beginning of a ledger, of a newer format, or
+    /// another agent's.
     pub fn load(&mut self, bytes: &EntryBytes) -> Result<(), OpenError> {
         let entry = bytes.open(&self.state.head)?;
         if self.state.head == Head::START {
@@ -230,19 +251,23 @@ impl Machine {
                 return Err(OpenError::NewerFormat { found: genesis.format, supported: FORMAT });
             }
             if genesis.agent_id != self.options.agent_id {
-                return Err(OpenError::OtherAgent { found: genesis.agent_id.clone(), expected: self.options.agent_id.clone() });
+                return Err(OpenError::OtherAgent {
+                    found: genesis.agent_id.clone(),
+                    expected: self.options.agent_id.clone(),
+                });
             }
         }
         self.state.apply(&entry);
-        let stored = self.doubtful.iter().position(|doubtful| doubtful.heads.contains(&self.state.head));
+        let stored =
+            self.doubtful.iter().position(|doubtful| doubtful.heads.contains(&self.state.head));
         if let Some(at) = stored {
             self.found.extend(self.doubtful.swap_remove(at).effects);
         }
         Ok(())
     }
 
-    /// The effects of batches that were [`Machine::unacknowledged`] and then read back: they were stored after all, and nobody has carried
-    /// their effects out. Call it after [`Machine::load`].
+    /// The effects of batches that were [`Machine::unacknowledged`] and then read back: they were
+    /// stored after all, and nobody has carried their effects out. Call it after [`Machine::load`].
     pub fn found(&mut self) -> Vec<Effect> {
         core::mem::take(&mut self.found)
     }
@@ -291,21 +316,31 @@ impl Machine {
     /// Proposes what follows from a fact.
     ///
     /// # Errors
-    /// Where an id or a body is too long (contract 10), the ledger was not begun, or a proposal is open.
+    /// Where an id or a body is too long (contract 10), the ledger was not begun, or a proposal is
+    /// open.
     pub fn propose(&mut self, fact: Fact, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         let policy = &self.state.control.policy;
         within("id", fact.new_id().map_or(0, str::len), policy.id_bytes.get())?;
-        within("body", fact.body().map_or(0, |body| body.as_text().len()), policy.body_bytes.get())?;
+        within(
+            "body",
+            fact.body().map_or(0, |body| body.as_text().len()),
+            policy.body_bytes.get(),
+        )?;
         let outcome = fact.transition(&self.state, at);
-        let draft = Draft { answer: outcome.answer, effects: outcome.effects, ..Draft::new(outcome.records) };
+        let draft = Draft {
+            answer: outcome.answer,
+            effects: outcome.effects,
+            ..Draft::new(outcome.records)
+        };
         Ok(self.seal(at, draft))
     }
 
     /// Proposes a whole foreign ledger, as an observer sees it (contract 2.4, 3.7).
     ///
     /// # Errors
-    /// Where the folder is another agent's, the ledger holds more than its first entry or was not begun, or a proposal is open.
+    /// Where the folder is another agent's, the ledger holds more than its first entry or was not
+    /// begun, or a proposal is open.
     pub fn import(&mut self, import: Import, now: Timestamp) -> Result<Proposal, ProposeError> {
         let at = self.ready(now)?;
         if self.state.head.seq != Seq(1) {
@@ -313,16 +348,24 @@ impl Machine {
         }
         let expected = &self.state.control.agent_id;
         if import.agent_id() != expected {
-            return Err(ProposeError::OtherAgent { found: import.agent_id().clone(), expected: expected.clone() });
+            return Err(ProposeError::OtherAgent {
+                found: import.agent_id().clone(),
+                expected: expected.clone(),
+            });
         }
         Ok(self.seal(at, Draft::new(import.into_records())))
     }
 
-    /// Proposes the next step: what has arrived, or else a decision with its consequences. None where there is nothing new to say.
+    /// Proposes the next step: what has arrived, or else a decision with its consequences. None
+    /// where there is nothing new to say.
     ///
     /// # Errors
     /// Where no driver has taken the ledger over, or a proposal is open.
-    pub fn step(&mut self, boundary: Boundary, now: Timestamp) -> Result<Option<Proposal>, ProposeError> {
+    pub fn step(
+        &mut self,
+        boundary: Boundary,
+        now: Timestamp,
+    ) -> Result<Option<Proposal>, ProposeError> {
         let at = self.ready(now)?;
         if self.state.control.live_from.is_none() {
             return Err(ProposeError::NotDriven);
@@ -331,11 +374,14 @@ impl Machine {
         if !arrived.is_empty() {
             return Ok(Some(self.seal(at, Draft::new(arrived))));
         }
-        let ruling = ladder::decide(self.state.control.edition, &View::to_decide(&self.state, boundary, at));
+        let ruling =
+            ladder::decide(self.state.control.edition, &View::to_decide(&self.state, boundary, at));
         let newest = self.state.control.decided.as_ref();
         // contract 7.5: a rest that says nothing new is not recorded again.
         let decision = &ruling.decision;
-        if decision.kind.may_repeat() && newest.is_some_and(|newest| newest.decision.says_the_same(decision)) {
+        if decision.kind.may_repeat()
+            && newest.is_some_and(|newest| newest.decision.says_the_same(decision))
+        {
             return Ok(None);
         }
         let (records, effects) = consequence::batch(&self.state, &ruling, at);
@@ -349,7 +395,8 @@ impl Machine {
         if self.state.queue.is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop }
     }
 
-    /// The batch is durable: applies it and releases its effects. Without an open proposal it does nothing.
+    /// The batch is durable: applies it and releases its effects. Without an open proposal it does
+    /// nothing.
     pub fn committed(&mut self) -> Vec<Effect> {
         let Some(open) = self.open.take() else {
             return Vec::new();
@@ -367,11 +414,14 @@ impl Machine {
         self.open = None;
     }
 
-    /// Whether the batch was stored is not known, as where its store failed to answer. The state is as before; propose again. Should another
-    /// append be refused since the ledger is longer, load what is new: [`Machine::found`] has the effects of the batch then.
+    /// Whether the batch was stored is not known, as where its store failed to answer. The state is
+    /// as before; propose again. Should another append be refused since the ledger is longer, load
+    /// what is new: [`Machine::found`] has the effects of the batch then.
     pub fn unacknowledged(&mut self) {
         let Some(Open { entries, effects }) = self.open.take() else { return };
-        let Some(head) = entries.last().map(Entry::head).filter(|_| !effects.is_empty()) else { return };
+        let Some(head) = entries.last().map(Entry::head).filter(|_| !effects.is_empty()) else {
+            return;
+        };
         match self.doubtful.iter_mut().find(|doubtful| doubtful.effects == effects) {
             Some(doubtful) => doubtful.heads.push(head),
             None => self.doubtful.push(Doubtful { heads: Vec::from([head]), effects }),
@@ -396,14 +446,15 @@ impl Machine {
         explain::why_not::why_not(&self.state, boundary, asked, now)
     }
 
-    /// The earliest instant after `now` at which a step would find something new; ask again after every commit.
+    /// The earliest instant after `now` at which a step would find something new; ask again after
+    /// every commit.
     #[must_use]
     pub fn next_wake(&self, now: Timestamp) -> Option<Timestamp> {
         owed::next_wake(&self.state, now.max(self.state.at))
     }
 
-    /// The machine as it would stand if edition or policy were as supposed, to be asked and not to be driven: nothing of that is in the
-    /// ledger.
+    /// The machine as it would stand if edition or policy were as supposed, to be asked and not to
+    /// be driven: nothing of that is in the ledger.
     #[must_use]
     pub fn supposing(self, supposed: &Supposition) -> Self {
         let mut state = self.state;
@@ -413,10 +464,12 @@ impl Machine {
         Self::standing(self.options, state)
     }
 
-    /// What would be decided at the loop's next boundary, at the instant of the last entry; with an edition, as if it were set.
+    /// What would be decided at the loop's next boundary, at the instant of the last entry; with an
+    /// edition, as if it were set.
     pub(crate) fn decision_under(&self, edition: Option<Edition>) -> Decision {
         let edition = edition.unwrap_or(self.state.control.edition);
-        ladder::decide(edition, &View::under(&self.state, edition, self.boundary(), self.state.at)).decision
+        ladder::decide(edition, &View::under(&self.state, edition, self.boundary(), self.state.at))
+            .decision
     }
 
     fn not_busy(&self) -> Result<(), ProposeError> {

@@ -1,4 +1,5 @@
-//! Asking some rows of the product's ladder: the reference runtime asks several times where ours answers once.
+//! Asking some rows of the product's ladder: the reference runtime asks several times where ours
+//! answers once.
 
 use alloc::{
     string::{String, ToString},
@@ -36,10 +37,9 @@ pub(super) struct Ladder<'a> {
 impl Ladder<'_> {
     /// What the rules of some rows of contract 7.2 decide; none where none of them fires.
     pub(super) fn asked(&self, rows: &[&str], view: &View) -> Option<Decision> {
-        let rules = Edition::default()
-            .rules()
-            .iter()
-            .filter(|rule| rows.iter().any(|row| rule.id.starts_with(row)) && Some(rule.id) != self.without);
+        let rules = Edition::default().rules().iter().filter(|rule| {
+            rows.iter().any(|row| rule.id.starts_with(row)) && Some(rule.id) != self.without
+        });
         ladder::decide_by(Edition::default(), rules, view).ok().map(|ruling| ruling.decision)
     }
 }

@@ -75,6 +75,7 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         posture: given.runtime_posture.unwrap_or(RuntimePosture::Awake),
     };
     let rows = closure::ROWS.iter().filter(|row| Some(row.id) != without);
-    let closure = closure::decide_by(rows, &facts).ok_or_else(|| JsonError::at_field("facts", "no row is left that holds"))?;
+    let closure = closure::decide_by(rows, &facts)
+        .ok_or_else(|| JsonError::at_field("facts", "no row is left that holds"))?;
     Ok(json::write(&Told::from_closure(closure)))
 }

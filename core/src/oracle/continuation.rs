@@ -1,4 +1,5 @@
-//! Operation `continuation`: a prior closure and a trigger in, a resolution out. The trigger names no wait, so its class decides.
+//! Operation `continuation`: a prior closure and a trigger in, a resolution out. The trigger names
+//! no wait, so its class decides.
 
 use alloc::{string::String, vec::Vec};
 
@@ -72,7 +73,13 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     };
     let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
     let rows = continuation::ROWS.iter().filter(|row| Some(row.id) != without);
-    let resolution = continuation::classify_by(rows, &trigger, prior, &Found::Nameless(Satisfied::default()), overrides)
-        .ok_or_else(|| JsonError::at_field("trigger", "no row is left that holds"))?;
+    let resolution = continuation::classify_by(
+        rows,
+        &trigger,
+        prior,
+        &Found::Nameless(Satisfied::default()),
+        overrides,
+    )
+    .ok_or_else(|| JsonError::at_field("trigger", "no row is left that holds"))?;
     Ok(json::write(&Resolved::from(resolution)))
 }

@@ -1,8 +1,9 @@
 //! Operation `decide`: a projection, a boundary and one input, in; a decision out.
 //!
-//! The input names the rule that the reference runtime asks: a message asks for the head, `wake_hint`, `continue_active` and
-//! `queued_available` ask for one tick, `idle` asks what is left when no tick came. So each input is answered by the product's rules of
-//! those rows, over a view made from the projection; the projection need not be consistent.
+//! The input names the rule that the reference runtime asks: a message asks for the head,
+//! `wake_hint`, `continue_active` and `queued_available` ask for one tick, `idle` asks what is left
+//! when no tick came. So each input is answered by the product's rules of those rows, over a view
+//! made from the projection; the projection need not be consistent.
 
 use alloc::{
     format,
@@ -106,7 +107,9 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         "queued_available" => ladder.item(view, input.read()?, TickReason::QueuedAvailable),
         _ => ladder.asked(IDLE_ROWS, &view),
     };
-    let decision = decision.ok_or_else(|| JsonError::at_field("input.type", "no rule that this input asks can fire"))?;
+    let decision = decision.ok_or_else(|| {
+        JsonError::at_field("input.type", "no rule that this input asks can fire")
+    })?;
     Ok(json::write(&Said::from_decision(decision).at(Some(&boundary.to_string()))))
 }
 
@@ -132,7 +135,8 @@ impl Ladder<'_> {
     }
 
     fn hint(&self, mut view: View, input: HintInput) -> Option<Decision> {
-        let PendingHint { created_at, reason, source, waiting_intent_id, external_trigger_id } = input.pending;
+        let PendingHint { created_at, reason, source, waiting_intent_id, external_trigger_id } =
+            input.pending;
         let hint = WakeHint {
             reason,
             description: None,
@@ -146,17 +150,31 @@ impl Ladder<'_> {
             correlation_id: None,
             causation_id: None,
         };
-        let pending = control::PendingHint { seq: Seq(0), created_at: Some(created_at), hint, coalesced: control::Coalesced::default() };
+        let pending = control::PendingHint {
+            seq: Seq(0),
+            created_at: Some(created_at),
+            hint,
+            coalesced: control::Coalesced::default(),
+        };
         let key = Key::hint(&pending.hint, pending.generation());
         let duplicate = input.duplicate.filter(|duplicate| duplicate.kind == "wake_hint_message");
-        let evidence =
-            vec!["duplicate_wake_hint_suppressed".to_string(), named("message_id", &duplicate), format!("idempotency_key={key}")];
-        view.hint = Some(HintView { seq: Seq(0), key: KeyView::new(key, duplicate.map(|_| Seq(0))) });
-        self.tick(&view, "4.", Suppressed { reason: "duplicate_wake_hint", work_item_id: None, evidence })
+        let evidence = vec![
+            "duplicate_wake_hint_suppressed".to_string(),
+            named("message_id", &duplicate),
+            format!("idempotency_key={key}"),
+        ];
+        view.hint =
+            Some(HintView { seq: Seq(0), key: KeyView::new(key, duplicate.map(|_| Seq(0))) });
+        self.tick(
+            &view,
+            "4.",
+            Suppressed { reason: "duplicate_wake_hint", work_item_id: None, evidence },
+        )
     }
 
     fn item(&self, view: View, input: ItemInput, reason: TickReason) -> Option<Decision> {
-        let has_runnable = !view.queued.is_empty() || view.current_state() == Some(SchedulingState::Runnable);
+        let has_runnable =
+            !view.queued.is_empty() || view.current_state() == Some(SchedulingState::Runnable);
         if !has_runnable && let Some(mut decision) = self.asked(WAIT_ROWS, &at_tick(&view)) {
             if decision.rule.starts_with("7.") || decision.rule.starts_with("8.") {
                 // The reference runtime notes that it was asked for a tick.
@@ -165,18 +183,30 @@ impl Ladder<'_> {
             return Some(decision);
         }
         let (row, kind, suppressed, names_duplicate) = match reason {
-            TickReason::ContinueActive => ("5.", "continue_active_brief", "duplicate_continue_active", "result_brief_id"),
-            TickReason::QueuedAvailable => ("6.", "queued_available_message", "duplicate_queued_available", "message_id"),
+            TickReason::ContinueActive => {
+                ("5.", "continue_active_brief", "duplicate_continue_active", "result_brief_id")
+            }
+            TickReason::QueuedAvailable => {
+                ("6.", "queued_available_message", "duplicate_queued_available", "message_id")
+            }
         };
         let duplicate = input.duplicate.filter(|given| given.kind == kind);
-        let evidence = vec!["duplicate_tick_suppressed".to_string(), named(names_duplicate, &duplicate)];
-        let item = item_view(&input.work_item, SchedulingState::Runnable, reason, duplicate.is_some());
+        let evidence =
+            vec!["duplicate_tick_suppressed".to_string(), named(names_duplicate, &duplicate)];
+        let item =
+            item_view(&input.work_item, SchedulingState::Runnable, reason, duplicate.is_some());
         let mut view = view;
         match reason {
-            TickReason::ContinueActive => (view.current, view.queued) = (Some((item, Seq(0))), Vec::new()),
+            TickReason::ContinueActive => {
+                (view.current, view.queued) = (Some((item, Seq(0))), Vec::new())
+            }
             TickReason::QueuedAvailable => (view.current, view.queued) = (None, vec![item]),
         }
-        self.tick(&view, row, Suppressed { reason: suppressed, work_item_id: Some(input.work_item.id), evidence })
+        self.tick(
+            &view,
+            row,
+            Suppressed { reason: suppressed, work_item_id: Some(input.work_item.id), evidence },
+        )
     }
 
     /// What the rules above a tick, or the rule of the tick itself, decide.
@@ -199,8 +229,9 @@ fn named(name: &str, duplicate: &Option<Duplicate>) -> String {
     format!("{name}={}", duplicate.as_ref().map_or("", |duplicate| &duplicate.id))
 }
 
-/// What the reference runtime records where its key suppresses a tick. With us the rule is suppressed and the next one is asked (D5);
-/// here the rule is asked alone, and its suppression is told in the reference runtime's words.
+/// What the reference runtime records where its key suppresses a tick. With us the rule is
+/// suppressed and the next one is asked (D5); here the rule is asked alone, and its suppression is
+/// told in the reference runtime's words.
 struct Suppressed {
     reason: &'static str,
     work_item_id: Option<WorkItemId>,
@@ -212,13 +243,19 @@ fn at_tick(view: &View) -> View {
     View { boundary: Boundary::IdleTick, ..view.clone() }
 }
 
-fn item_view(record: &WorkItemRecord, state: SchedulingState, reason: TickReason, spent: bool) -> ItemView {
+fn item_view(
+    record: &WorkItemRecord,
+    state: SchedulingState,
+    reason: TickReason,
+    spent: bool,
+) -> ItemView {
     let epoch = Epoch { revision: record.revision, moved: 0 };
     let key = KeyView::new(Key::work(reason, &record.id, epoch), spent.then_some(Seq(0)));
     ItemView { work_item_id: record.id.clone(), seq: Seq(0), state, waits: Vec::new(), key }
 }
 
-/// The view of a projection. At the idle boundary every tick was already refused, so every key counts as spent.
+/// The view of a projection. At the idle boundary every tick was already refused, so every key
+/// counts as spent.
 fn view_of(projection: &Projection, boundary: Boundary) -> View {
     let state = projection.current_work_item_scheduling_state;
     let current = projection.current_work_item.as_ref().zip(state);
@@ -231,14 +268,20 @@ fn view_of(projection: &Projection, boundary: Boundary) -> View {
         closing: false,
         turns_allowed: true,
         queue_len: projection.queue_len,
-        run: projection.turn_in_progress.then(|| RunView { run_id: projection.active_run_id.clone(), seq: Seq(0) }),
+        run: projection
+            .turn_in_progress
+            .then(|| RunView { run_id: projection.active_run_id.clone(), seq: Seq(0) }),
         head: None,
         hint: None,
-        current: current.map(|(item, state)| (item_view(item, state, TickReason::ContinueActive, true), Seq(0))),
+        current: current.map(|(item, state)| {
+            (item_view(item, state, TickReason::ContinueActive, true), Seq(0))
+        }),
         queued: projection
             .queued_runnable_work_items
             .iter()
-            .map(|item| item_view(item, SchedulingState::Runnable, TickReason::QueuedAvailable, true))
+            .map(|item| {
+                item_view(item, SchedulingState::Runnable, TickReason::QueuedAvailable, true)
+            })
             .collect(),
         system_waits: waits_for_system
             .map(|(item, _)| SystemWaitView {

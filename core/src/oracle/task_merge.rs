@@ -1,6 +1,8 @@
-//! Operation `task_merge`: the task records of a store and updates in; which updates are taken, and the latest records, out.
+//! Operation `task_merge`: the task records of a store and updates in; which updates are taken, and
+//! the latest records, out.
 //!
-//! The store of the vectors is one for all agents, so the rule that takes an update is asked for each id, whoever it belongs to.
+//! The store of the vectors is one for all agents, so the rule that takes an update is asked for
+//! each id, whoever it belongs to.
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 use core::cmp::Reverse;
@@ -88,19 +90,25 @@ impl Store {
 
     /// Takes a record where the rule of transitions takes it, and says whether it did.
     fn update(&mut self, record: TaskRecord) -> bool {
-        let taken = self.latest.get(&record.id).is_none_or(|(_, latest)| record.status.may_follow(latest.status));
+        let taken = self
+            .latest
+            .get(&record.id)
+            .is_none_or(|(_, latest)| record.status.may_follow(latest.status));
         if taken {
             self.append(record);
         }
         taken
     }
 
-    /// The active records of one agent or of all: as many as asked for, newest appended first, then ordered by their last update.
+    /// The active records of one agent or of all: as many as asked for, newest appended first, then
+    /// ordered by their last update.
     fn active(&self, of: Option<&AgentId>, limit: usize) -> Vec<TaskRecord> {
         let mut active: Vec<_> = self
             .latest
             .values()
-            .filter(|(_, record)| !record.status.is_terminal() && of.is_none_or(|agent| record.agent_id == *agent))
+            .filter(|(_, record)| {
+                !record.status.is_terminal() && of.is_none_or(|agent| record.agent_id == *agent)
+            })
             .collect();
         active.sort_by_key(|(order, _)| Reverse(*order));
         active.truncate(limit);
@@ -134,7 +142,8 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     for update in updates {
         let id = update.id.clone();
         let taken = store.update(update);
-        status = if taken { after_transition(status, agent.current_run_id.is_some()) } else { status };
+        status =
+            if taken { after_transition(status, agent.current_run_id.is_some()) } else { status };
         let latest = store.latest.get(&id).map(|(_, record)| Read::from_record(record));
         steps.push(Step { agent_status: status, ignored: !taken, latest });
     }
@@ -145,13 +154,17 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
         current_run_id: agent.current_run_id,
         latest_active_for_agent: store.active(Some(&agent.id), limit),
         latest_active_task_records: store.active(None, limit),
-        latest_task_records: store.latest.values().map(|(_, record)| Read::from_record(record)).collect(),
+        latest_task_records: store
+            .latest
+            .values()
+            .map(|(_, record)| Read::from_record(record))
+            .collect(),
         steps,
     }))
 }
 
-/// What the reference runtime caches as status once a transition was taken (`observed-decisions.md` 8.2). Ours is derived from the
-/// ledger (contract 4.1) and no task record says anything about it.
+/// What the reference runtime caches as status once a transition was taken (`observed-decisions.md`
+/// 8.2). Ours is derived from the ledger (contract 4.1) and no task record says anything about it.
 fn after_transition(status: AgentStatus, run_open: bool) -> AgentStatus {
     match status {
         AgentStatus::Asleep | AgentStatus::Stopped => status,

@@ -1,5 +1,6 @@
-//! Operation `trigger`: a message, the closure before it and the agent's status in; the admitted message, the task that it carries, its
-//! trigger and its resolution out. No ledger is given, so a trigger names no wait that is known, and its class decides.
+//! Operation `trigger`: a message, the closure before it and the agent's status in; the admitted
+//! message, the task that it carries, its trigger and its resolution out. No ledger is given, so a
+//! trigger names no wait that is known, and its class decides.
 
 use alloc::string::{String, ToString};
 
@@ -99,13 +100,15 @@ pub(super) fn answer(input: &str) -> Result<String, JsonError> {
     let held = Held { seq: Seq(0), live: false, record: message.admitted() };
     let trigger = Trigger::read(&held);
     let resolution = trigger.as_ref().map(|trigger| {
-        let overrides = trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
+        let overrides =
+            trigger.contentful && Policy::default().overrides_waits.contains(&trigger.kind);
         continuation::classify(trigger, prior, &Found::Nameless(Satisfied::default()), overrides)
     });
     let message = held.record;
     Ok(json::write(&Output {
         model_turn_allowed: status != AgentStatus::Stopped,
-        operator_interjection: message.priority == Priority::Interject && message.is_operator_input(),
+        operator_interjection: message.priority == Priority::Interject
+            && message.is_operator_input(),
         resolution: resolution.map(Resolved::from),
         task: task(&message),
         trigger: trigger.map(Read::from),

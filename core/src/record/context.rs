@@ -1,4 +1,5 @@
-//! Evidence for the model and for explanations: transcript, tool calls, briefs, and the data of the events about them.
+//! Evidence for the model and for explanations: transcript, tool calls, briefs, and the data of the
+//! events about them.
 
 use alloc::string::String;
 
@@ -107,7 +108,8 @@ pub struct TranscriptRecord {
     pub data: RawJson,
 }
 
-/// Fact `runtime_error`: the host or its provider failed outside a turn's own terminal (contract 6.2).
+/// Fact `runtime_error`: the host or its provider failed outside a turn's own terminal (contract
+/// 6.2).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct RuntimeFailed {

@@ -6,7 +6,10 @@ use serde::Serialize;
 
 use crate::{
     id::{AgentId, ExternalTriggerId, RunId, WaitingIntentId, WorkItemId},
-    record::{edition::Edition, policy::Policy, queue::envelope::MessageBody, turn::TurnTerminalKind, waiting::ExternalTriggerScope},
+    record::{
+        edition::Edition, policy::Policy, queue::envelope::MessageBody, turn::TurnTerminalKind,
+        waiting::ExternalTriggerScope,
+    },
     tagged::{names, vocabulary},
     time::Timestamp,
 };
@@ -101,7 +104,8 @@ names! {
     }
 }
 
-/// Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What is absent stays.
+/// Fact and record `policy_set`: the only change of what the first entry says (contract 1.4). What
+/// is absent stays.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct PolicySet {
@@ -230,14 +234,16 @@ impl WakeHint {
         }
     }
 
-    /// This hint; where it says nothing, with what the one before it said: of hints that come together the newest content stays
-    /// (contract 5.21).
+    /// This hint; where it says nothing, with what the one before it said: of hints that come
+    /// together the newest content stays (contract 5.21).
     pub(crate) fn with_content_of(self, before: Self) -> Self {
         if self.body.as_ref().is_some_and(MessageBody::is_contentful) {
             return self;
         }
         match before.body {
-            Some(body) if body.is_contentful() => Self { body: Some(body), content_type: before.content_type, ..self },
+            Some(body) if body.is_contentful() => {
+                Self { body: Some(body), content_type: before.content_type, ..self }
+            }
             _ => self,
         }
     }

@@ -52,10 +52,16 @@ impl DecisionKind {
     pub fn rests_as(self) -> Option<AgentStatus> {
         match self {
             Self::WaitForTask => Some(AgentStatus::AwaitingTask),
-            Self::WaitForExternalChange | Self::WaitForTimer | Self::WaitForOperator | Self::Sleep | Self::StayIdle => {
-                Some(AgentStatus::Asleep)
-            }
-            Self::StartModelTurn | Self::ReduceMessageOnly | Self::EmitSystemTick | Self::Stop | Self::Noop => None,
+            Self::WaitForExternalChange
+            | Self::WaitForTimer
+            | Self::WaitForOperator
+            | Self::Sleep
+            | Self::StayIdle => Some(AgentStatus::Asleep),
+            Self::StartModelTurn
+            | Self::ReduceMessageOnly
+            | Self::EmitSystemTick
+            | Self::Stop
+            | Self::Noop => None,
         }
     }
 
@@ -236,7 +242,9 @@ impl Decision {
         } = self;
         (*kind, *model_reentry, *liveness_only, *boundary, *edition)
             == (other.kind, other.model_reentry, other.liveness_only, other.boundary, other.edition)
-            && (message_id, work_item_id, task_id) == (&other.message_id, &other.work_item_id, &other.task_id)
-            && (reason, rule, evidence, ignored) == (&other.reason, &other.rule, &other.evidence, &other.ignored)
+            && (message_id, work_item_id, task_id)
+                == (&other.message_id, &other.work_item_id, &other.task_id)
+            && (reason, rule, evidence, ignored)
+                == (&other.reason, &other.rule, &other.evidence, &other.ignored)
     }
 }

@@ -102,27 +102,46 @@ impl Diagnostic {
 /// A message that cannot be classified, and is dropped (contract 5.2).
 #[must_use]
 pub fn malformed_message(message: &MessageRecord, why: &TaskPayloadError) -> Diagnostic {
-    let evidence = Vec::from([format!("message_id={}", message.id), format!("message_kind={:?}", message.kind), why.to_string()]);
+    let evidence = Vec::from([
+        format!("message_id={}", message.id),
+        format!("message_kind={:?}", message.kind),
+        why.to_string(),
+    ]);
     Diagnostic {
         work_item_id: message.work_item_id.clone(),
-        ..Diagnostic::new(DiagnosticKind::MalformedMessage, "a message could not be classified and was dropped", evidence)
+        ..Diagnostic::new(
+            DiagnosticKind::MalformedMessage,
+            "a message could not be classified and was dropped",
+            evidence,
+        )
     }
 }
 
-/// A message whose runs were interrupted as often as the policy allows, and that is dropped (contract 5.24).
+/// A message whose runs were interrupted as often as the policy allows, and that is dropped
+/// (contract 5.24).
 #[must_use]
 pub fn replay_budget(message: &MessageRecord, interruptions: u64) -> Diagnostic {
-    let evidence = Vec::from([format!("message_id={}", message.id), format!("interrupted_runs={interruptions}")]);
+    let evidence = Vec::from([
+        format!("message_id={}", message.id),
+        format!("interrupted_runs={interruptions}"),
+    ]);
     Diagnostic {
         work_item_id: message.work_item_id.clone(),
-        ..Diagnostic::new(DiagnosticKind::ReplayBudget, "the runs of a message were interrupted too often, and it was dropped", evidence)
+        ..Diagnostic::new(
+            DiagnosticKind::ReplayBudget,
+            "the runs of a message were interrupted too often, and it was dropped",
+            evidence,
+        )
     }
 }
 
-/// What the host's clock said when this was recorded, if it is the diagnostic of a clock that is behind: the entry's own time is the ledger's.
+/// What the host's clock said when this was recorded, if it is the diagnostic of a clock that is
+/// behind: the entry's own time is the ledger's.
 #[must_use]
 pub fn clock_behind_at(event: &EventRecord) -> Option<Timestamp> {
-    let evidence: Vec<String> = Some(event).filter(|event| is_recorded(event, DiagnosticKind::ClockBehind))?.particular("evidence")?;
+    let evidence: Vec<String> = Some(event)
+        .filter(|event| is_recorded(event, DiagnosticKind::ClockBehind))?
+        .particular("evidence")?;
     Timestamp::parse(evidence.iter().find_map(|said| said.strip_prefix(HOST_NOW))?).ok()
 }
 
@@ -138,7 +157,11 @@ pub(crate) fn is_recorded(event: &EventRecord, kind: DiagnosticKind) -> bool {
 #[must_use]
 pub fn agent_parked(turns: u64) -> Diagnostic {
     let evidence = Vec::from([format!("autonomous_turns={turns}")]);
-    Diagnostic::new(DiagnosticKind::Parked, "the agent is parked after this turn until input from outside", evidence)
+    Diagnostic::new(
+        DiagnosticKind::Parked,
+        "the agent is parked after this turn until input from outside",
+        evidence,
+    )
 }
 
 /// A lineage that was tried as often as the policy says.
@@ -150,6 +173,10 @@ pub(crate) fn exhausted(turn: &TurnRecord) -> Diagnostic {
     ];
     Diagnostic {
         work_item_id: turn.work_item.as_ref().map(|binding| binding.work_item_id.clone()),
-        ..Diagnostic::new(DiagnosticKind::RetriesExhausted, "a turn failed at every try and is not tried again", evidence.into())
+        ..Diagnostic::new(
+            DiagnosticKind::RetriesExhausted,
+            "a turn failed at every try and is not tried again",
+            evidence.into(),
+        )
     }
 }

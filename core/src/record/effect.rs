@@ -1,4 +1,5 @@
-//! Effects: what the host must do, released only after the batch that asks for it is durable (contract 3.2).
+//! Effects: what the host must do, released only after the batch that asks for it is durable
+//! (contract 3.2).
 
 use alloc::vec::Vec;
 
@@ -51,7 +52,9 @@ impl Effect {
     pub fn run_id(&self) -> Option<&RunId> {
         match self {
             Self::StartTurn(request) => Some(&request.run_id),
-            Self::Interject { run_id, .. } | Self::YieldTurn { run_id } | Self::AbortTurn { run_id, .. } => Some(run_id),
+            Self::Interject { run_id, .. }
+            | Self::YieldTurn { run_id }
+            | Self::AbortTurn { run_id, .. } => Some(run_id),
             Self::Release => None,
         }
     }
@@ -70,16 +73,19 @@ pub struct TurnRequest {
     /// The item that it is about.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub work_item: Option<TurnBinding>,
-    /// Runs that were interrupted before this one; their recorded tool calls are never run again (contract 5.23).
+    /// Runs that were interrupted before this one; their recorded tool calls are never run again
+    /// (contract 5.23).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub interrupted_runs: Vec<RunId>,
-    /// What was said since the last turn that completed, and reached none; oldest first (contract 5.3).
+    /// What was said since the last turn that completed, and reached none; oldest first (contract
+    /// 5.3).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub deferred: Vec<MessageRecord>,
     /// How many more there were than the policy keeps.
     #[serde(default, skip_serializing_if = "wakeful_json::is_zero")]
     pub deferred_overflow: u64,
-    /// Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for something (contract 9.4).
+    /// Whether the item rests: its turns left it unchanged, and it is to be moved, or to wait for
+    /// something (contract 9.4).
     #[serde(default, skip_serializing_if = "core::ops::Not::not")]
     pub work_item_rests: bool,
 }

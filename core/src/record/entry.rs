@@ -37,11 +37,13 @@ pub struct Entry {
     pub chain: Chain,
 }
 
-/// An entry as a ledger stores it: one line of JSON, `{"seq":..,"at":..,"class":..,"record":..,"chain":..}`.
+/// An entry as a ledger stores it: one line of JSON,
+/// `{"seq":..,"at":..,"class":..,"record":..,"chain":..}`.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct EntryBytes(String);
 
-/// The stored text ends with the chain; what stands before it, closed by a brace, are the canonical bytes.
+/// The stored text ends with the chain; what stands before it, closed by a brace, are the canonical
+/// bytes.
 const CHAIN_PREFIX: &str = ",\"chain\":\"";
 
 const CHAIN_SUFFIX_LEN: usize = CHAIN_PREFIX.len() + 64 + "\"}".len();
@@ -132,8 +134,8 @@ impl EntryBytes {
         Self(line)
     }
 
-    /// The canonical bytes and the chain, for a store that keeps them apart; none where the line does not end with a chain. Verifies
-    /// nothing.
+    /// The canonical bytes and the chain, for a store that keeps them apart; none where the line
+    /// does not end with a chain. Verifies nothing.
     #[must_use]
     pub fn split(&self) -> Option<(String, Chain)> {
         let (body, chain) = self.parts()?;
@@ -160,7 +162,9 @@ impl EntryBytes {
     pub fn open(&self, head: &Head) -> Result<Entry, EntryError> {
         let expected = head.seq.next();
         let malformed = |why| EntryError::Malformed { expected, why };
-        let (canonical, chain) = self.split().ok_or_else(|| malformed(JsonError::at_field("chain", "an entry ends with its chain")))?;
+        let (canonical, chain) = self.split().ok_or_else(|| {
+            malformed(JsonError::at_field("chain", "an entry ends with its chain"))
+        })?;
         let stored: Stored = json::read(&canonical).map_err(malformed)?;
         if stored.seq != expected {
             return Err(EntryError::OutOfOrder { expected, found: stored.seq });
@@ -177,7 +181,11 @@ impl EntryBytes {
 
 /// Seals records one after the other, from `head` on.
 #[must_use]
-pub fn seal_all(mut head: Head, at: Timestamp, records: Vec<Record>) -> (Vec<Entry>, Vec<EntryBytes>) {
+pub fn seal_all(
+    mut head: Head,
+    at: Timestamp,
+    records: Vec<Record>,
+) -> (Vec<Entry>, Vec<EntryBytes>) {
     records
         .into_iter()
         .map(|record| {
@@ -188,7 +196,8 @@ pub fn seal_all(mut head: Head, at: Timestamp, records: Vec<Record>) -> (Vec<Ent
         .unzip()
 }
 
-/// The cross-check's own test builds a guest with this seed: one byte of every message text differs.
+/// The cross-check's own test builds a guest with this seed: one byte of every message text
+/// differs.
 #[cfg(seeded_divergence = "entry_byte")]
 fn seeded_entry_byte(text: &mut String) {
     *text = text.replacen("\"text\":\"S", "\"text\":\"s", 1);
@@ -221,7 +230,10 @@ mod tests {
         let (entry, bytes) = sealed();
         let (canonical, chain) = bytes.split().expect("it ends with its chain");
         assert_eq!((chain, Chain::START.extend(&canonical)), (entry.chain, entry.chain));
-        assert_eq!(EntryBytes::join(canonical.clone(), &Chain::from_bytes(*chain.as_bytes())), bytes);
+        assert_eq!(
+            EntryBytes::join(canonical.clone(), &Chain::from_bytes(*chain.as_bytes())),
+            bytes
+        );
         for text in ["", "{}", "\u{e9}\"}"] {
             assert_eq!(EntryBytes(text.into()).split(), None, "`{text}`");
         }

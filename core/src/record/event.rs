@@ -21,7 +21,8 @@ macro_rules! event_kinds {
                 match self { $( Self::$Kind => $wire, )* }
             }
 
-            /// The kind of this name. `None` if another runtime has a kind that the core does not know.
+            /// The kind of this name. `None` if another runtime has a kind that the core does not
+            /// know.
             #[must_use]
             pub fn parse(name: &str) -> Option<Self> {
                 match name {
@@ -91,7 +92,11 @@ impl EventRecord {
     /// An event that the core writes.
     #[must_use]
     pub fn new<T: Serialize>(kind: EventKind, at: Timestamp, data: &T) -> Self {
-        Self { created_at: at, kind: kind.as_str().to_string(), data: Some(RawJson::from_value(data)) }
+        Self {
+            created_at: at,
+            kind: kind.as_str().to_string(),
+            data: Some(RawJson::from_value(data)),
+        }
     }
 
     /// Its kind. `None` if another runtime has a kind that the core does not know.
@@ -100,7 +105,8 @@ impl EventRecord {
         EventKind::parse(&self.kind)
     }
 
-    /// Its particulars as a type. `None` if it has none, or they have another shape: other runtimes write events of the same names.
+    /// Its particulars as a type. `None` if it has none, or they have another shape: other runtimes
+    /// write events of the same names.
     #[must_use]
     pub fn particulars<T: Readable>(&self) -> Option<T> {
         self.data.as_ref()?.read().ok()

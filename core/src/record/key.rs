@@ -25,7 +25,8 @@ names! {
     }
 }
 
-/// An item's epoch: its revision, plus `~k` for `k` live entries since that gave a new reason to look (contract 8.2).
+/// An item's epoch: its revision, plus `~k` for `k` live entries since that gave a new reason to
+/// look (contract 8.2).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Epoch {
     /// The revision of the newest snapshot.

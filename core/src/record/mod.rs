@@ -1,4 +1,5 @@
-//! Records: what a ledger keeps. One file per kind of record; none of them knows the state that is folded from them.
+//! Records: what a ledger keeps. One file per kind of record; none of them knows the state that is
+//! folded from them.
 
 pub mod chain;
 pub mod context;
@@ -36,7 +37,8 @@ use wakeful_json::{self as json, JsonError, RawJson, Readable, Value};
 
 macro_rules! classes {
     ($( $(#[$doc:meta])* $wire:literal => $Class:ident, $Record:ident($Payload:ty); )*) => {
-        /// The classes of a ledger, in the order in which an import writes them (contract 3.1, 3.7).
+        /// The classes of a ledger, in the order in which an import writes them (contract 3.1,
+        /// 3.7).
         #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize, Readable)]
         #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
         pub enum Class { $( $(#[$doc])* #[serde(rename = $wire)] $Class, )* }
@@ -113,7 +115,8 @@ classes! {
     "carried" => Carried, Carried(CarriedRecord);
 }
 
-/// A line of a foreign ledger whose class has no rules, kept so that an export can write it back (contract 3.7).
+/// A line of a foreign ledger whose class has no rules, kept so that an export can write it back
+/// (contract 3.7).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct CarriedRecord {

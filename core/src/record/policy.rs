@@ -8,34 +8,41 @@ use serde::Serialize;
 use crate::{id, record::queue::message::TriggerKind};
 use wakeful_json::{Readable, Value, through_readable};
 
-/// Limits and delays, with their defaults. Times are in milliseconds. What would mean never or at once cannot be said: a zero and an
-/// empty list of delays are malformed.
+/// Limits and delays, with their defaults. Times are in milliseconds. What would mean never or at
+/// once cannot be said: a zero and an empty list of delays are malformed.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(default)]
 pub struct Policy {
-    /// How many messages in a row may pass over waiting operator input, or over a lower lane, before its oldest goes next
-    /// (contract 5.1). Default 4.
+    /// How many messages in a row may pass over waiting operator input, or over a lower lane,
+    /// before its oldest goes next (contract 5.1). Default 4.
     pub lane_burst: NonZeroU64,
     /// How many deferred messages are kept for the next turn (contract 5.3). Default 64.
     pub deferred_cap: NonZeroU64,
-    /// How many ids that name no active wait a coalesced wake hint keeps (contract 5.21). Default 64.
+    /// How many ids that name no active wait a coalesced wake hint keeps (contract 5.21). Default
+    /// 64.
     pub hint_ids: NonZeroU64,
-    /// How often the runs of a message may be interrupted before it is dropped (contract 5.24). Default 5.
+    /// How often the runs of a message may be interrupted before it is dropped (contract 5.24).
+    /// Default 5.
     pub replay_budget: NonZeroU64,
     /// How often a failed turn is tried again (contract 5.6). Default 3.
     pub failed_turn_retries: NonZeroU64,
-    /// How long to wait before each of these tries; the last delay serves all further ones. Default 10 s, 1 min, 10 min.
+    /// How long to wait before each of these tries; the last delay serves all further ones. Default
+    /// 10 s, 1 min, 10 min.
     pub failed_turn_backoff_ms: Delays,
-    /// After which intervals an item without progress is offered again (contract 9.4). Default 1 min, 10 min, 1 h, 6 h, 24 h.
+    /// After which intervals an item without progress is offered again (contract 9.4). Default 1
+    /// min, 10 min, 1 h, 6 h, 24 h.
     pub offer_backoff_ms: Delays,
     /// How many turns in a row may start without input from outside (contract 9.5). Default 200.
     pub autonomous_turns: NonZeroU64,
-    /// How long an open run may be silent before it is called stalled (contract 5.8). Default 30 min.
+    /// How long an open run may be silent before it is called stalled (contract 5.8). Default 30
+    /// min.
     pub run_lease_ms: NonZeroU64,
-    /// How long a wait for the runtime itself lasts before it is ticked (contract 8.4). Default 1 min.
+    /// How long a wait for the runtime itself lasts before it is ticked (contract 8.4). Default 1
+    /// min.
     pub system_wait_delay_ms: NonZeroU64,
-    /// Trigger kinds that re-enter the model under any wait when they say something (contract 6.3). Default internal_followup.
+    /// Trigger kinds that re-enter the model under any wait when they say something (contract 6.3).
+    /// Default internal_followup.
     pub overrides_waits: Vec<TriggerKind>,
     /// The longest id that a fact may introduce, in bytes. Default 256, which no policy can exceed.
     pub id_bytes: NonZeroU64,
@@ -43,7 +50,8 @@ pub struct Policy {
     pub body_bytes: NonZeroU64,
     /// The longest fact, in bytes of JSON. Default 1 MiB.
     pub fact_bytes: NonZeroU64,
-    /// How many arrivals one batch may turn into messages; the others follow in the next step. Default 256.
+    /// How many arrivals one batch may turn into messages; the others follow in the next step.
+    /// Default 256.
     pub batch_arrivals: NonZeroU64,
 }
 
@@ -94,7 +102,9 @@ impl Default for Policy {
             replay_budget: nonzero(5),
             failed_turn_retries: nonzero(3),
             failed_turn_backoff_ms: Delays([10 * SECOND, MINUTE, 10 * MINUTE].map(nonzero).into()),
-            offer_backoff_ms: Delays([MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR].map(nonzero).into()),
+            offer_backoff_ms: Delays(
+                [MINUTE, 10 * MINUTE, HOUR, 6 * HOUR, 24 * HOUR].map(nonzero).into(),
+            ),
             autonomous_turns: nonzero(200),
             run_lease_ms: nonzero(30 * MINUTE),
             system_wait_delay_ms: nonzero(MINUTE),

@@ -108,7 +108,8 @@ impl TurnRecord {
     /// Whether this run was aborted for this reason.
     #[must_use]
     pub fn was_aborted_by(&self, reason: AbortReason) -> bool {
-        self.kind == Some(TurnTerminalKind::Aborted) && self.reason.as_deref() == Some(reason.to_string().as_str())
+        self.kind == Some(TurnTerminalKind::Aborted)
+            && self.reason.as_deref() == Some(reason.to_string().as_str())
     }
 }
 

@@ -1,11 +1,14 @@
-//! The shape of a state: what is left of it when the names of things and the place in the history are taken away, so that states that
-//! will decide alike compare equal (contract 14; what a model checker counts).
+//! The shape of a state: what is left of it when the names of things and the place in the history
+//! are taken away, so that states that will decide alike compare equal (contract 14; what a model
+//! checker counts).
 //!
-//! - Every id is a number, wherever it occurs: in records, in keys, in metadata. Numbers go by age: an id is older than another where the
-//!   oldest entry that is known of it is.
+//! - Every id is a number, wherever it occurs: in records, in keys, in metadata. Numbers go by age:
+//!   an id is older than another where the oldest entry that is known of it is.
 //! - `seq`s and the chain are gone.
-//! - An instant that is past is just past; one to come is how far off it is, counted from the state's own time.
-//! - Everything else stands as it is, so equal shapes differ in nothing else that a rule could read.
+//! - An instant that is past is just past; one to come is how far off it is, counted from the
+//!   state's own time.
+//! - Everything else stands as it is, so equal shapes differ in nothing else that a rule could
+//!   read.
 
 mod tree;
 
@@ -54,7 +57,11 @@ impl State {
 fn numbered(tree: &Node) -> BTreeMap<String, usize> {
     let mut ids = Ids::default();
     ids.read(tree);
-    let mut by_age: Vec<_> = ids.first_at.iter().map(|(id, at)| (ids.oldest.get(id).copied().unwrap_or(Seq(u64::MAX)), *at, *id)).collect();
+    let mut by_age: Vec<_> = ids
+        .first_at
+        .iter()
+        .map(|(id, at)| (ids.oldest.get(id).copied().unwrap_or(Seq(u64::MAX)), *at, *id))
+        .collect();
     by_age.sort_unstable();
     by_age.into_iter().enumerate().map(|(number, (.., id))| (id.to_string(), number)).collect()
 }
@@ -76,7 +83,9 @@ impl<'a> Ids<'a> {
             }
             Node::Seq(seq) => Some(*seq),
             Node::List(nodes) => nodes.iter().filter_map(|node| self.read(node)).min(),
-            Node::Map(fields) => fields.iter().filter_map(|(key, value)| self.field(key, value)).min(),
+            Node::Map(fields) => {
+                fields.iter().filter_map(|(key, value)| self.field(key, value)).min()
+            }
             Node::At(_) | Node::Chain | Node::Text(_) | Node::Plain(_) => None,
         }
     }
@@ -104,7 +113,9 @@ impl Writer {
             Node::Id(id) => self.id(id),
             Node::Seq(_) | Node::Chain => self.out.write_char('_'),
             Node::At(at) if *at <= self.now => self.out.write_str("past"),
-            Node::At(at) => write!(self.out, "+{}", at.as_nanos().saturating_sub(self.now.as_nanos())),
+            Node::At(at) => {
+                write!(self.out, "+{}", at.as_nanos().saturating_sub(self.now.as_nanos()))
+            }
             Node::Text(text) => self.text(text),
             Node::Plain(text) => self.out.write_str(text),
             Node::List(nodes) => {
@@ -117,8 +128,11 @@ impl Writer {
             }
             Node::Map(fields) => {
                 // Names are gone, so is their order: what an id leads to stands by its number.
-                let number = |node: &Node| if let Node::Id(id) = node { self.numbers.get(id).copied() } else { None };
-                let mut fields: Vec<_> = fields.iter().map(|(key, value)| (number(key), key, value)).collect();
+                let number = |node: &Node| {
+                    if let Node::Id(id) = node { self.numbers.get(id).copied() } else { None }
+                };
+                let mut fields: Vec<_> =
+                    fields.iter().map(|(key, value)| (number(key), key, value)).collect();
                 fields.sort_by_key(|(number, ..)| *number);
                 self.out.write_char('{')?;
                 for (_, key, value) in fields {
@@ -139,19 +153,23 @@ impl Writer {
         }
     }
 
-    /// A text in which ids may stand, between colons: a key, or what metadata says. The generation of a hint is a seq.
+    /// A text in which ids may stand, between colons: a key, or what metadata says. The generation
+    /// of a hint is a seq.
     fn text(&mut self, text: &str) -> fmt::Result {
-        let (text, is_hint) = match text.strip_prefix("wake_hint:").and_then(|rest| rest.rsplit_once(':')) {
-            Some((scope, _)) => (scope, true),
-            None => (text, false),
-        };
+        let (text, is_hint) =
+            match text.strip_prefix("wake_hint:").and_then(|rest| rest.rsplit_once(':')) {
+                Some((scope, _)) => (scope, true),
+                None => (text, false),
+            };
         if is_hint {
             self.out.write_str("wake_hint:")?;
         }
-        let ends: BTreeSet<usize> = text.match_indices(':').map(|(at, _)| at).chain([text.len()]).collect();
+        let ends: BTreeSet<usize> =
+            text.match_indices(':').map(|(at, _)| at).chain([text.len()]).collect();
         let mut from = 0;
         while from <= text.len() {
-            let longest = ends.range(from..).rev().find(|end| self.numbers.contains_key(&text[from..**end]));
+            let longest =
+                ends.range(from..).rev().find(|end| self.numbers.contains_key(&text[from..**end]));
             let end = longest.or_else(|| ends.range(from..).next()).copied().unwrap_or(text.len());
             if longest.is_some() {
                 self.id(&text[from..end])?
@@ -180,7 +198,9 @@ mod tests {
         let [item, intent, trigger, message] = names;
         let facts = [
             r#"{"fact":"runtime_restarted"}"#.to_string(),
-            format!(r#"{{"fact":"work_item_created","work_item_id":"{item}","objective":"ship it"}}"#),
+            format!(
+                r#"{{"fact":"work_item_created","work_item_id":"{item}","objective":"ship it"}}"#
+            ),
             format!(
                 r#"{{"fact":"waiting_intent_created","waiting_intent_id":"{intent}","scope":"agent","description":"d","source":"ci",
                     "delivery_mode":"wake_hint","external_trigger_id":"{trigger}"}}"#
@@ -190,7 +210,9 @@ mod tests {
                 r#"{{"fact":"message_queued","message":{{"id":"{message}","kind":"callback_event","origin":{{"kind":"callback","descriptor_id":"{trigger}"}},
                     "trust":"trusted_integration","body":{{"type":"text","text":"t"}},"metadata":{{"external_trigger_id":"{trigger}"}}}}}}"#
             ),
-            format!(r#"{{"fact":"wake_hint_submitted","reason":"look","waiting_intent_id":"{intent}"}}"#),
+            format!(
+                r#"{{"fact":"wake_hint_submitted","reason":"look","waiting_intent_id":"{intent}"}}"#
+            ),
         ];
         let mut tell = |fact: &str| {
             now = now.plus_ms(10);
@@ -218,7 +240,11 @@ mod tests {
             assert_eq!(told(owner, at, names).shape(), shape, "{owner} {at} {names:?}");
         }
         let names_that_stand_nowhere = ["\"w\"", "\"i\"", "\"e\"", "\"m\"", "default"];
-        assert!(names_that_stand_nowhere.iter().all(|name| !shape.as_str().contains(name)), "{}", shape.as_str());
+        assert!(
+            names_that_stand_nowhere.iter().all(|name| !shape.as_str().contains(name)),
+            "{}",
+            shape.as_str()
+        );
     }
 
     #[test]
@@ -230,7 +256,11 @@ mod tests {
             other.shape()
         };
         assert_eq!(other(|state| state.head.seq = Seq(99)), state.shape());
-        assert_ne!(other(|state| state.at = state.at.plus_ms(1)), state.shape(), "the timer is nearer");
+        assert_ne!(
+            other(|state| state.at = state.at.plus_ms(1)),
+            state.shape(),
+            "the timer is nearer"
+        );
         assert_ne!(other(|state| state.turns.turn_index = 7), state.shape());
         assert_ne!(other(|state| state.control.hint = None), state.shape());
         assert_ne!(other(|state| state.waiting.intents.clear()), state.shape());

@@ -1,4 +1,5 @@
-//! A state as a tree in which ids, instants and places in the history can be told from text: serde gives the names of the types.
+//! A state as a tree in which ids, instants and places in the history can be told from text: serde
+//! gives the names of the types.
 
 use alloc::{
     collections::BTreeMap,
@@ -85,7 +86,11 @@ impl Parts {
         Ok(())
     }
 
-    fn field<T: Serialize + ?Sized>(&mut self, name: &'static str, value: &T) -> Result<(), NoTree> {
+    fn field<T: Serialize + ?Sized>(
+        &mut self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<(), NoTree> {
         self.fields.push((Node::plain(name), value.serialize(Tree)?));
         Ok(())
     }
@@ -155,16 +160,29 @@ impl Serializer for Tree {
         Ok(Node::plain("null"))
     }
 
-    fn serialize_unit_variant(self, _: &'static str, _: u32, variant: &'static str) -> Result<Node, NoTree> {
+    fn serialize_unit_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+    ) -> Result<Node, NoTree> {
         Ok(Node::plain(variant))
     }
 
-    fn serialize_newtype_struct<T: Serialize + ?Sized>(self, name: &'static str, value: &T) -> Result<Node, NoTree> {
+    fn serialize_newtype_struct<T: Serialize + ?Sized>(
+        self,
+        name: &'static str,
+        value: &T,
+    ) -> Result<Node, NoTree> {
         let node = value.serialize(self)?;
         Ok(match (name, node) {
             ("Chain", _) => Node::Chain,
-            ("Seq", Node::Plain(number)) => Node::Seq(Seq(number.parse().map_err(ser::Error::custom)?)),
-            ("Timestamp", Node::Text(text)) => Node::At(Timestamp::parse(&text).map_err(ser::Error::custom)?),
+            ("Seq", Node::Plain(number)) => {
+                Node::Seq(Seq(number.parse().map_err(ser::Error::custom)?))
+            }
+            ("Timestamp", Node::Text(text)) => {
+                Node::At(Timestamp::parse(&text).map_err(ser::Error::custom)?)
+            }
             (name, Node::Text(text)) if id::KINDS.contains(&name) => Node::Id(text),
             // serde_json passes raw text on as a struct of one field.
             ("RawJson", Node::Map(fields)) => match fields.as_slice() {
@@ -197,7 +215,13 @@ impl Serializer for Tree {
         Ok(Parts::default())
     }
 
-    fn serialize_tuple_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Parts, NoTree> {
+    fn serialize_tuple_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Parts, NoTree> {
         Ok(Parts::of_variant(variant))
     }
 
@@ -209,7 +233,13 @@ impl Serializer for Tree {
         Ok(Parts::default())
     }
 
-    fn serialize_struct_variant(self, _: &'static str, _: u32, variant: &'static str, _: usize) -> Result<Parts, NoTree> {
+    fn serialize_struct_variant(
+        self,
+        _: &'static str,
+        _: u32,
+        variant: &'static str,
+        _: usize,
+    ) -> Result<Parts, NoTree> {
         Ok(Parts::of_variant(variant))
     }
 }
@@ -220,12 +250,16 @@ fn free(text: &str) -> Result<Node, NoTree> {
     Ok(match text.as_bytes().first() {
         Some(b'{') => {
             let fields: BTreeMap<String, RawJson> = json::read(text).map_err(read)?;
-            let fields = fields.iter().map(|(key, value)| Ok((Node::Text(key.clone()), free(value.as_str())?)));
+            let fields = fields
+                .iter()
+                .map(|(key, value)| Ok((Node::Text(key.clone()), free(value.as_str())?)));
             Node::Map(fields.collect::<Result<_, NoTree>>()?)
         }
         Some(b'[') => {
             let values: Vec<RawJson> = json::read(text).map_err(read)?;
-            Node::List(values.iter().map(|value| free(value.as_str())).collect::<Result<_, NoTree>>()?)
+            Node::List(
+                values.iter().map(|value| free(value.as_str())).collect::<Result<_, NoTree>>()?,
+            )
         }
         Some(b'"') => Node::Text(json::read(text).map_err(read)?),
         _ => Node::plain(text),

@@ -12,9 +12,16 @@ use crate::{
 };
 
 impl TurnRecord {
-    /// The record that opens a run of the next turn, for a message; a message that tries a failed turn again says so.
+    /// The record that opens a run of the next turn, for a message; a message that tries a failed
+    /// turn again says so.
     #[must_use]
-    pub(crate) fn started(state: &State, run_id: RunId, message_id: &MessageId, work_item: Option<TurnBinding>, at: Timestamp) -> Self {
+    pub(crate) fn started(
+        state: &State,
+        run_id: RunId,
+        message_id: &MessageId,
+        work_item: Option<TurnBinding>,
+        at: Timestamp,
+    ) -> Self {
         let retry = state.turns.retry_by(message_id);
         Self {
             run_id,
@@ -36,11 +43,16 @@ impl TurnRecord {
 }
 
 impl TurnBinding {
-    /// The item of the turn that `message` starts: the message's, else the current one, with its epoch after the admission batch, in
-    /// which waits of the items `ended_waits_of` end (contract 5.4, 8.2). A replay is about what its first turn was about, wherever the focus
-    /// went in between.
+    /// The item of the turn that `message` starts: the message's, else the current one, with its
+    /// epoch after the admission batch, in which waits of the items `ended_waits_of` end (contract
+    /// 5.4, 8.2). A replay is about what its first turn was about, wherever the focus went in
+    /// between.
     #[must_use]
-    pub(crate) fn for_message(state: &State, message: &MessageRecord, ended_waits_of: &[WorkItemId]) -> Option<Self> {
+    pub(crate) fn for_message(
+        state: &State,
+        message: &MessageRecord,
+        ended_waits_of: &[WorkItemId],
+    ) -> Option<Self> {
         let focus = state.work.current();
         let item = match (state.queue.about(&message.id), &message.work_item_id) {
             (Some(first), _) => state.work.items.get(first.work_item_id.as_ref()?)?,
@@ -49,12 +61,17 @@ impl TurnBinding {
         };
         let id = &item.record.id;
         let by_waits = ended_waits_of.iter().filter(|ended| *ended == id).count() as u64;
-        let by_operator = u64::from(state.control.live_from.is_some() && message.is_operator_input());
+        let by_operator =
+            u64::from(state.control.live_from.is_some() && message.is_operator_input());
         let has_focus = focus.is_some_and(|focus| focus.record.id == *id);
         Some(Self {
             work_item_id: id.clone(),
             epoch: Epoch { moved: item.moved + by_waits + by_operator, ..item.epoch() },
-            offered_as: if has_focus { TickReason::ContinueActive } else { TickReason::QueuedAvailable },
+            offered_as: if has_focus {
+                TickReason::ContinueActive
+            } else {
+                TickReason::QueuedAvailable
+            },
         })
     }
 }

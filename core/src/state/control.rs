@@ -34,7 +34,8 @@ pub struct PendingHint {
 }
 
 impl PendingHint {
-    /// What tells this hint from others of its scope (contract 8.4, D16): its entry, or, recorded elsewhere, its microsecond.
+    /// What tells this hint from others of its scope (contract 8.4, D16): its entry, or, recorded
+    /// elsewhere, its microsecond.
     #[must_use]
     pub fn generation(&self) -> i64 {
         match self.created_at {
@@ -60,16 +61,20 @@ impl Coalesced {
         *self == Self::default()
     }
 
-    /// Keeps what a hint named. What an active wait waits for is always kept, of the rest no more than `room`.
+    /// Keeps what a hint named. What an active wait waits for is always kept, of the rest no more
+    /// than `room`.
     fn keep(&mut self, hint: &WakeHint, waiting: &Waiting, room: u64) {
         let is_room = |kept: usize| (kept as u64) < room;
         if let Some(id) = hint.waiting_intent_id.as_ref().filter(|id| !self.intents.contains(id)) {
-            match waiting.intents.contains_key(id) || is_room(self.intents.len() + self.triggers.len()) {
+            match waiting.intents.contains_key(id)
+                || is_room(self.intents.len() + self.triggers.len())
+            {
                 true => self.intents.push(id.clone()),
                 false => self.overflow += 1,
             }
         }
-        if let Some(id) = hint.external_trigger_id.as_ref().filter(|id| !self.triggers.contains(id)) {
+        if let Some(id) = hint.external_trigger_id.as_ref().filter(|id| !self.triggers.contains(id))
+        {
             match waiting.names_trigger(id) || is_room(self.intents.len() + self.triggers.len()) {
                 true => self.triggers.push(id.clone()),
                 false => self.overflow += 1,
@@ -116,7 +121,8 @@ pub struct Control {
     pub edition: Edition,
     /// The limits and delays.
     pub policy: Policy,
-    /// Where a driver first took the ledger over; statements marked live hold from there (contract, preface).
+    /// Where a driver first took the ledger over; statements marked live hold from there (contract,
+    /// preface).
     pub live_from: Option<Seq>,
     /// The status that an import gave, until the first live entry (contract 4.1).
     pub imported_status: Option<AgentStatus>,
@@ -133,14 +139,16 @@ pub struct Control {
     pub resting: Option<AgentStatus>,
     /// The pending wake hint.
     pub hint: Option<PendingHint>,
-    /// The key of the newest hint that was ticked: a hint that was ticked elsewhere, but not cleared, is not ticked again (contract 8.3).
+    /// The key of the newest hint that was ticked: a hint that was ticked elsewhere, but not
+    /// cleared, is not ticked again (contract 8.3).
     pub hint_ticked: Option<SpentKey>,
     /// The newest recorded decision.
     pub decided: Option<Decided>,
 }
 
 impl Control {
-    /// Whether a driver recorded this entry: statements marked live hold for it (contract, preface).
+    /// Whether a driver recorded this entry: statements marked live hold for it (contract,
+    /// preface).
     #[must_use]
     pub fn is_live(&self, seq: Seq) -> bool {
         self.live_from.is_some_and(|from| seq > from)
@@ -192,7 +200,8 @@ impl Control {
             ControlRecord::RuntimeRestarted(_) => {
                 if self.live_from.is_none() {
                     // contract 4.1: asleep in an import is a rest that its runtime recorded.
-                    self.resting = self.imported_status.filter(|status| *status == AgentStatus::Asleep);
+                    self.resting =
+                        self.imported_status.filter(|status| *status == AgentStatus::Asleep);
                     self.live_from = Some(place.seq);
                 }
                 self.booted = true;

@@ -97,7 +97,8 @@ impl State {
                 self.wait_ended(place, record.ended_by, record.work_item_id.as_ref());
             }
             Record::WaitCondition(record) => {
-                if place.live && record.status == WaitConditionStatus::Active && !record.is_mirror() {
+                if place.live && record.status == WaitConditionStatus::Active && !record.is_mirror()
+                {
                     self.turns.set_yields();
                 }
                 self.waiting.apply_condition(place, record);
@@ -120,8 +121,13 @@ impl State {
                 match record {
                     ControlRecord::FocusSet(focus) => self.work.apply_focus(place, focus),
                     ControlRecord::ItemParked(parked) => self.work.apply_parked(place, parked),
-                    // What an import has queued, or was told to look at, ends the rest that it came with.
-                    ControlRecord::RuntimeRestarted(_) if !place.live && self.has_imported_news() => self.control.wake(),
+                    // What an import has queued, or was told to look at, ends the rest that it came
+                    // with.
+                    ControlRecord::RuntimeRestarted(_)
+                        if !place.live && self.has_imported_news() =>
+                    {
+                        self.control.wake()
+                    }
                     ControlRecord::AgentImported(agent) => self.fold_imported_agent(place, agent),
                     _ => {}
                 }
@@ -138,7 +144,12 @@ impl State {
     }
 
     fn fold_task(&mut self, place: &Place, record: &TaskRecord) {
-        let blocked = self.tasks.active.get(&record.id).filter(|task| task.is_blocking()).and_then(|task| task.work_item_id.clone());
+        let blocked = self
+            .tasks
+            .active
+            .get(&record.id)
+            .filter(|task| task.is_blocking())
+            .and_then(|task| task.work_item_id.clone());
         self.tasks.apply(place, record);
         // contract 8.2: the end of a task that blocks it is a new reason to look at an item.
         if let (true, Some(item)) = (place.live && record.status.is_terminal(), blocked) {
@@ -152,8 +163,8 @@ impl State {
         if place.live {
             self.turns.message_queued(record);
         }
-        let is_tick =
-            record.kind == MessageKind::SystemTick && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
+        let is_tick = record.kind == MessageKind::SystemTick
+            && (record.is_runtime_owned() || !place.live && is_tick_origin(&record.origin));
         if !is_tick {
             return;
         }
@@ -166,7 +177,8 @@ impl State {
             self.work.spend(&note.work_item_id, note.reason, key, place.seq);
         }
         if let Some(note) = record.note::<HintTickNote>() {
-            self.control.hint_ticked = Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
+            self.control.hint_ticked =
+                Some(SpentKey { key: Key::named(note.idempotency_key), seq: place.seq });
         }
         if place.live {
             self.fold_arrival(record);
@@ -190,26 +202,41 @@ impl State {
         let Some(kind) = record.known() else { return };
         match kind {
             EventKind::RuntimeError => self.context.failed(place, record.created_at),
-            EventKind::ContextCompacted => record.particulars().into_iter().for_each(|compacted| self.context.compacted(compacted)),
-            EventKind::CheckpointRecorded => {
-                record.particulars().iter().for_each(|checkpoint| self.context.checkpointed(place, checkpoint))
-            }
-            EventKind::WorkItemDelegated => self.work.delegated(place, record.particular("delegation_id"), DelegationState::Open),
+            EventKind::ContextCompacted => record
+                .particulars()
+                .into_iter()
+                .for_each(|compacted| self.context.compacted(compacted)),
+            EventKind::CheckpointRecorded => record
+                .particulars()
+                .iter()
+                .for_each(|checkpoint| self.context.checkpointed(place, checkpoint)),
+            EventKind::WorkItemDelegated => self.work.delegated(
+                place,
+                record.particular("delegation_id"),
+                DelegationState::Open,
+            ),
             EventKind::WorkItemDelegationCompleted => {
-                self.work.delegated(place, record.particular("delegation_id"), DelegationState::Completed);
+                self.work.delegated(
+                    place,
+                    record.particular("delegation_id"),
+                    DelegationState::Completed,
+                );
             }
             // What another runtime decided is evidence: the rest is read of what a driver recorded.
             _ if !place.live => {}
-            EventKind::SchedulerDecision => {
-                record.particulars().into_iter().for_each(|decision| self.control.apply_decision(place, decision))
-            }
+            EventKind::SchedulerDecision => record
+                .particulars()
+                .into_iter()
+                .for_each(|decision| self.control.apply_decision(place, decision)),
             EventKind::ContinuationResolved => {
                 let id: Option<MessageId> = record.particular("message_id");
                 if let (Some(id), Some(resolution)) = (id, record.particular("resolution")) {
                     self.queue.set_resolution(&id, resolution);
                 }
             }
-            EventKind::WorkItemRecheckConsumed => record.particulars().iter().for_each(|note| self.work.recheck_consumed(note)),
+            EventKind::WorkItemRecheckConsumed => {
+                record.particulars().iter().for_each(|note| self.work.recheck_consumed(note))
+            }
             EventKind::SchedulerDiagnostic => {
                 if diagnostic::is_recorded(record, DiagnosticKind::StalledRun) {
                     self.turns.set_stalled();
@@ -223,17 +250,20 @@ impl State {
     fn fold_turn(&mut self, place: &Place, record: &TurnRecord) {
         if place.live && record.status == RunStatus::Started {
             let message = self.queue.message(&record.message_id);
-            self.turns.autonomous = message.map_or(0, |held| autonomy::with_turn_of(self, &held.record));
+            self.turns.autonomous =
+                message.map_or(0, |held| autonomy::with_turn_of(self, &held.record));
         }
         let was_open = self.turns.run.as_ref().is_some_and(|run| run.run_id == record.run_id);
-        let progress = progress::of_turn(self, record).filter(|_| was_open && record.status == RunStatus::Terminal);
+        let progress = progress::of_turn(self, record)
+            .filter(|_| was_open && record.status == RunStatus::Terminal);
         self.turns.apply(place, record);
         match record.status {
             RunStatus::Started => {
                 self.control.wake();
                 self.queue.set_in_run(&record.message_id, true);
                 if place.live {
-                    let item = record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
+                    let item =
+                        record.work_item.as_ref().map(|binding| binding.work_item_id.clone());
                     self.queue.set_about(&record.message_id, item);
                 }
                 self.queue.deferred.listed(&record.run_id);
@@ -250,7 +280,8 @@ impl State {
                     self.context.turn_completed(record.completed_at.unwrap_or(self.at));
                 }
                 if was_open && place.live {
-                    let retry = (retry::owed(self, record) == Owed::Retry).then(|| retry::next_retry(self, record, place.seq));
+                    let retry = (retry::owed(self, record) == Owed::Retry)
+                        .then(|| retry::next_retry(self, record, place.seq));
                     self.turns.set_owed(record, retry);
                 }
             }
@@ -267,9 +298,13 @@ impl State {
             let key = Key::work(binding.offered_as, &binding.work_item_id, binding.epoch);
             self.work.spend(&binding.work_item_id, binding.offered_as, key, place.seq);
             if let Some((item, Step::Rests)) = progress {
-                self.work.rests(&item, Rest { since: record.completed_at.unwrap_or(self.at), seq: place.seq });
+                self.work.rests(
+                    &item,
+                    Rest { since: record.completed_at.unwrap_or(self.at), seq: place.seq },
+                );
             }
-            // contract 8.2: a turn that a stop broke off was no chance to act; the item is offered again after start.
+            // contract 8.2: a turn that a stop broke off was no chance to act; the item is offered
+            // again after start.
             if place.live && record.was_aborted_by(AbortReason::AgentStopped) {
                 self.work.move_epoch(&binding.work_item_id);
             }
@@ -286,8 +321,13 @@ impl State {
         let turns = &mut self.turns;
         turns.turn_index = agent.turn_index;
         let settled = agent.terminal_turn_index.unwrap_or(agent.turn_index);
-        turns.last_terminal = agent.last_turn_terminal.map(|kind| LastTerminal { turn_index: settled, kind, seq: place.seq });
-        // contract 5.23: an imported open run is open until a restart interrupts it. Its folder says neither its message nor its start.
+        turns.last_terminal = agent.last_turn_terminal.map(|kind| LastTerminal {
+            turn_index: settled,
+            kind,
+            seq: place.seq,
+        });
+        // contract 5.23: an imported open run is open until a restart interrupts it. Its folder
+        // says neither its message nor its start.
         turns.run = agent.current_run_id.clone().map(|run_id| OpenRun {
             run_id,
             seq: place.seq,
@@ -310,13 +350,25 @@ impl State {
     }
 }
 
-/// Whether only whoever executes a turn says this: a run that says something is not stalled (contract 5.8).
+/// Whether only whoever executes a turn says this: a run that says something is not stalled
+/// (contract 5.8).
 fn is_of_run(record: &Record) -> bool {
     match record {
         Record::Event(event) => {
-            matches!(event.known(), Some(EventKind::TurnStarted | EventKind::ProviderRoundCompleted | EventKind::ToolRoundCompleted))
+            matches!(
+                event.known(),
+                Some(
+                    EventKind::TurnStarted
+                        | EventKind::ProviderRoundCompleted
+                        | EventKind::ToolRoundCompleted
+                )
+            )
         }
-        Record::Transcript(_) | Record::Tool(_) | Record::Brief(_) | Record::WorkItem(_) | Record::WaitCondition(_) => true,
+        Record::Transcript(_)
+        | Record::Tool(_)
+        | Record::Brief(_)
+        | Record::WorkItem(_)
+        | Record::WaitCondition(_) => true,
         _ => false,
     }
 }

@@ -1,7 +1,9 @@
-//! The index: what every step asks for, sorted by how it is asked for, so that a step costs the same however many items and waits live.
+//! The index: what every step asks for, sorted by how it is asked for, so that a step costs the
+//! same however many items and waits live.
 //!
-//! It follows from the rest of the state and is stored nowhere: [`State::apply`](crate::state::State::apply) keeps it, and whoever reads a
-//! stored state makes it again.
+//! It follows from the rest of the state and is stored nowhere:
+//! [`State::apply`](crate::state::State::apply) keeps it, and whoever reads a stored state makes it
+//! again.
 
 use alloc::{string::String, vec::Vec};
 
@@ -19,7 +21,8 @@ pub(crate) enum List {
     Intents,
     /// Conditions that wait for the runtime.
     System,
-    /// What comes to the agent by itself, by its instant: timers that fire, deadlines of conditions, blockers that are looked at again.
+    /// What comes to the agent by itself, by its instant: timers that fire, deadlines of
+    /// conditions, blockers that are looked at again.
     Arrivals,
     /// Runnable items, in the order in which they are offered (contract 5.13).
     Runnable,
@@ -31,8 +34,8 @@ pub(crate) enum List {
     Resting,
 }
 
-/// Where something stands: its list, whose it is, what the list is sorted by, and what it is; so written that the order of the bytes is that of
-/// the lists.
+/// Where something stands: its list, whose it is, what the list is sorted by, and what it is; so
+/// written that the order of the bytes is that of the lists.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) struct Listing(pub(super) Vec<u8>);
 
@@ -75,7 +78,8 @@ impl List {
     /// What all begin with that stand in this list under an owner, or under none.
     pub(super) fn prefix(self, owner: Option<&WorkItemId>) -> Listing {
         // An id may be empty, and is then one all the same.
-        let (owner, length) = owner.map_or(("", 0), |owner| (owner.as_str(), owner.as_str().len() as u64 + 1));
+        let (owner, length) =
+            owner.map_or(("", 0), |owner| (owner.as_str(), owner.as_str().len() as u64 + 1));
         let mut listing = Listing(Vec::from([self as u8])).then(length);
         listing.0.extend_from_slice(owner.as_bytes());
         listing
@@ -106,7 +110,8 @@ impl<'a> Iterator for Listed<'a> {
     #[inline(never)]
     fn next(&mut self) -> Option<&'a Subject> {
         let (listing, subject) = self.iter.next()?;
-        let is_within = listing.0.get(..self.end.0.len()).is_some_and(|begin| begin <= self.end.0.as_slice());
+        let is_within =
+            listing.0.get(..self.end.0.len()).is_some_and(|begin| begin <= self.end.0.as_slice());
         is_within.then_some(subject)
     }
 }

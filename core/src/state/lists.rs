@@ -1,4 +1,5 @@
-//! What the index lists, and what is asked of it: the readings of the state that find things by their lists.
+//! What the index lists, and what is asked of it: the readings of the state that find things by
+//! their lists.
 
 use alloc::vec::Vec;
 use core::cmp::Reverse;
@@ -10,7 +11,9 @@ use crate::{
         control::ControlRecord,
         entry::Place,
         key::TickReason,
-        waiting::{ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord},
+        waiting::{
+            ExternalTriggerScope, WaitConditionKind, WaitConditionRecord, WaitingIntentRecord,
+        },
     },
     state::{
         State,
@@ -28,7 +31,8 @@ use crate::{
 use wakeful_json::sort::sort_by_key;
 
 impl State {
-    /// The active conditions of a work item, by id; without an item, those of the agent itself, and mirrors of its intents.
+    /// The active conditions of a work item, by id; without an item, those of the agent itself, and
+    /// mirrors of its intents.
     #[must_use]
     pub fn conditions_of(&self, item: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
         self.conditions_in(List::Conditions, item)
@@ -40,16 +44,21 @@ impl State {
         self.conditions_in(List::System, None)
     }
 
-    /// The active intents that are this work item's own waits, by id; one of the agent's scope that names the item is not among them.
+    /// The active intents that are this work item's own waits, by id; one of the agent's scope that
+    /// names the item is not among them.
     #[must_use]
     pub fn intents_for(&self, item: &WorkItemId) -> Vec<&Active<WaitingIntentRecord>> {
-        found(self.index.under_owner(List::Intents, Some(item)), &|id| self.waiting.intents.get(&id.into()))
+        found(self.index.under_owner(List::Intents, Some(item)), &|id| {
+            self.waiting.intents.get(&id.into())
+        })
     }
 
     /// The active blocking tasks of `item`, most recently updated first.
     #[must_use]
     pub fn blocking_tasks(&self, item: &WorkItemId) -> Vec<&Task> {
-        let mut tasks = found(self.index.under_owner(List::Blocking, Some(item)), &|id| self.tasks.active.get(&id.into()));
+        let mut tasks = found(self.index.under_owner(List::Blocking, Some(item)), &|id| {
+            self.tasks.active.get(&id.into())
+        });
         sort_by_key(&mut tasks, |task| Reverse((task.record.updated_at, task.seq)));
         tasks
     }
@@ -70,14 +79,20 @@ impl State {
     /// The items of a list up to an instant, without the one that has the focus.
     pub(crate) fn items_in(&self, list: List, until: Timestamp) -> impl Iterator<Item = &Item> {
         let focus = self.work.focus.as_ref().map(|focus| &focus.work_item_id);
-        self.index.until(list, until).filter_map(move |listed| self.item(listed).filter(|item| Some(&item.record.id) != focus))
+        self.index.until(list, until).filter_map(move |listed| {
+            self.item(listed).filter(|item| Some(&item.record.id) != focus)
+        })
     }
 
     fn item(&self, listed: &Subject) -> Option<&Item> {
         self.work.items.get(&listed.id().into())
     }
 
-    fn conditions_in(&self, list: List, owner: Option<&WorkItemId>) -> Vec<&Active<WaitConditionRecord>> {
+    fn conditions_in(
+        &self,
+        list: List,
+        owner: Option<&WorkItemId>,
+    ) -> Vec<&Active<WaitConditionRecord>> {
         found(self.index.under_owner(list, owner), &|id| self.waiting.conditions.get(&id.into()))
     }
 
@@ -90,7 +105,11 @@ impl State {
             Record::Timer(record) => self.list(Subject::new(TIMER, record.id.as_str())),
             Record::Control(ControlRecord::PolicySet(_)) => self.relist_all(),
             // From here on it counts which entries a driver has recorded.
-            Record::Control(ControlRecord::RuntimeRestarted(_)) if self.control.live_from == Some(place.seq) => self.relist_all(),
+            Record::Control(ControlRecord::RuntimeRestarted(_))
+                if self.control.live_from == Some(place.seq) =>
+            {
+                self.relist_all()
+            }
             _ => {}
         }
         while let Some(item) = self.work.touched.pop() {
@@ -196,12 +215,16 @@ impl Standing {
         if readiness::standing(state, item).state != SchedulingState::Runnable {
             return;
         }
-        // contract 9.2: of those touched at one instant the one recorded first, so that they take turns also while the clock stands still.
+        // contract 9.2: of those touched at one instant the one recorded first, so that they take
+        // turns also while the clock stands still.
         let recorded = readiness::recorded(state, item).map_or(0, |seq| seq.0);
-        let in_order = |list: List| list.prefix(None).at(item.record.updated_at).then(recorded).at(item.record.created_at);
+        let in_order = |list: List| {
+            list.prefix(None).at(item.record.updated_at).then(recorded).at(item.record.created_at)
+        };
         self.listings.push(in_order(List::Runnable));
         let (_, spent_by) = state.work.key(item, TickReason::QueuedAvailable);
-        let next = progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());
+        let next =
+            progress::next_offer(state, state.control.edition, item).filter(|_| spent_by.is_some());
         let can_be_offered = spent_by.is_none() || next.is_some_and(|at| at <= state.at);
         if can_be_offered {
             self.listings.push(in_order(List::Offered));

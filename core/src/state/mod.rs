@@ -54,7 +54,8 @@ pub struct State {
     pub(crate) head: Head,
     /// The time of the newest batch.
     pub(crate) at: Timestamp,
-    /// Whether it was told that the host's clock is behind that time (contract 1.3). It has caught up where a batch has a later one.
+    /// Whether it was told that the host's clock is behind that time (contract 1.3). It has caught
+    /// up where a batch has a later one.
     #[serde(default)]
     pub(crate) clock_behind: bool,
     /// Identity, lifecycle, hints.
@@ -246,7 +247,8 @@ impl State {
         &self.waiting
     }
 
-    /// The planes, to be made into a state that no ledger gives. Adversaries and the tests of the invariants need one.
+    /// The planes, to be made into a state that no ledger gives. Adversaries and the tests of the
+    /// invariants need one.
     pub fn distort(&mut self) -> Planes<'_> {
         Planes {
             turns: &mut self.turns,

@@ -1,4 +1,5 @@
-//! Readiness: where each open work item stands, and in which order the runnable ones are offered (contract 5.13).
+//! Readiness: where each open work item stands, and in which order the runnable ones are offered
+//! (contract 5.13).
 
 use alloc::vec::Vec;
 
@@ -66,7 +67,10 @@ pub(crate) fn counts(state: &State, wait: &Active<WaitConditionRecord>) -> bool 
 /// The entries of the conditions of one kind that the agent itself waits for (contract 5.17).
 #[must_use]
 pub fn agent_conditions(state: &State, kind: WaitConditionKind) -> Vec<Seq> {
-    let own = state.conditions_of(None).into_iter().filter(|wait| wait.record.kind == kind && !wait.record.is_mirror());
+    let own = state
+        .conditions_of(None)
+        .into_iter()
+        .filter(|wait| wait.record.kind == kind && !wait.record.is_mirror());
     own.filter(|wait| counts(state, wait)).map(|wait| wait.seq).collect()
 }
 
@@ -120,7 +124,8 @@ impl ItemWaits {
     /// Whether an intent or a condition is active; a task that blocks is neither.
     #[must_use]
     pub fn are_registered(&self) -> bool {
-        let registered = [&self.task, &self.operator, &self.timer, &self.external, &self.intents, &self.system];
+        let registered =
+            [&self.task, &self.operator, &self.timer, &self.external, &self.intents, &self.system];
         registered.iter().any(|waits| !waits.is_empty())
     }
 }
@@ -164,20 +169,27 @@ pub fn queued_runnable(state: &State) -> Vec<&Item> {
 #[must_use]
 pub(crate) fn first_offered(state: &State, now: Timestamp) -> Option<&Item> {
     let is_unspent = |item: &Item| state.work.key(item, TickReason::QueuedAvailable).1.is_none();
-    let is_enabled =
-        |item: &&Item| is_unspent(item) || progress::next_offer(state, state.control.edition, item).is_some_and(|at| at <= now);
+    let is_enabled = |item: &&Item| {
+        is_unspent(item)
+            || progress::next_offer(state, state.control.edition, item).is_some_and(|at| at <= now)
+    };
     let offered = state.items_in(List::Offered, Timestamp::MAX).find(is_enabled);
     let due = state.items_in(List::Resting, now);
     offered.into_iter().chain(due).min_by_key(|item| offer_order(state, item))
 }
 
-/// The order in which runnable items are offered (contract 5.13). Of those touched at one instant the one recorded first (contract 9.2), so that
-/// they take turns also while the clock stands still.
-fn offer_order<'a>(state: &State, item: &'a Item) -> (Timestamp, Option<Seq>, Timestamp, &'a WorkItemId) {
+/// The order in which runnable items are offered (contract 5.13). Of those touched at one instant
+/// the one recorded first (contract 9.2), so that they take turns also while the clock stands
+/// still.
+fn offer_order<'a>(
+    state: &State,
+    item: &'a Item,
+) -> (Timestamp, Option<Seq>, Timestamp, &'a WorkItemId) {
     (item.record.updated_at, recorded(state, item), item.record.created_at, &item.record.id)
 }
 
-/// The entry of an item's newest snapshot, where a driver recorded it; lines of an import have no order among items (contract 3.7).
+/// The entry of an item's newest snapshot, where a driver recorded it; lines of an import have no
+/// order among items (contract 3.7).
 pub(crate) fn recorded(state: &State, item: &Item) -> Option<Seq> {
     Some(item.seq).filter(|seq| state.control.is_live(*seq))
 }

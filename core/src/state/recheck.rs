@@ -1,4 +1,5 @@
-//! Rechecks: when the blocker of an item is to be looked at again (contract 5.17, D6; `observed-decisions.md` 3.4).
+//! Rechecks: when the blocker of an item is to be looked at again (contract 5.17, D6;
+//! `observed-decisions.md` 3.4).
 
 use alloc::vec::Vec;
 
@@ -10,7 +11,8 @@ use crate::{
 };
 use wakeful_json::sort::sort_by_key;
 
-/// When the blocker of an open item is to be looked at again; none where it has no blocker, no such time, or the model was told of it.
+/// When the blocker of an open item is to be looked at again; none where it has no blocker, no such
+/// time, or the model was told of it.
 #[must_use]
 pub fn pending_at(item: &Item) -> Option<Timestamp> {
     let record = &item.record;
@@ -25,7 +27,8 @@ pub fn pending_at(item: &Item) -> Option<Timestamp> {
 #[must_use]
 pub fn due(state: &State, now: Timestamp) -> Vec<&Item> {
     let items = state.work.items.values();
-    let mut due: Vec<_> = items.filter_map(|item| Some((pending_at(item).filter(|at| *at <= now)?, item))).collect();
+    let mut due: Vec<_> =
+        items.filter_map(|item| Some((pending_at(item).filter(|at| *at <= now)?, item))).collect();
     sort_by_key(&mut due, |(at, item)| (*at, queued_order(&item.record)));
     due.into_iter().map(|(_, item)| item).collect()
 }
@@ -63,7 +66,14 @@ mod tests {
             "" => String::new(),
             minute => format!(r#","{field}":"2026-05-27T09:{minute}:00Z""#),
         };
-        item(id, &format!(r#","blocked_by":"b"{}{}"#, at("recheck_at", recheck), at("recheck_consumed_at", consumed)))
+        item(
+            id,
+            &format!(
+                r#","blocked_by":"b"{}{}"#,
+                at("recheck_at", recheck),
+                at("recheck_consumed_at", consumed)
+            ),
+        )
     }
 
     fn minute(minute: u64) -> Timestamp {
@@ -73,19 +83,34 @@ mod tests {
     #[test]
     fn a_recheck_is_pending_until_the_model_was_told_of_it() {
         assert_eq!(pending_at(&blocked("w", "10", "")), Some(minute(10)));
-        assert_eq!(pending_at(&blocked("w", "10", "09")), Some(minute(10)), "it was told of an earlier one");
+        assert_eq!(
+            pending_at(&blocked("w", "10", "09")),
+            Some(minute(10)),
+            "it was told of an earlier one"
+        );
         assert_eq!(pending_at(&blocked("w", "10", "10")), None);
         assert_eq!(pending_at(&blocked("w", "", "")), None);
-        assert_eq!(pending_at(&item("w", r#","recheck_at":"2026-05-27T09:10:00Z""#)), None, "nothing blocks it");
+        assert_eq!(
+            pending_at(&item("w", r#","recheck_at":"2026-05-27T09:10:00Z""#)),
+            None,
+            "nothing blocks it"
+        );
     }
 
     #[test]
     fn due_ones_come_earliest_first_and_the_next_may_be_past() {
         let mut state = State::default();
-        for item in [blocked("c", "20", ""), blocked("b", "10", ""), blocked("a", "10", ""), blocked("told", "05", "05")] {
+        for item in [
+            blocked("c", "20", ""),
+            blocked("b", "10", ""),
+            blocked("a", "10", ""),
+            blocked("told", "05", "05"),
+        ] {
             state.work.items.insert(item.record.id.clone(), item);
         }
-        let due_at = |at| due(&state, at).into_iter().map(|item| item.record.id.as_str()).collect::<Vec<_>>();
+        let due_at = |at| {
+            due(&state, at).into_iter().map(|item| item.record.id.as_str()).collect::<Vec<_>>()
+        };
         assert_eq!(due_at(minute(9)), [""; 0]);
         assert_eq!(due_at(minute(10)), ["a", "b"]);
         assert_eq!(due_at(minute(30)), ["a", "b", "c"]);

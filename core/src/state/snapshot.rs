@@ -1,4 +1,5 @@
-//! Snapshots: the state at an entry, so that a ledger opens without folding its whole log (contract 3.5).
+//! Snapshots: the state at an entry, so that a ledger opens without folding its whole log (contract
+//! 3.5).
 
 use alloc::string::{String, ToString};
 
@@ -14,7 +15,8 @@ use crate::{
 };
 use wakeful_json::{self as json, JsonError, RawJson, Readable};
 
-/// The version of the program that made a snapshot. Another version may fold the same entries to another state, so it folds again.
+/// The version of the program that made a snapshot. Another version may fold the same entries to
+/// another state, so it folds again.
 pub const CORE_VERSION: &str = env!("CARGO_PKG_VERSION");
 
 /// A state at an entry, as a host stores it.
@@ -38,7 +40,10 @@ pub struct Snapshot {
 #[non_exhaustive]
 pub enum SnapshotIgnored {
     /// It was made by another version.
-    #[error("the snapshot was made by version {found} of format {format}, this program is version {CORE_VERSION} of format {FORMAT}")]
+    #[error(
+        "the snapshot was made by version {found} of format {format}, this program is version \
+         {CORE_VERSION} of format {FORMAT}"
+    )]
     OtherVersion {
         /// The version that made it.
         found: String,
@@ -58,7 +63,10 @@ pub enum SnapshotIgnored {
     #[error("the snapshot's state stands at another entry than it says")]
     OtherHead,
     /// The ledger has another entry where it stands.
-    #[error("the snapshot is of another history: entry {seq} of the ledger is not the one at which it stands")]
+    #[error(
+        "the snapshot is of another history: entry {seq} of the ledger is not the one at which it \
+         stands"
+    )]
     OtherHistory {
         /// Where it stands.
         seq: Seq,
@@ -74,7 +82,13 @@ impl Snapshot {
     pub fn from_state(state: &State) -> Self {
         let text = RawJson::from_value(state);
         let digest = Chain::START.extend(text.as_str());
-        Self { format: FORMAT, core_version: CORE_VERSION.to_string(), head: state.head, digest, state: text }
+        Self {
+            format: FORMAT,
+            core_version: CORE_VERSION.to_string(),
+            head: state.head,
+            digest,
+            state: text,
+        }
     }
 
     /// Reads a stored snapshot.
@@ -84,7 +98,10 @@ impl Snapshot {
     pub fn open(text: &str) -> Result<State, SnapshotIgnored> {
         let snapshot: Self = json::read(text)?;
         if snapshot.core_version != CORE_VERSION || snapshot.format != FORMAT {
-            return Err(SnapshotIgnored::OtherVersion { found: snapshot.core_version, format: snapshot.format });
+            return Err(SnapshotIgnored::OtherVersion {
+                found: snapshot.core_version,
+                format: snapshot.format,
+            });
         }
         if Chain::START.extend(snapshot.state.as_str()) != snapshot.digest {
             return Err(SnapshotIgnored::WrongDigest);

@@ -26,7 +26,8 @@ pub struct Task {
 }
 
 impl Task {
-    /// Whether the item that it belongs to waits for it; an active task alone is no wait (contract 5.12).
+    /// Whether the item that it belongs to waits for it; an active task alone is no wait (contract
+    /// 5.12).
     #[must_use]
     pub fn is_blocking(&self) -> bool {
         self.wait_policy == TaskWaitPolicy::Blocking
@@ -40,7 +41,8 @@ pub struct Tasks {
     pub active: Map<TaskId, Task>,
     /// How the others ended, and the entry that says so.
     pub ended: Map<TaskId, (TaskStatus, Seq)>,
-    /// The messages that told their results, by the entry of the message: a task has one (contract 5.11).
+    /// The messages that told their results, by the entry of the message: a task has one (contract
+    /// 5.11).
     pub told: Map<TaskId, Seq>,
     /// Records that a terminal status refused (contract 3.3).
     pub refused: u64,
@@ -62,7 +64,12 @@ impl Tasks {
             return;
         }
         let record = record.clone().inheriting(before.as_ref().map(|task| &task.record));
-        let task = Task { seq: place.seq, wait_policy: record.wait_policy(), work_item_id: record.effective_work_item_id(), record };
+        let task = Task {
+            seq: place.seq,
+            wait_policy: record.wait_policy(),
+            work_item_id: record.effective_work_item_id(),
+            record,
+        };
         self.active.insert(task.record.id.clone(), task);
     }
 

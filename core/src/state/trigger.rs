@@ -21,7 +21,8 @@ use crate::{
 pub struct Trigger {
     /// Its kind.
     pub kind: TriggerKind,
-    /// The kind under which it meets waits: a prompt that is not operator input meets them as an external event (contract 5.19).
+    /// The kind under which it meets waits: a prompt that is not operator input meets them as an
+    /// external event (contract 5.19).
     pub meets_as: TriggerKind,
     /// Whether it says anything.
     pub contentful: bool,
@@ -59,12 +60,16 @@ impl Trigger {
     pub fn read(held: &Held) -> Option<Self> {
         let message = &held.record;
         let kind = match message.kind {
-            MessageKind::TaskStatus | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => {
+            MessageKind::TaskStatus
+            | MessageKind::Control
+            | MessageKind::BriefAck
+            | MessageKind::BriefResult => {
                 return None;
             }
             kind => admitted_as(kind)?,
         };
-        let is_foreign_prompt = message.kind == MessageKind::OperatorPrompt && !message.is_operator_input();
+        let is_foreign_prompt =
+            message.kind == MessageKind::OperatorPrompt && !message.is_operator_input();
         let mut trigger = Self {
             kind,
             meets_as: if is_foreign_prompt { TriggerKind::ExternalEvent } else { kind },
@@ -76,27 +81,38 @@ impl Trigger {
             names: Names::default(),
         };
         match trigger.meets_as {
-            // contract 5.19: what a driver recorded counts as a tick only where the runtime itself made it.
+            // contract 5.19: what a driver recorded counts as a tick only where the runtime itself
+            // made it.
             TriggerKind::SystemTick if held.live && !message.is_runtime_owned() => {}
             TriggerKind::SystemTick => trigger.read_tick(message),
             TriggerKind::TaskResult => trigger.read_task(message),
             TriggerKind::ExternalEvent => trigger.names = external_names(message),
-            TriggerKind::TimerFire => trigger.names.timer = message.clone().admitted().source_refs.remove("timer_id"),
+            TriggerKind::TimerFire => {
+                trigger.names.timer = message.clone().admitted().source_refs.remove("timer_id")
+            }
             TriggerKind::OperatorInput | TriggerKind::InternalFollowup => {}
         }
         Some(trigger)
     }
 
-    /// Whether the core itself tells it, and not because there is work or a hint: that re-enters under any wait (contract 6.3).
+    /// Whether the core itself tells it, and not because there is work or a hint: that re-enters
+    /// under any wait (contract 6.3).
     pub(crate) fn is_told_by_core(&self, held: &Held) -> bool {
-        let is_offer = || held.record.raw_note(NoteKey::WorkQueue).or_else(|| held.record.raw_note(NoteKey::WakeHint)).is_some();
+        let is_offer = || {
+            held.record
+                .raw_note(NoteKey::WorkQueue)
+                .or_else(|| held.record.raw_note(NoteKey::WakeHint))
+                .is_some()
+        };
         held.is_core_made() && self.kind != TriggerKind::TaskResult && !is_offer()
     }
 
     /// Whether it carries what a trigger of this kind must carry to re-enter the model.
     pub(crate) fn says_enough_as(&self, kind: TriggerKind) -> bool {
         match kind {
-            TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => true,
+            TriggerKind::OperatorInput | TriggerKind::TimerFire | TriggerKind::InternalFollowup => {
+                true
+            }
             TriggerKind::ExternalEvent | TriggerKind::SystemTick => self.contentful,
             TriggerKind::TaskResult => self.task_terminal,
         }
@@ -104,17 +120,28 @@ impl Trigger {
 
     fn read_tick(&mut self, message: &MessageRecord) {
         // What is about work names no wait (contract 5.15).
-        self.names.no_wait = [NoteKey::WorkQueue, NoteKey::WorkItemRecheck].into_iter().any(|key| message.raw_note(key).is_some());
+        self.names.no_wait = [NoteKey::WorkQueue, NoteKey::WorkItemRecheck]
+            .into_iter()
+            .any(|key| message.raw_note(key).is_some());
         let system_wait = message.note::<SystemWaitNote>();
         let deadline = message.note::<DeadlineNote>();
-        self.names.condition = system_wait.map(|note| note.wait_condition_id).or(deadline.map(|note| note.wait_condition_id));
+        self.names.condition = system_wait
+            .map(|note| note.wait_condition_id)
+            .or(deadline.map(|note| note.wait_condition_id));
         let interrupted = message.note::<InterruptedTasksNote>();
-        self.names.tasks.extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
+        self.names
+            .tasks
+            .extend(interrupted.into_iter().flat_map(|note| note.items).map(|task| task.task_id));
         let Some(hint) = message.raw_note(NoteKey::WakeHint) else { return };
         let text = |key: &str| hint.field(key).and_then(|raw| raw.read::<String>().ok());
-        self.contentful = hint.field("body").and_then(|raw| raw.read::<MessageBody>().ok()).is_some_and(|body| body.is_contentful());
+        self.contentful = hint
+            .field("body")
+            .and_then(|raw| raw.read::<MessageBody>().ok())
+            .is_some_and(|body| body.is_contentful());
         self.wake_hint_source = text("source");
-        let all = |key: &str| hint.field(key).and_then(|raw| raw.read::<Vec<String>>().ok()).unwrap_or_default();
+        let all = |key: &str| {
+            hint.field(key).and_then(|raw| raw.read::<Vec<String>>().ok()).unwrap_or_default()
+        };
         let intents = text("waiting_intent_id").into_iter().chain(all("waiting_intent_ids"));
         let triggers = text("external_trigger_id").into_iter().chain(all("external_trigger_ids"));
         self.names.intents.extend(intents.map(WaitingIntentId::from));

@@ -1,4 +1,5 @@
-//! The state of the plane: the open run, what restarts interrupted, how the last turn ended, what is to be tried again.
+//! The state of the plane: the open run, what restarts interrupted, how the last turn ended, what
+//! is to be tried again.
 
 use alloc::{string::String, vec::Vec};
 
@@ -74,7 +75,8 @@ pub struct OpenRun {
     pub work_item: Option<TurnBinding>,
     /// When it started.
     pub started_at: Timestamp,
-    /// Whether it was asked to end after its round: an effect is released once for a run (contract 3.2).
+    /// Whether it was asked to end after its round: an effect is released once for a run (contract
+    /// 3.2).
     #[serde(default)]
     pub yields: bool,
     /// When the newest fact of it came.
@@ -89,7 +91,8 @@ pub struct OpenRun {
     /// Which try it is; 0 where it is the first.
     #[serde(default)]
     pub attempt: u64,
-    /// Its tool calls, and the entry of each: a host that is not sure whether one was recorded says it again (contract 2.2).
+    /// Its tool calls, and the entry of each: a host that is not sure whether one was recorded says
+    /// it again (contract 2.2).
     #[serde(default)]
     pub calls: Map<String, Seq>,
 }
@@ -116,7 +119,11 @@ impl OpenRun {
 
     /// The record with which a restart, or an abort while closing, ends this run.
     pub(crate) fn interrupted(&self, agent_id: &AgentId, at: Timestamp) -> TurnRecord {
-        TurnRecord { status: RunStatus::Interrupted, completed_at: Some(at), ..self.record(agent_id) }
+        TurnRecord {
+            status: RunStatus::Interrupted,
+            completed_at: Some(at),
+            ..self.record(agent_id)
+        }
     }
 }
 
@@ -138,7 +145,8 @@ pub struct Turns {
     pub turn_index: u64,
     /// The run that is open.
     pub run: Option<OpenRun>,
-    /// The item that the open run of an import was about there; without epoch, so it is no binding and spends no key (contract 8.3).
+    /// The item that the open run of an import was about there; without epoch, so it is no binding
+    /// and spends no key (contract 8.3).
     pub imported_item: Option<WorkItemId>,
     /// How the last settled turn ended.
     pub last_terminal: Option<LastTerminal>,
@@ -151,7 +159,8 @@ pub struct Turns {
     /// How many turns in a row were started without input from outside (contract 9.5).
     #[serde(default)]
     pub autonomous: u64,
-    /// Failed turns that are to be tried again, by the first message of their lineage (contract 5.6).
+    /// Failed turns that are to be tried again, by the first message of their lineage (contract
+    /// 5.6).
     #[serde(default)]
     pub retries: Map<MessageId, Retry>,
 }
@@ -173,7 +182,9 @@ impl Turns {
         match record.status {
             RunStatus::Started => {
                 self.turn_index = record.turn_index;
-                self.interrupted.retain(|run| run.message_id != record.message_id && !run.message_id.as_str().is_empty());
+                self.interrupted.retain(|run| {
+                    run.message_id != record.message_id && !run.message_id.as_str().is_empty()
+                });
                 self.newest_interrupted = false;
                 self.run = Some(OpenRun {
                     run_id: record.run_id.clone(),
@@ -193,7 +204,11 @@ impl Turns {
             RunStatus::Terminal if is_open => {
                 self.run = None;
                 self.settled = Some(place.seq);
-                self.last_terminal = record.kind.map(|kind| LastTerminal { turn_index: record.turn_index, kind, seq: place.seq });
+                self.last_terminal = record.kind.map(|kind| LastTerminal {
+                    turn_index: record.turn_index,
+                    kind,
+                    seq: place.seq,
+                });
             }
             RunStatus::Interrupted if is_open => {
                 self.run = None;
@@ -209,10 +224,13 @@ impl Turns {
         }
     }
 
-    /// The interrupted runs of a message, and those of an import, which does not say whose they were.
+    /// The interrupted runs of a message, and those of an import, which does not say whose they
+    /// were.
     #[must_use]
     pub fn interrupted_for(&self, message: &MessageId) -> Vec<RunId> {
-        let of_message = |run: &&InterruptedRun| run.message_id == *message || run.message_id.as_str().is_empty();
+        let of_message = |run: &&InterruptedRun| {
+            run.message_id == *message || run.message_id.as_str().is_empty()
+        };
         self.interrupted.iter().filter(of_message).map(|run| run.run_id.clone()).collect()
     }
 
@@ -250,7 +268,8 @@ impl Turns {
         }
     }
 
-    /// The message is settled: the runs that it started are owed no more, and it tries nothing again.
+    /// The message is settled: the runs that it started are owed no more, and it tries nothing
+    /// again.
     pub(crate) fn message_settled(&mut self, id: &MessageId) {
         self.interrupted.retain(|run| run.message_id != *id);
         self.retries.retain(|_, retry| retry.message_id.as_ref() != Some(id));
@@ -271,7 +290,9 @@ impl Turns {
     /// A message was queued: where it goes on after a failed one, it is the retry.
     pub(crate) fn message_queued(&mut self, message: &MessageRecord) {
         let Some(failed) = note::continues(message) else { return };
-        let retry = self.retries.find_mut(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
+        let retry = self
+            .retries
+            .find_mut(|retry| retry.failed_message_id == failed && retry.message_id.is_none());
         if let Some(retry) = retry {
             retry.message_id = Some(message.id.clone());
         }

@@ -10,8 +10,8 @@ use crate::{
         Record,
         entry::Place,
         waiting::{
-            EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord, WaitConditionStatus, WaitingIntentRecord,
-            WaitingIntentStatus, WakeSource,
+            EndedBy, ExternalTriggerScope, TimerRecord, TimerStatus, WaitConditionRecord,
+            WaitConditionStatus, WaitingIntentRecord, WaitingIntentStatus, WakeSource,
             intent::{self, with_mirror},
         },
     },
@@ -43,9 +43,11 @@ pub struct Waiting {
     pub ended_conditions: Map<WaitConditionId, (WaitConditionStatus, Seq)>,
     /// Ended timers, how and by which entry.
     pub ended_timers: Map<TimerId, (TimerStatus, Seq)>,
-    /// Active conditions whose system-wait key is spent, and the entry that spent it (contract 8.3).
+    /// Active conditions whose system-wait key is spent, and the entry that spent it (contract
+    /// 8.3).
     pub ticked: Map<WaitConditionId, Seq>,
-    /// Active conditions whose deadline was told, and the newest message that tells it (contract 5.17).
+    /// Active conditions whose deadline was told, and the newest message that tells it (contract
+    /// 5.17).
     #[serde(default)]
     pub deadlines_told: Map<WaitConditionId, MessageId>,
     /// Records that a terminal status refused (contract 3.3).
@@ -78,17 +80,21 @@ impl Waiting {
     #[must_use]
     pub fn names_trigger(&self, id: &ExternalTriggerId) -> bool {
         let by_intent = self.intents.values().any(|wait| wait.record.external_trigger_id == *id);
-        let ingress =
-            |source: &WakeSource| matches!(source, WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id);
-        by_intent || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
+        let ingress = |source: &WakeSource| matches!(source, WakeSource::ExternalIngress { external_trigger_id: Some(named) } if named == id);
+        by_intent
+            || self.conditions.values().any(|wait| wait.record.wake_sources.iter().any(ingress))
     }
 
     /// The active intents of one scope, by id.
-    pub fn intents_of(&self, scope: ExternalTriggerScope) -> impl Iterator<Item = &Active<WaitingIntentRecord>> {
+    pub fn intents_of(
+        &self,
+        scope: ExternalTriggerScope,
+    ) -> impl Iterator<Item = &Active<WaitingIntentRecord>> {
         self.intents.values().filter(move |intent| intent.record.scope == scope)
     }
 
-    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16, D20).
+    /// The records with which the turn that a trigger starts consumes an intent (contract 5.16,
+    /// D20).
     pub(crate) fn intent_satisfied(&self, id: &WaitingIntentId, at: Timestamp) -> Vec<Record> {
         let Some(intent) = self.intents.get(id).map(|wait| &wait.record) else {
             return Vec::new();
@@ -96,12 +102,19 @@ impl Waiting {
         let triggered = intent::once_more(intent, at);
         match intent.scope {
             ExternalTriggerScope::Agent => with_mirror(triggered).into(),
-            ExternalTriggerScope::WorkItem => intent::ended(&triggered, EndedBy::Trigger, at).into(),
+            ExternalTriggerScope::WorkItem => {
+                intent::ended(&triggered, EndedBy::Trigger, at).into()
+            }
         }
     }
 
     /// The record with which the turn that a trigger starts consumes a condition (contract 5.16).
-    pub(crate) fn condition_satisfied(&self, id: &WaitConditionId, by: EndedBy, at: Timestamp) -> Option<Record> {
+    pub(crate) fn condition_satisfied(
+        &self,
+        id: &WaitConditionId,
+        by: EndedBy,
+        at: Timestamp,
+    ) -> Option<Record> {
         let condition = self.conditions.get(id)?;
         if by == EndedBy::Deadline {
             return Some(condition.record.ended_by_deadline(at));

@@ -47,7 +47,8 @@ pub struct Item {
     pub seq: Seq,
     /// The latest snapshot.
     pub record: WorkItemRecord,
-    /// The `k` of its epoch: live entries since the snapshot that give the model a new reason to look (contract 8.2).
+    /// The `k` of its epoch: live entries since the snapshot that give the model a new reason to
+    /// look (contract 8.2).
     pub moved: u64,
     /// Whether it was ever picked.
     pub picked: bool,
@@ -132,7 +133,8 @@ pub struct Work {
     pub spent: Map<WorkItemId, Spent>,
     /// Completed items, and the entry that says so.
     pub ended: Map<WorkItemId, Seq>,
-    /// The newest of them, most recently updated first: what was just done is shown, never decided on (contract 3.3).
+    /// The newest of them, most recently updated first: what was just done is shown, never decided
+    /// on (contract 3.3).
     pub completed: Vec<WorkItemRecord>,
     /// Delegations, and the entry that says how they stand.
     pub delegations: Map<DelegationId, (DelegationState, Seq)>,
@@ -206,7 +208,8 @@ impl Work {
     }
 
     pub(crate) fn apply_focus(&mut self, place: &Place, set: &FocusSet) {
-        self.focus = set.work_item_id.as_ref().map(|id| Focus { work_item_id: id.clone(), seq: place.seq });
+        self.focus =
+            set.work_item_id.as_ref().map(|id| Focus { work_item_id: id.clone(), seq: place.seq });
         let Some(item) = set.work_item_id.as_ref().and_then(|id| self.item(id)) else {
             return;
         };
@@ -221,7 +224,11 @@ impl Work {
 
     pub(crate) fn recheck_told(&mut self, note: &RecheckNote, message: &MessageId) {
         if let Some(item) = self.item(&note.work_item_id) {
-            item.recheck = Some(RecheckTold { recheck_at: note.recheck_at, message_id: message.clone(), consumed: false });
+            item.recheck = Some(RecheckTold {
+                recheck_at: note.recheck_at,
+                message_id: message.clone(),
+                consumed: false,
+            });
         }
     }
 
@@ -233,7 +240,12 @@ impl Work {
     }
 
     /// A delegation was opened or completed; without an id it is nobody's.
-    pub(crate) fn delegated(&mut self, place: &Place, id: Option<DelegationId>, to: DelegationState) {
+    pub(crate) fn delegated(
+        &mut self,
+        place: &Place,
+        id: Option<DelegationId>,
+        to: DelegationState,
+    ) {
         let Some(id) = id else { return };
         let known = self.delegations.get(&id).map(|(state, _)| *state);
         if known != Some(DelegationState::Completed) {

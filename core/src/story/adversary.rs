@@ -1,4 +1,5 @@
-//! Adversaries: providers that do wrong what a provider can do wrong. What the core makes of them is what its tests are about.
+//! Adversaries: providers that do wrong what a provider can do wrong. What the core makes of them
+//! is what its tests are about.
 
 use alloc::{boxed::Box, format, string::String, vec, vec::Vec};
 
@@ -38,24 +39,37 @@ names! {
 const WAITS: u64 = 8;
 
 impl Adversary {
-    /// What it does in its turn number `number`, from 1. Where the turn is about no item it makes one first, and picks it.
+    /// What it does in its turn number `number`, from 1. Where the turn is about no item it makes
+    /// one first, and picks it.
     #[must_use]
     pub fn moves(self, cue: &Cue, number: u64) -> Vec<Move> {
         let mut moves = Vec::new();
         let item = cue.item.clone().unwrap_or_else(|| {
             let made = WorkItemId::from(format!("job-{number}"));
-            moves.extend([created(&made, &cue.text), operation(Fact::WorkItemPicked(WorkItemNamed { work_item_id: made.clone() }))]);
+            moves.extend([
+                created(&made, &cue.text),
+                operation(Fact::WorkItemPicked(WorkItemNamed { work_item_id: made.clone() })),
+            ]);
             made
         });
         moves.extend(match self {
             Self::EndsBare => Vec::new(),
             Self::SpamsWaits => (0..WAITS).map(|wait| spam(&item, wait)).collect(),
             Self::WaitsForNothing => nothing(&item),
-            Self::CreatesItems => vec![says("One more thing to do."), created(&format!("more-{number}").into(), "One more thing")],
-            Self::NeverCompletes => vec![says("Nearly done."), changed(&item, format!("Nearly done, for the {number}th time"))],
+            Self::CreatesItems => vec![
+                says("One more thing to do."),
+                created(&format!("more-{number}").into(), "One more thing"),
+            ],
+            Self::NeverCompletes => vec![
+                says("Nearly done."),
+                changed(&item, format!("Nearly done, for the {number}th time")),
+            ],
             Self::PromisesAndCompletes => vec![
                 says("I will run the tests next and then report."),
-                operation(Fact::WorkItemCompleted(WorkItemCompleted { work_item_id: item.clone(), result_summary: None })),
+                operation(Fact::WorkItemCompleted(WorkItemCompleted {
+                    work_item_id: item.clone(),
+                    result_summary: None,
+                })),
                 changed(&item, "The tests are still to be run".into()),
             ],
         });
@@ -73,11 +87,21 @@ fn says(text: &str) -> Move {
 
 fn created(item: &WorkItemId, objective: &str) -> Move {
     let plan_status = Some(WorkItemPlanStatus::Ready);
-    operation(Fact::WorkItemCreated(WorkItemCreated { work_item_id: item.clone(), objective: objective.into(), plan_status }))
+    operation(Fact::WorkItemCreated(WorkItemCreated {
+        work_item_id: item.clone(),
+        objective: objective.into(),
+        plan_status,
+    }))
 }
 
 fn changed(item: &WorkItemId, objective: String) -> Move {
-    let fact = WorkItemUpdated { work_item_id: item.clone(), objective: Some(objective), plan_status: None, plan: None, todo_list: None };
+    let fact = WorkItemUpdated {
+        work_item_id: item.clone(),
+        objective: Some(objective),
+        plan_status: None,
+        plan: None,
+        todo_list: None,
+    };
     operation(Fact::WorkItemUpdated(fact))
 }
 
@@ -89,14 +113,22 @@ fn spam(item: &WorkItemId, number: u64) -> Move {
     let owner = if number % 4 == 3 { None } else { Some(item) };
     match number % 2 {
         0 => wait(WaitConditionKind::Operator, owner, Waker::Kind),
-        _ => wait(WaitConditionKind::External, owner, Waker::Trigger(format!("trigger-{number}").into())),
+        _ => wait(
+            WaitConditionKind::External,
+            owner,
+            Waker::Trigger(format!("trigger-{number}").into()),
+        ),
     }
 }
 
 fn nothing(item: &WorkItemId) -> Vec<Move> {
     vec![
         wait(WaitConditionKind::Task, Some(item), Waker::Task("no-such-task".into())),
-        wait(WaitConditionKind::Timer, Some(item), Waker::After(1_000, Some("no-such-timer".into()))),
+        wait(
+            WaitConditionKind::Timer,
+            Some(item),
+            Waker::After(1_000, Some("no-such-timer".into())),
+        ),
         wait(WaitConditionKind::Operator, Some(&"no-such-item".into()), Waker::Kind),
         wait(WaitConditionKind::External, Some(item), Waker::Nothing),
         wait(WaitConditionKind::External, None, Waker::Nothing),

@@ -1,4 +1,5 @@
-//! Who plays which turn: the first turn of the story that fits and was not played, else the adversary, else nobody.
+//! Who plays which turn: the first turn of the story that fits and was not played, else the
+//! adversary, else nobody.
 
 use alloc::{collections::BTreeMap, vec::Vec};
 use core::num::NonZeroU64;
@@ -26,7 +27,8 @@ enum Part {
     Nobody,
 }
 
-/// Gives each message its part. A message keeps it: when its run was interrupted, the replay plays the same turn.
+/// Gives each message its part. A message keeps it: when its run was interrupted, the replay plays
+/// the same turn.
 #[derive(Clone, Debug)]
 pub(super) struct Cast {
     turns: Vec<Turn>,
@@ -41,7 +43,9 @@ impl Cast {
         Self {
             turns: story.turns.clone(),
             is_played: story.turns.iter().map(|_| false).collect(),
-            adversary: story.provider.map(|understudy| (understudy.adversary, understudy.turns.map_or(u64::MAX, NonZeroU64::get))),
+            adversary: story.provider.map(|understudy| {
+                (understudy.adversary, understudy.turns.map_or(u64::MAX, NonZeroU64::get))
+            }),
             adversary_turns: 0,
             parts: BTreeMap::new(),
         }
@@ -55,7 +59,9 @@ impl Cast {
                 Some(Does::Moves(moves)) => steps::of_moves(moves, cue, now),
                 None => steps::of_moves(&[], cue, now),
             },
-            Part::Adversary(adversary, number) => steps::of_moves(&adversary.moves(cue, number), cue, now),
+            Part::Adversary(adversary, number) => {
+                steps::of_moves(&adversary.moves(cue, number), cue, now)
+            }
             Part::Nobody => steps::of_moves(&[], cue, now),
         }
     }
@@ -64,7 +70,11 @@ impl Cast {
         if let Some(part) = self.parts.get(&cue.message_id) {
             return *part;
         }
-        let free = self.turns.iter().zip(&self.is_played).position(|(turn, played)| (turn.repeat || !played) && turn.fits(cue));
+        let free = self
+            .turns
+            .iter()
+            .zip(&self.is_played)
+            .position(|(turn, played)| (turn.repeat || !played) && turn.fits(cue));
         let part = match (free, self.adversary) {
             (Some(number), _) => {
                 if let Some(played) = self.is_played.get_mut(number) {

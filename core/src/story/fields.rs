@@ -1,7 +1,8 @@
 //! Flat structs of optional fields: what lines, turns and moves are read through.
 //!
-//! A move is known by its verb, and which fields go with it depends on the verb. Serde's tagged enums would lose the place of an error, so
-//! all fields that some move has are read first, with unknown ones refused where they stand; then each verb takes what is its own.
+//! A move is known by its verb, and which fields go with it depends on the verb. Serde's tagged
+//! enums would lose the place of an error, so all fields that some move has are read first, with
+//! unknown ones refused where they stand; then each verb takes what is its own.
 
 /// Declares a struct of optional fields; a field that is not declared is an error at its place.
 macro_rules! fields {

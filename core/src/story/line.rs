@@ -134,19 +134,27 @@ impl TryFrom<LineFields> for Line {
 }
 
 fn only_one(what: String) -> String {
-    format!("a line has exactly one of `fact`, `prompt`, `deliver`, `hint`, `control`, `wait_ms` and `until`: {what}")
+    format!(
+        "a line has exactly one of `fact`, `prompt`, `deliver`, `hint`, `control`, `wait_ms` and \
+         `until`: {what}"
+    )
 }
 
 read_through!(Line, LineFields, Self::UntilWake);
 
 impl Line {
-    /// The fact that comes in with this line; none where time passes. What a line brings has `id`, so that it comes in once.
+    /// The fact that comes in with this line; none where time passes. What a line brings has `id`,
+    /// so that it comes in once.
     #[must_use]
     pub(super) fn fact(&self, id: &str) -> Option<RawJson> {
         let fact = match self {
             Self::Fact(fact) => return Some(fact.clone()),
-            Self::Prompt { text, lane, item } => said::prompt(id.into(), text.as_str(), *lane, item.clone()),
-            Self::Deliver { trigger, text } => said::delivery(id.into(), trigger.clone(), text.as_str()),
+            Self::Prompt { text, lane, item } => {
+                said::prompt(id.into(), text.as_str(), *lane, item.clone())
+            }
+            Self::Deliver { trigger, text } => {
+                said::delivery(id.into(), trigger.clone(), text.as_str())
+            }
             Self::Hint { reason, trigger, text } => Fact::WakeHintSubmitted(WakeHint {
                 external_trigger_id: trigger.clone(),
                 body: text.as_ref().map(MessageBody::text),
@@ -172,7 +180,10 @@ mod tests {
     #[test]
     fn a_line_with_two_meanings_is_refused() {
         let why = refused(r#"{"wait_ms":1,"until":"next_wake"}"#);
-        assert!(why.contains("exactly one of") && why.contains("`until` does not go with `wait_ms`"), "{why}");
+        assert!(
+            why.contains("exactly one of") && why.contains("`until` does not go with `wait_ms`"),
+            "{why}"
+        );
     }
 
     #[test]
@@ -182,23 +193,42 @@ mod tests {
 
     #[test]
     fn a_field_that_does_not_belong_to_its_verb_is_named() {
-        assert_eq!(refused(r#"{"prompt":"go","trigger":"t"}"#), "`trigger` does not go with `prompt`");
+        assert_eq!(
+            refused(r#"{"prompt":"go","trigger":"t"}"#),
+            "`trigger` does not go with `prompt`"
+        );
         assert_eq!(refused(r#"{"deliver":"t"}"#), "`deliver` needs `text`: what is delivered");
     }
 
     #[test]
     fn an_unknown_field_is_named_where_it_stands() {
-        let why = json::read::<Line>("{\n  \"prompt\": \"go\",\n  \"lain\": \"next\"\n}").expect_err("no such field");
+        let why = json::read::<Line>("{\n  \"prompt\": \"go\",\n  \"lain\": \"next\"\n}")
+            .expect_err("no such field");
         assert_eq!((why.line, why.path.as_str()), (3, "lain"));
-        assert!(why.message.contains("unknown field `lain`") && why.message.contains("`lane`"), "{}", why.message);
+        assert!(
+            why.message.contains("unknown field `lain`") && why.message.contains("`lane`"),
+            "{}",
+            why.message
+        );
     }
 
     #[test]
     fn words_become_the_facts_that_they_stand_for() {
-        let fact = |text: &str| json::read::<Line>(text).expect("a line").fact("s:1").map(|fact| fact.as_str().to_string());
+        let fact = |text: &str| {
+            json::read::<Line>(text)
+                .expect("a line")
+                .fact("s:1")
+                .map(|fact| fact.as_str().to_string())
+        };
         assert_eq!(fact(r#"{"control":"stop"}"#).as_deref(), Some(r#"{"fact":"stop_requested"}"#));
-        assert!(fact(r#"{"prompt":"go","lane":"next"}"#).is_some_and(|fact| fact.contains(r#""id":"s:1""#) && fact.contains(r#""next""#)));
-        assert!(fact(r#"{"hint":"ci","text":"green"}"#).is_some_and(|fact| fact.contains(r#""correlation_id":"s:1""#)));
+        assert!(
+            fact(r#"{"prompt":"go","lane":"next"}"#)
+                .is_some_and(|fact| fact.contains(r#""id":"s:1""#) && fact.contains(r#""next""#))
+        );
+        assert!(
+            fact(r#"{"hint":"ci","text":"green"}"#)
+                .is_some_and(|fact| fact.contains(r#""correlation_id":"s:1""#))
+        );
         assert_eq!(fact(r#"{"wait_ms":5}"#), None);
     }
 }

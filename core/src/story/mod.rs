@@ -1,7 +1,9 @@
-//! Stories: a scripted provider and a script of what happens outside, played the same by every host.
+//! Stories: a scripted provider and a script of what happens outside, played the same by every
+//! host.
 //!
-//! A [`Story`] is data. The [`Player`] plays it and is pure: it says what the host does next, and takes what the scheduler asks of the
-//! provider. The command line, the engines of the cross-check and the page all play through it. `docs/stories.md` has the format.
+//! A [`Story`] is data. The [`Player`] plays it and is pure: it says what the host does next, and
+//! takes what the scheduler asks of the provider. The command line, the engines of the cross-check
+//! and the page all play through it. `docs/stories.md` has the format.
 
 mod adversary;
 mod cast;
@@ -44,7 +46,8 @@ pub struct Story {
     pub shows: String,
     /// The agent.
     pub agent_id: AgentId,
-    /// What the clock says at its beginning; a live agent with the system's clock begins when it begins.
+    /// What the clock says at its beginning; a live agent with the system's clock begins when it
+    /// begins.
     pub starts_at: Timestamp,
     /// What happens outside, in order.
     #[serde(default)]

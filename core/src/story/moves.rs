@@ -1,4 +1,5 @@
-//! Moves: what a provider does in a turn, in the words of the contract. Each has a verb, and fields that go with it.
+//! Moves: what a provider does in a turn, in the words of the contract. Each has a verb, and fields
+//! that go with it.
 
 use alloc::{boxed::Box, format, string::String, vec::Vec};
 use core::num::NonZeroU64;
@@ -195,8 +196,9 @@ impl TryFrom<MoveFields> for Move {
 
     fn try_from(mut f: MoveFields) -> Result<Self, String> {
         f.on_work_item().or_else(|| f.on_waits()).or_else(|| f.on_turn()).unwrap_or_else(|| {
-            Err("a move has one of `says`, `calls`, `brief`, `create`, `pick`, `update`, `block`, `unblock`, `complete`, `wait_for`, `start_task`, \
-                 `set_timer`, `cancel_timer`, `enqueue`, `fact`, `delay_ms`, `end`, `host_error` and `crash`"
+            Err("a move has one of `says`, `calls`, `brief`, `create`, `pick`, `update`, `block`, \
+                 `unblock`, `complete`, `wait_for`, `start_task`, `set_timer`, `cancel_timer`, \
+                 `enqueue`, `fact`, `delay_ms`, `end`, `host_error` and `crash`"
                 .into())
         })
     }
@@ -211,13 +213,23 @@ impl MoveFields {
         let operation = |fact| Move::Operation(Box::new(fact));
         Some(if let Some(work_item_id) = self.create.take() {
             let objective = self.objective.take().unwrap_or_else(|| work_item_id.as_str().into());
-            let fact = Fact::WorkItemCreated(WorkItemCreated { work_item_id, objective, plan_status: self.plan.take() });
+            let fact = Fact::WorkItemCreated(WorkItemCreated {
+                work_item_id,
+                objective,
+                plan_status: self.plan.take(),
+            });
             self.done("create", operation(fact))
         } else if let Some(work_item_id) = self.pick.take() {
             self.done("pick", operation(Fact::WorkItemPicked(WorkItemNamed { work_item_id })))
         } else if let Some(work_item_id) = self.update.take() {
             let (objective, plan_status) = (self.objective.take(), self.plan.take());
-            let fact = WorkItemUpdated { work_item_id, objective, plan_status, plan: None, todo_list: None };
+            let fact = WorkItemUpdated {
+                work_item_id,
+                objective,
+                plan_status,
+                plan: None,
+                todo_list: None,
+            };
             self.done("update", operation(Fact::WorkItemUpdated(fact)))
         } else if let Some(item) = self.block.take() {
             let recheck_ms = self.recheck_ms.take();
@@ -242,8 +254,15 @@ impl MoveFields {
         } else if let Some(timer_id) = self.set_timer.take() {
             let (interval_ms, summary) = (self.every_ms.take(), self.summary.take());
             let first = self.after_ms.take().or(interval_ms.map(NonZeroU64::get));
-            let first = first.ok_or_else(|| needs("set_timer", "after_ms", "when it fires first, or `every_ms`"));
-            let fact = first.map(|duration_ms| TimerCreated { timer_id, duration_ms, interval_ms, summary });
+            let first = first.ok_or_else(|| {
+                needs("set_timer", "after_ms", "when it fires first, or `every_ms`")
+            });
+            let fact = first.map(|duration_ms| TimerCreated {
+                timer_id,
+                duration_ms,
+                interval_ms,
+                summary,
+            });
             fact.and_then(|fact| self.done("set_timer", operation(Fact::TimerCreated(fact))))
         } else if let Some(timer_id) = self.cancel_timer.take() {
             self.done("cancel_timer", operation(Fact::TimerCancelled(TimerNamed { timer_id })))
@@ -254,7 +273,10 @@ impl MoveFields {
 
     fn on_turn(&mut self) -> Made {
         Some(if self.says.is_some() || self.calls.is_some() {
-            let read = Move::Round { says: self.says.take(), calls: self.calls.take().unwrap_or_default() };
+            let read = Move::Round {
+                says: self.says.take(),
+                calls: self.calls.take().unwrap_or_default(),
+            };
             self.done("says", read)
         } else if let Some(text) = self.brief.take() {
             let kind = self.kind("brief", BriefKind::Result);
@@ -283,33 +305,52 @@ impl MoveFields {
 
     fn wait(&mut self, kind: WaitConditionKind) -> Result<Move, String> {
         let on = match kind {
-            WaitConditionKind::Task => {
-                Waker::Task(self.task.take().ok_or_else(|| needs("wait_for", "task", "whose result is waited for"))?)
-            }
+            WaitConditionKind::Task => Waker::Task(
+                self.task
+                    .take()
+                    .ok_or_else(|| needs("wait_for", "task", "whose result is waited for"))?,
+            ),
             WaitConditionKind::Timer => {
-                let after = self.after_ms.take().ok_or_else(|| needs("wait_for", "after_ms", "how long is waited"))?;
+                let after = self
+                    .after_ms
+                    .take()
+                    .ok_or_else(|| needs("wait_for", "after_ms", "how long is waited"))?;
                 Waker::After(after, self.timer.take())
             }
             WaitConditionKind::External => self.trigger.take().map_or(Waker::Kind, Waker::Trigger),
             WaitConditionKind::Operator | WaitConditionKind::System => Waker::Kind,
         };
-        let (item, what, deadline_ms) = (self.item.take(), self.what.take(), self.deadline_ms.take());
-        self.done(&format!("wait_for = \"{kind}\""), Move::WaitFor(WaitFor { kind, item, what, on, deadline_ms }))
+        let (item, what, deadline_ms) =
+            (self.item.take(), self.what.take(), self.deadline_ms.take());
+        self.done(
+            &format!("wait_for = \"{kind}\""),
+            Move::WaitFor(WaitFor { kind, item, what, on, deadline_ms }),
+        )
     }
 
     fn task(&mut self, id: TaskId) -> Result<Move, String> {
         let kind = self.kind("start_task", TaskKind::CommandTask)?;
         let end = match (self.ends.take(), self.after_ms.take()) {
-            (Some(status), after_ms) if status.is_terminal() => Some((status, after_ms.unwrap_or(0))),
-            (Some(status), _) => {
-                return Err(format!("a task does not end as `{status}`: it ends `completed`, `failed`, `cancelled` or `interrupted`"));
+            (Some(status), after_ms) if status.is_terminal() => {
+                Some((status, after_ms.unwrap_or(0)))
             }
-            (None, Some(_)) => return Err(needs("start_task", "ends", "how it ends after that time")),
+            (Some(status), _) => {
+                return Err(format!(
+                    "a task does not end as `{status}`: it ends `completed`, `failed`, \
+                     `cancelled` or `interrupted`"
+                ));
+            }
+            (None, Some(_)) => {
+                return Err(needs("start_task", "ends", "how it ends after that time"));
+            }
             (None, None) => None,
         };
         let (item, summary, result) = (self.item.take(), self.summary.take(), self.result.take());
         let blocking = self.blocking.take().unwrap_or_default();
-        self.done("start_task", Move::StartTask(TaskPlan { id, kind, item, blocking, summary, end, result }))
+        self.done(
+            "start_task",
+            Move::StartTask(TaskPlan { id, kind, item, blocking, summary, end, result }),
+        )
     }
 
     /// The kind of what the verb makes; which kinds there are depends on the verb.
@@ -337,17 +378,35 @@ mod tests {
     #[test]
     fn what_a_verb_needs_is_said() {
         assert_eq!(refused(r#"{"block":"w"}"#), "`block` needs `by`: what blocks the item");
-        assert_eq!(refused(r#"{"wait_for":"task"}"#), "`wait_for` needs `task`: whose result is waited for");
-        assert_eq!(refused(r#"{"wait_for":"timer"}"#), "`wait_for` needs `after_ms`: how long is waited");
-        assert_eq!(refused(r#"{"set_timer":"t"}"#), "`set_timer` needs `after_ms`: when it fires first, or `every_ms`");
-        assert_eq!(refused(r#"{"start_task":"t","after_ms":5}"#), "`start_task` needs `ends`: how it ends after that time");
+        assert_eq!(
+            refused(r#"{"wait_for":"task"}"#),
+            "`wait_for` needs `task`: whose result is waited for"
+        );
+        assert_eq!(
+            refused(r#"{"wait_for":"timer"}"#),
+            "`wait_for` needs `after_ms`: how long is waited"
+        );
+        assert_eq!(
+            refused(r#"{"set_timer":"t"}"#),
+            "`set_timer` needs `after_ms`: when it fires first, or `every_ms`"
+        );
+        assert_eq!(
+            refused(r#"{"start_task":"t","after_ms":5}"#),
+            "`start_task` needs `ends`: how it ends after that time"
+        );
     }
 
     #[test]
     fn what_a_verb_does_not_take_is_said() {
-        assert_eq!(refused(r#"{"pick":"w","objective":"x"}"#), "`objective` does not go with `pick`");
+        assert_eq!(
+            refused(r#"{"pick":"w","objective":"x"}"#),
+            "`objective` does not go with `pick`"
+        );
         assert_eq!(refused(r#"{"pick":"w","complete":"w"}"#), "`complete` does not go with `pick`");
-        assert_eq!(refused(r#"{"wait_for":"operator","task":"t"}"#), "`task` does not go with `wait_for = \"operator\"`");
+        assert_eq!(
+            refused(r#"{"wait_for":"operator","task":"t"}"#),
+            "`task` does not go with `wait_for = \"operator\"`"
+        );
         assert_eq!(refused(r#"{"says":"x","delay_ms":5}"#), "`delay_ms` does not go with `says`");
     }
 
@@ -355,14 +414,25 @@ mod tests {
     fn what_is_no_move_says_what_one_is() {
         assert!(refused("{}").starts_with("a move has one of `says`, `calls`"));
         assert_eq!(refused(r#"{"crash":false}"#), "`crash` is `true`, or is not there");
-        assert!(refused(r#"{"start_task":"t","ends":"running"}"#).starts_with("a task does not end as `running`"));
-        assert!(refused(r#"{"start_task":"t","kind":"dance"}"#).starts_with("`kind` of `start_task`: unknown variant `dance`"));
-        assert!(refused(r#"{"end":"badly"}"#).contains("unknown variant `badly`, expected one of `completed`"));
+        assert!(
+            refused(r#"{"start_task":"t","ends":"running"}"#)
+                .starts_with("a task does not end as `running`")
+        );
+        assert!(
+            refused(r#"{"start_task":"t","kind":"dance"}"#)
+                .starts_with("`kind` of `start_task`: unknown variant `dance`")
+        );
+        assert!(
+            refused(r#"{"end":"badly"}"#)
+                .contains("unknown variant `badly`, expected one of `completed`")
+        );
     }
 
     #[test]
     fn a_timer_that_only_says_how_often_fires_first_after_that_time() {
-        let Ok(Move::Operation(fact)) = json::read(r#"{"set_timer":"t","every_ms":5}"#) else { panic!("no operation") };
+        let Ok(Move::Operation(fact)) = json::read(r#"{"set_timer":"t","every_ms":5}"#) else {
+            panic!("no operation")
+        };
         assert!(matches!(*fact, Fact::TimerCreated(TimerCreated { duration_ms: 5, .. })));
     }
 }

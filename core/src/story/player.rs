@@ -1,7 +1,8 @@
 //! The player: a pure state machine that says what comes next in a story, and plays its provider.
 //!
-//! Hosts that play a story to its end ask [`Player::next`] and do what it says. A host of a live agent asks for what is due
-//! ([`Player::in_turn`], [`Player::outside`]) and when the next thing is ([`Player::due`]), and keeps its own time.
+//! Hosts that play a story to its end ask [`Player::next`] and do what it says. A host of a live
+//! agent asks for what is due ([`Player::in_turn`], [`Player::outside`]) and when the next thing is
+//! ([`Player::due`]), and keeps its own time.
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -70,7 +71,8 @@ pub struct Player {
     inbox: VecDeque<Step>,
     /// The message that started it.
     playing: Option<MessageId>,
-    /// How many steps of their turns were played for messages whose turns are not played to the end: a replay goes on there.
+    /// How many steps of their turns were played for messages whose turns are not played to the
+    /// end: a replay goes on there.
     pub(super) played: BTreeMap<MessageId, usize>,
     /// The run was broken off, and this says so.
     broken_off: Option<RawJson>,
@@ -78,7 +80,8 @@ pub struct Player {
     resumes_at: Option<Timestamp>,
     /// The tasks that end, by when they do.
     tasks: BTreeMap<(Timestamp, TaskId), RawJson>,
-    /// The markers that a live agent records, so that its next process knows where the script stands.
+    /// The markers that a live agent records, so that its next process knows where the script
+    /// stands.
     markers: Option<VecDeque<RawJson>>,
     run_next: bool,
 }
@@ -184,7 +187,9 @@ impl Player {
     fn begin_times(&mut self) {
         while let Some(Step::Delay(_) | Step::Task(_)) = self.inbox.front() {
             match self.next_step() {
-                Some(Step::Delay(ms)) => self.resumes_at = Some(self.resumes_at.unwrap_or(self.now).plus_ms(ms)),
+                Some(Step::Delay(ms)) => {
+                    self.resumes_at = Some(self.resumes_at.unwrap_or(self.now).plus_ms(ms))
+                }
                 Some(Step::Task(task)) => self.schedule(&task.id, self.now),
                 _ => {}
             }
@@ -203,7 +208,8 @@ impl Player {
         Some(step)
     }
 
-    /// What is due outside the open run: the end of a task at any time, the next line of the script when the agent rests.
+    /// What is due outside the open run: the end of a task at any time, the next line of the script
+    /// when the agent rests.
     pub fn outside(&mut self, next_wake: Option<Timestamp>) -> Option<RawJson> {
         if let Some(marker) = self.marker() {
             return Some(marker);
@@ -243,7 +249,8 @@ impl Player {
         self.markers.as_mut().and_then(VecDeque::pop_front)
     }
 
-    /// When the next thing of the story is due; none where nothing is, or where it waits for the agent.
+    /// When the next thing of the story is due; none where nothing is, or where it waits for the
+    /// agent.
     #[must_use]
     pub fn due(&self) -> Option<Timestamp> {
         let next = if self.is_in_turn() { self.resumes_at } else { self.line_due };
@@ -269,8 +276,8 @@ impl Player {
         (self.line, self.line + self.script.len() as u64)
     }
 
-    /// Plays the provider: a turn starts, or is played on where an earlier run of its message was interrupted. What was recorded is not done
-    /// again (contract 5.23).
+    /// Plays the provider: a turn starts, or is played on where an earlier run of its message was
+    /// interrupted. What was recorded is not done again (contract 5.23).
     pub fn start_turn(&mut self, cue: &Cue) {
         let steps = self.cast.steps(cue, self.now);
         let played = self.played.get(&cue.message_id).copied().unwrap_or_default();
@@ -289,7 +296,8 @@ impl Player {
         }
         self.inbox.clear();
         self.resumes_at = None;
-        self.broken_off = Some(RawJson::from_value(&Aborted { fact: "turn_aborted", run_id: run, reason }));
+        self.broken_off =
+            Some(RawJson::from_value(&Aborted { fact: "turn_aborted", run_id: run, reason }));
     }
 
     /// Plays the provider: it lets go of all that it holds, its tasks among it.
@@ -297,7 +305,8 @@ impl Player {
         self.tasks.clear();
     }
 
-    /// Another process takes the ledger over. The tasks of the story are not the process's: they go on.
+    /// Another process takes the ledger over. The tasks of the story are not the process's: they go
+    /// on.
     fn restarted(&self) -> RawJson {
         let alive_task_ids = self.tasks.keys().map(|(_, task)| task.clone()).collect();
         RawJson::from_value(&Fact::RuntimeRestarted(Restarted { alive_task_ids }))

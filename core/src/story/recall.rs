@@ -1,10 +1,12 @@
 //! Where a story stands, read from the ledger of the agent that it was played to: no second store.
 //!
-//! The script stands where its newest marker says: a piece of transcript, which decides nothing. A fact of the script is recorded before
-//! its marker, and the next process says it again where the marker is missing; what it brings has an id that it had before, so the ledger
-//! refuses the second. Which turn a message plays follows from the turns that were started, and the ends of tasks from when they began.
-//! How far a turn was played follows from the facts themselves: the core is deterministic, so a fact that was taken gave the records that
-//! it gives again in the state before them.
+//! The script stands where its newest marker says: a piece of transcript, which decides nothing. A
+//! fact of the script is recorded before its marker, and the next process says it again where the
+//! marker is missing; what it brings has an id that it had before, so the ledger refuses the
+//! second. Which turn a message plays follows from the turns that were started, and the ends of
+//! tasks from when they began. How far a turn was played follows from the facts themselves: the
+//! core is deterministic, so a fact that was taken gave the records that it gives again in the
+//! state before them.
 
 use alloc::{
     collections::{BTreeMap, VecDeque},
@@ -52,7 +54,10 @@ impl Marker {
     }
 
     pub(super) fn fact(&self) -> RawJson {
-        RawJson::from_value(&Fact::TranscriptAppended(TranscriptAppended { run_id: None, data: RawJson::from_value(self) }))
+        RawJson::from_value(&Fact::TranscriptAppended(TranscriptAppended {
+            run_id: None,
+            data: RawJson::from_value(self),
+        }))
     }
 }
 
@@ -132,8 +137,11 @@ impl Recall {
                     self.marked(&marker);
                 }
             }
-            // A hint has no id that the ledger could know again, but it carries the line that it came from.
-            Record::Control(ControlRecord::WakeHintPending(hint)) if hint.correlation_id.as_ref() == Some(&self.player.line_id()) => {
+            // A hint has no id that the ledger could know again, but it carries the line that it
+            // came from.
+            Record::Control(ControlRecord::WakeHintPending(hint))
+                if hint.correlation_id.as_ref() == Some(&self.player.line_id()) =>
+            {
                 self.player.line_done();
             }
             _ => {}
@@ -152,7 +160,8 @@ impl Recall {
         let now = self.player.now();
         let steps = self.player.cast.steps(&cue, now);
         let played = self.player.played.get(&cue.message_id).copied().unwrap_or_default();
-        self.open = Some(OpenTurn { message_id: cue.message_id, steps, played, batch: VecDeque::new() });
+        self.open =
+            Some(OpenTurn { message_id: cue.message_id, steps, played, batch: VecDeque::new() });
     }
 
     /// The open run is over, or goes on in another process: how far its turn was played is kept.
@@ -176,7 +185,8 @@ impl Recall {
 }
 
 impl OpenTurn {
-    /// Reads an entry that was made in this state while the run was open: is it what the next step gives?
+    /// Reads an entry that was made in this state while the run was open: is it what the next step
+    /// gives?
     fn read(&mut self, state: &State, entry: &Entry) {
         if let Some(due) = self.batch.pop_front() {
             if due != entry.record {
@@ -196,7 +206,8 @@ impl OpenTurn {
         }
     }
 
-    /// The next step that records something. Delays before it are over when it is there, and what nobody can read is not.
+    /// The next step that records something. Delays before it are over when it is there, and what
+    /// nobody can read is not.
     fn next_fact(&self) -> Option<(usize, Fact)> {
         let mut left = self.steps.iter().enumerate().skip(self.played);
         left.find_map(|(at, step)| match step {
@@ -205,7 +216,8 @@ impl OpenTurn {
         })
     }
 
-    /// How many steps were played, with the crash that comes next: a process that ended there has crashed, by whatever, and it comes once.
+    /// How many steps were played, with the crash that comes next: a process that ended there has
+    /// crashed, by whatever, and it comes once.
     fn played_with_crash(&self) -> usize {
         let mut left = self.steps.iter().enumerate().skip(self.played);
         let next = left.find(|(_, step)| !matches!(step, Step::Delay(_) | Step::Task(_)));

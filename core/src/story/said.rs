@@ -1,4 +1,5 @@
-//! What people and systems outside say to an agent, as facts: for scripts and for hosts that take it from a command line.
+//! What people and systems outside say to an agent, as facts: for scripts and for hosts that take
+//! it from a command line.
 
 use alloc::string::{String, ToString};
 
@@ -10,20 +11,34 @@ use crate::{
     id::{ExternalTriggerId, MessageId, WorkItemId},
     record::{
         control::WakeHint,
-        queue::envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+        queue::envelope::{
+            AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority,
+            TrustLevel,
+        },
     },
 };
 
 /// The operator says something (contract 5.19).
 #[must_use]
-pub fn prompt(id: MessageId, text: impl Into<String>, lane: Option<Priority>, item: Option<WorkItemId>) -> Fact {
+pub fn prompt(
+    id: MessageId,
+    text: impl Into<String>,
+    lane: Option<Priority>,
+    item: Option<WorkItemId>,
+) -> Fact {
     Fact::MessageQueued(MessageQueued {
         message: NewMessage {
             priority: lane.unwrap_or(Priority::Normal),
             work_item_id: item,
             delivery_surface: Some(DeliverySurface::CliPrompt),
             admission_context: Some(AdmissionContext::LocalProcess),
-            ..message(id, MessageKind::OperatorPrompt, MessageOrigin::Operator { actor_id: None }, TrustLevel::TrustedOperator, text)
+            ..message(
+                id,
+                MessageKind::OperatorPrompt,
+                MessageOrigin::Operator { actor_id: None },
+                TrustLevel::TrustedOperator,
+                text,
+            )
         },
     })
 }
@@ -43,7 +58,12 @@ pub fn delivery(id: MessageId, trigger: ExternalTriggerId, text: impl Into<Strin
 
 /// The runtime tells the model something.
 #[must_use]
-pub fn followup(id: MessageId, text: impl Into<String>, lane: Option<Priority>, item: Option<WorkItemId>) -> Fact {
+pub fn followup(
+    id: MessageId,
+    text: impl Into<String>,
+    lane: Option<Priority>,
+    item: Option<WorkItemId>,
+) -> Fact {
     let origin = MessageOrigin::System { subsystem: "story".to_string() };
     Fact::MessageQueued(MessageQueued {
         message: NewMessage {
@@ -62,7 +82,13 @@ pub fn hint(reason: impl Into<String>) -> WakeHint {
     WakeHint::new(reason)
 }
 
-pub(super) fn message(id: MessageId, kind: MessageKind, origin: MessageOrigin, trust: TrustLevel, text: impl Into<String>) -> NewMessage {
+pub(super) fn message(
+    id: MessageId,
+    kind: MessageKind,
+    origin: MessageOrigin,
+    trust: TrustLevel,
+    text: impl Into<String>,
+) -> NewMessage {
     NewMessage {
         id,
         kind,

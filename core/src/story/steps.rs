@@ -1,4 +1,5 @@
-//! What a turn of a story comes down to: facts, delays, ends of tasks and crashes, one after the other.
+//! What a turn of a story comes down to: facts, delays, ends of tasks and crashes, one after the
+//! other.
 
 use alloc::{
     format,
@@ -21,7 +22,9 @@ use crate::{
     id::MessageId,
     record::{
         context::ToolExecutionStatus,
-        queue::envelope::{AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel},
+        queue::envelope::{
+            AdmissionContext, DeliverySurface, MessageKind, MessageOrigin, TrustLevel,
+        },
         task::{TaskKind, TaskStatus},
         turn::{AbortReason, TurnTerminalKind},
         waiting::{WaitConditionKind, WakeSource},
@@ -56,7 +59,16 @@ pub(super) fn of_facts(facts: &[RawJson], cue: &Cue) -> Vec<Step> {
 
 /// What the moves of a turn come down to, from `now` on; a turn that does not end itself completes.
 pub(super) fn of_moves(moves: &[Move], cue: &Cue, now: Timestamp) -> Vec<Step> {
-    let mut turn = Telling { cue, now, rounds: 0, calls: 0, made: 0, said: None, ended: false, steps: Vec::new() };
+    let mut turn = Telling {
+        cue,
+        now,
+        rounds: 0,
+        calls: 0,
+        made: 0,
+        said: None,
+        ended: false,
+        steps: Vec::new(),
+    };
     moves.iter().for_each(|one| turn.tell(one));
     if !turn.ended {
         turn.end(TurnTerminalKind::Completed, None);
@@ -82,12 +94,20 @@ impl Telling<'_> {
             Move::Round { says, calls } => self.round(says.as_deref(), calls),
             Move::Brief { text, kind } => {
                 let brief_id = self.made_id("brief");
-                self.say(&Fact::BriefRecorded(BriefRecorded { brief_id, kind: *kind, text: text.clone() }));
+                self.say(&Fact::BriefRecorded(BriefRecorded {
+                    brief_id,
+                    kind: *kind,
+                    text: text.clone(),
+                }));
             }
             Move::Operation(fact) => self.say(fact),
             Move::Block { item, by, recheck_ms } => {
                 let recheck_at = recheck_ms.map(|ms| self.now.plus_ms(ms));
-                self.say(&Fact::WorkItemBlocked(WorkItemBlocked { work_item_id: item.clone(), blocked_by: by.clone(), recheck_at }));
+                self.say(&Fact::WorkItemBlocked(WorkItemBlocked {
+                    work_item_id: item.clone(),
+                    blocked_by: by.clone(),
+                    recheck_at,
+                }));
             }
             Move::WaitFor(wait) => self.wait(wait),
             Move::StartTask(task) => {
@@ -111,7 +131,11 @@ impl Telling<'_> {
             Move::HostError(why) => {
                 self.ended = true;
                 let run_id = self.cue.run_id.clone();
-                self.say(&Fact::TurnAborted(TurnAborted { run_id, reason: AbortReason::RuntimeError, error: Some(why.clone()) }));
+                self.say(&Fact::TurnAborted(TurnAborted {
+                    run_id,
+                    reason: AbortReason::RuntimeError,
+                    error: Some(why.clone()),
+                }));
             }
             Move::Crash => self.steps.push(Step::Crash),
         }
@@ -133,12 +157,19 @@ impl Telling<'_> {
             text: &'a str,
         }
         self.rounds += 1;
-        let done = RoundCompleted { run_id: self.cue.run_id.clone(), round: self.rounds, diagnostics: None };
+        let done = RoundCompleted {
+            run_id: self.cue.run_id.clone(),
+            round: self.rounds,
+            diagnostics: None,
+        };
         self.say(&Fact::ProviderRoundCompleted(done.clone()));
         if let Some(text) = says {
             self.said = Some(text.to_string());
             let data = RawJson::from_value(&Said { text });
-            self.say(&Fact::AssistantRoundRecorded(AssistantRoundRecorded { run_id: self.cue.run_id.clone(), data }));
+            self.say(&Fact::AssistantRoundRecorded(AssistantRoundRecorded {
+                run_id: self.cue.run_id.clone(),
+                data,
+            }));
         }
         for call in calls {
             self.call(call);
@@ -170,8 +201,13 @@ impl Telling<'_> {
         let source = match &wait.on {
             Waker::Nothing => None,
             Waker::Task(task_id) => Some(WakeSource::TaskResult { task_id: task_id.clone() }),
-            Waker::Trigger(id) => Some(WakeSource::ExternalIngress { external_trigger_id: Some(id.clone()) }),
-            Waker::After(ms, timer_id) => Some(WakeSource::Timer { wake_at: self.now.plus_ms(*ms), timer_id: timer_id.clone() }),
+            Waker::Trigger(id) => {
+                Some(WakeSource::ExternalIngress { external_trigger_id: Some(id.clone()) })
+            }
+            Waker::After(ms, timer_id) => Some(WakeSource::Timer {
+                wake_at: self.now.plus_ms(*ms),
+                timer_id: timer_id.clone(),
+            }),
             Waker::Kind => Some(match wait.kind {
                 WaitConditionKind::Operator => WakeSource::OperatorInput,
                 WaitConditionKind::System => WakeSource::SystemTick,
@@ -194,7 +230,13 @@ impl Telling<'_> {
     fn end(&mut self, kind: TurnTerminalKind, reason: Option<String>) {
         self.ended = true;
         let (run_id, last_assistant_message) = (self.cue.run_id.clone(), self.said.clone());
-        self.say(&Fact::TurnTerminal(TurnTerminal { run_id, kind, reason, last_assistant_message, checkpoint: None }));
+        self.say(&Fact::TurnTerminal(TurnTerminal {
+            run_id,
+            kind,
+            reason,
+            last_assistant_message,
+            checkpoint: None,
+        }));
     }
 }
 
@@ -218,8 +260,8 @@ fn ends(fact: &RawJson) -> bool {
     matches!(name.as_deref(), Some("turn_terminal" | "turn_aborted" | "turn_baseline_over_budget"))
 }
 
-/// The fact with the run's and the message's id in place of what stands for them; ids are written as JSON strings on both sides, so the
-/// quotes delimit them.
+/// The fact with the run's and the message's id in place of what stands for them; ids are written
+/// as JSON strings on both sides, so the quotes delimit them.
 fn with_ids(fact: &RawJson, cue: &Cue) -> RawJson {
     let text = fact.as_str().replace(&json::write(&RUN), &json::write(&cue.run_id));
     let text = text.replace(&json::write(&MESSAGE), &json::write(&cue.message_id));
@@ -232,7 +274,9 @@ struct Policy {
 }
 
 fn detail(task: &TaskPlan) -> RawJson {
-    RawJson::from_value(&Policy { wait_policy: if task.blocking { "blocking" } else { "background" } })
+    RawJson::from_value(&Policy {
+        wait_policy: if task.blocking { "blocking" } else { "background" },
+    })
 }
 
 fn started(task: &TaskPlan) -> TaskChanged {
@@ -246,7 +290,8 @@ fn started(task: &TaskPlan) -> TaskChanged {
     }
 }
 
-/// The message with the result of a task, which brings the terminal record of the task with it (I5).
+/// The message with the result of a task, which brings the terminal record of the task with it
+/// (I5).
 pub(super) fn result_of(task: &TaskPlan, status: TaskStatus) -> RawJson {
     #[derive(Serialize)]
     struct Noted<'a> {
@@ -276,7 +321,13 @@ pub(super) fn result_of(task: &TaskPlan, status: TaskStatus) -> RawJson {
             delivery_surface: Some(DeliverySurface::TaskRejoin),
             admission_context: Some(AdmissionContext::RuntimeOwned),
             metadata: Some(RawJson::from_value(&noted)),
-            ..said::message(id, MessageKind::TaskResult, origin, TrustLevel::TrustedSystem, text.as_str())
+            ..said::message(
+                id,
+                MessageKind::TaskResult,
+                origin,
+                TrustLevel::TrustedSystem,
+                text.as_str(),
+            )
         },
     }))
 }

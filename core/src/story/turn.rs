@@ -12,7 +12,8 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable, Value, through_readable};
 
-/// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`.
+/// A turn of a story: a list of facts, or a table with `when`, `repeat` and one of `moves` and
+/// `facts`.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Turn {
     /// What starts it; anything where nothing is said.
@@ -26,7 +27,8 @@ pub struct Turn {
 /// What the provider does in a turn.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Does {
-    /// These facts come in as they are; `$run` and `$message` stand for the ids of the run and of its message.
+    /// These facts come in as they are; `$run` and `$message` stand for the ids of the run and of
+    /// its message.
     Facts(Vec<RawJson>),
     /// It plays these moves, and ends the turn where they do not.
     Moves(Vec<Move>),
@@ -85,7 +87,8 @@ impl From<&TurnRequest> for Cue {
     }
 }
 
-/// What a body says in words. Structured content is left to those who read it as it is: not every engine keeps its text.
+/// What a body says in words. Structured content is left to those who read it as it is: not every
+/// engine keeps its text.
 pub(super) fn words(body: &MessageBody) -> String {
     match body {
         MessageBody::Text { text } | MessageBody::Brief { text, .. } => text.clone(),
@@ -108,9 +111,16 @@ impl Readable for Turn {
     fn read(value: &Value<'_>) -> Self {
         if !value.is_object() {
             if !value.is_array() {
-                value.has_wrong_type("a list of facts, or a table with `when`, `repeat` and one of `moves` and `facts`");
+                value.has_wrong_type(
+                    "a list of facts, or a table with `when`, `repeat` and one of `moves` and \
+                     `facts`",
+                );
             }
-            return Self { when: When::default(), repeat: false, does: Does::Facts(Vec::read(value)) };
+            return Self {
+                when: When::default(),
+                repeat: false,
+                does: Does::Facts(Vec::read(value)),
+            };
         }
         let table = Table::read(value);
         let does = match (table.moves, table.facts) {
@@ -136,14 +146,20 @@ mod tests {
     fn a_turn_is_a_list_of_facts_or_a_table_of_moves() {
         let facts: Turn = json::read(r#"[{"fact":"stop_requested"}]"#).expect("facts");
         assert!(matches!(facts.does, Does::Facts(facts) if facts.len() == 1));
-        let moves: Turn = json::read(r#"{"when":{"kind":"timer_tick"},"repeat":true,"moves":[{"says":"hm"}]}"#).expect("moves");
+        let moves: Turn =
+            json::read(r#"{"when":{"kind":"timer_tick"},"repeat":true,"moves":[{"says":"hm"}]}"#)
+                .expect("moves");
         assert!(moves.repeat && moves.when.kind == Some(MessageKind::TimerTick));
     }
 
     #[test]
     fn what_is_no_turn_says_what_one_is() {
         let why = |text: &str| json::read::<Turn>(text).expect_err("no turn");
-        assert!(why("5").message.contains("a list of facts, or a table with `when`"), "{}", why("5"));
+        assert!(
+            why("5").message.contains("a list of facts, or a table with `when`"),
+            "{}",
+            why("5")
+        );
         assert!(why("{}").message.contains("one of `moves` and `facts`"));
         assert!(why(r#"{"moves":[],"facts":[]}"#).message.contains("one of `moves` and `facts`"));
         let unknown = why("{\"moves\": [],\n \"wenn\": {}}");
@@ -162,7 +178,13 @@ mod tests {
             item: Some("release".into()),
         };
         let fits = |text: &str| json::read::<When>(text).expect("a cue").fits(&cue);
-        assert!(fits("{}") && fits(r#"{"text":"release","item":"release","kind":"operator_prompt"}"#));
-        assert!(!fits(r#"{"text":"build"}"#) && !fits(r#"{"item":"build"}"#) && !fits(r#"{"kind":"timer_tick","text":"release"}"#));
+        assert!(
+            fits("{}") && fits(r#"{"text":"release","item":"release","kind":"operator_prompt"}"#)
+        );
+        assert!(
+            !fits(r#"{"text":"build"}"#)
+                && !fits(r#"{"item":"build"}"#)
+                && !fits(r#"{"kind":"timer_tick","text":"release"}"#)
+        );
     }
 }

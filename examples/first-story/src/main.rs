@@ -1,7 +1,7 @@
 //! The core alone: it plays a story and prints each decision with the rule that fired.
 //!
-//! `first-story STORY` reads a story in JSON. The host here is the smallest that there is: a ledger in memory, a clock that the story sets,
-//! and turns that the story tells.
+//! `first-story STORY` reads a story in JSON. The host here is the smallest that there is: a ledger
+//! in memory, a clock that the story sets, and turns that the story tells.
 
 use std::{env, error::Error, fs};
 
@@ -16,7 +16,12 @@ fn main() -> Result<(), Box<dyn Error>> {
     let mut host = Host::new(story);
     let decided = host.play()?;
     print!("{}", table(&decided));
-    println!("\n{} decisions, {} entries, head {}", decided.len(), host.ledger.len(), host.machine.head().chain);
+    println!(
+        "\n{} decisions, {} entries, head {}",
+        decided.len(),
+        host.ledger.len(),
+        host.machine.head().chain
+    );
     Ok(())
 }
 
@@ -32,7 +37,11 @@ struct Host {
 
 impl Host {
     fn new(story: Story) -> Self {
-        Self { machine: Machine::new(Options::new(story.agent_id.clone())), player: Player::new(story), ledger: Vec::new() }
+        Self {
+            machine: Machine::new(Options::new(story.agent_id.clone())),
+            player: Player::new(story),
+            ledger: Vec::new(),
+        }
     }
 
     /// Plays the story to its end.
@@ -65,7 +74,9 @@ impl Host {
         while let Some(proposal) = self.machine.step(self.machine.boundary(), self.player.now())? {
             self.append(&proposal);
             let goes_on = proposal.decision.as_ref().is_none_or(|decision| decision.kind.goes_on());
-            decided.extend(proposal.decision.map(|decision| (self.player.now().to_string(), decision)));
+            decided.extend(
+                proposal.decision.map(|decision| (self.player.now().to_string(), decision)),
+            );
             if !goes_on {
                 break;
             }
@@ -79,7 +90,9 @@ impl Host {
         for effect in self.machine.committed() {
             match effect {
                 Effect::StartTurn(request) => self.player.start_turn(&Cue::from(&request)),
-                Effect::AbortTurn { run_id, reason } => self.player.abort_turn(&run_id, &reason.to_string()),
+                Effect::AbortTurn { run_id, reason } => {
+                    self.player.abort_turn(&run_id, &reason.to_string())
+                }
                 Effect::Release => self.player.release(),
                 // A story is written beforehand: it does not answer to what it is told meanwhile.
                 Effect::Interject { .. } | Effect::YieldTurn { .. } => {}
@@ -92,9 +105,13 @@ fn table(decided: &[Decided]) -> String {
     let head = ["at", "decision", "rule", "reason"].map(str::to_owned);
     let rows: Vec<[String; 4]> = [head]
         .into_iter()
-        .chain(decided.iter().map(|(at, decision)| [at.clone(), decision.kind.to_string(), decision.rule.clone(), decision.reason.clone()]))
+        .chain(decided.iter().map(|(at, decision)| {
+            [at.clone(), decision.kind.to_string(), decision.rule.clone(), decision.reason.clone()]
+        }))
         .collect();
-    let widths = [0, 1, 2].map(|column: usize| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
+    let widths = [0, 1, 2].map(|column: usize| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
     let line = |[at, decision, rule, reason]: &[String; 4]| {
         format!("{at:0$}  {decision:1$}  {rule:2$}  {reason}\n", widths[0], widths[1], widths[2])
     };
@@ -107,7 +124,8 @@ mod tests {
 
     #[test]
     fn the_heartbeat_is_decided_by_these_rules() {
-        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/fixtures/stories/heartbeat.json");
+        let path = std::path::Path::new(env!("CARGO_MANIFEST_DIR"))
+            .join("../../tests/fixtures/stories/heartbeat.json");
         let story = Story::read(&fs::read_to_string(path).expect("a file")).expect("a story");
         let mut host = Host::new(story);
         let decided = host.play().expect("it plays");
@@ -117,7 +135,10 @@ mod tests {
         assert_eq!(host.machine.head().seq.0, host.ledger.len() as u64);
         let table = table(&decided);
         assert!(
-            table.starts_with("at                    decision        rule                reason\n2026-05-27T09:00:00Z  StartModelTurn  "),
+            table.starts_with(
+                "at                    decision        rule                \
+                 reason\n2026-05-27T09:00:00Z  StartModelTurn  "
+            ),
             "{table}"
         );
     }

@@ -1,6 +1,8 @@
-//! A plugin host: agents share one compiled guest, each has an instance of its own under limits, and a ledger in one SQLite file.
+//! A plugin host: agents share one compiled guest, each has an instance of its own under limits,
+//! and a ledger in one SQLite file.
 //!
-//! `plugin-host GUEST LEDGERS AGENT TEXT` says TEXT to AGENT as its operator, and prints what is decided and why.
+//! `plugin-host GUEST LEDGERS AGENT TEXT` says TEXT to AGENT as its operator, and prints what is
+//! decided and why.
 
 use std::{env, error::Error, path::Path};
 
@@ -16,17 +18,22 @@ use wakeful_host::{
 
 fn main() -> Result<(), Box<dyn Error>> {
     let given: Vec<String> = env::args().skip(1).collect();
-    let [guest, ledgers, agent, text] = given.as_slice() else { return Err("usage: plugin-host GUEST LEDGERS AGENT TEXT".into()) };
+    let [guest, ledgers, agent, text] = given.as_slice() else {
+        return Err("usage: plugin-host GUEST LEDGERS AGENT TEXT".into());
+    };
 
-    // Once per process: the runtime, the guest, and what it is lent. `Elsewhere` is a provider that leaves turns to other programs.
+    // Once per process: the runtime, the guest, and what it is lent. `Elsewhere` is a provider that
+    // leaves turns to other programs.
     let runtime = Runtime::new(Pool { instances: 100, ..Pool::default() })?;
     let plugin = Plugin::new(&runtime.load(Path::new(guest))?)?;
     let file = SqliteFile::open(Path::new(ledgers))?;
 
-    // Once per agent: an instance that may use so much and no more. Where it reaches a limit it is gone; the ledger is whole.
+    // Once per agent: an instance that may use so much and no more. Where it reaches a limit it is
+    // gone; the ledger is whole.
     let options = Options::new(agent.as_str().into());
     let limits = Limits { memory_bytes: 64 << 20, call_ms: 1_000, ..Limits::default() };
-    let mut scheduler = plugin.instance(file.ledger(&options.agent_id), SystemClock, Elsewhere, limits)?;
+    let mut scheduler =
+        plugin.instance(file.ledger(&options.agent_id), SystemClock, Elsewhere, limits)?;
     let head: Value = serde_json::from_str(&scheduler.open(&options, Mode::Drive)?)?;
 
     // A fact in, decisions out.
@@ -35,8 +42,14 @@ fn main() -> Result<(), Box<dyn Error>> {
     scheduler.propose(&json!({ "fact": "message_queued", "message": message }).to_string())?;
     let steps: Vec<Value> = serde_json::from_str(&scheduler.run_until_rest()?)?;
     let fuel = scheduler.fuel();
-    for decision in steps.iter().map(|step| &step["decision"]).filter(|decision| decision.is_object()) {
-        println!("{} ({}) for {fuel} units of fuel", text_of(&decision["decision"]), text_of(&decision["reason"]));
+    for decision in
+        steps.iter().map(|step| &step["decision"]).filter(|decision| decision.is_object())
+    {
+        println!(
+            "{} ({}) for {fuel} units of fuel",
+            text_of(&decision["decision"]),
+            text_of(&decision["reason"])
+        );
     }
     let explanation: Value = serde_json::from_str(&scheduler.explain(Boundary::RunLoopIdle)?)?;
     println!("{}", text_of(&explanation["sentence"]));

@@ -1,4 +1,5 @@
-//! The example runs as its page shows it, and says what is wrong when it is not given what it needs.
+//! The example runs as its page shows it, and says what is wrong when it is not given what it
+//! needs.
 
 use std::{fs, path::PathBuf, process::Command};
 
@@ -8,7 +9,8 @@ fn root() -> PathBuf {
 
 /// Runs the example: its exit code, and what it printed.
 fn run(args: &[&str]) -> (i32, String, String) {
-    let ran = Command::new(env!("CARGO_BIN_EXE_plugin-host")).args(args).output().expect("it starts");
+    let ran =
+        Command::new(env!("CARGO_BIN_EXE_plugin-host")).args(args).output().expect("it starts");
     let text = |bytes: Vec<u8>| String::from_utf8(bytes).expect("text");
     (ran.status.code().expect("an exit code"), text(ran.stdout), text(ran.stderr))
 }
@@ -27,13 +29,21 @@ fn it_prints_what_the_page_shows_and_goes_on_in_the_next_process() {
     assert!(guest.is_file(), "`{}` is not built: `cargo xtask run` builds it", guest.display());
     let folder = tempfile::tempdir().expect("a folder");
     let ledgers = folder.path().join("agents.sqlite");
-    let say = |text: &str| run(&[&guest.display().to_string(), &ledgers.display().to_string(), "ada", text]);
+    let say = |text: &str| {
+        run(&[&guest.display().to_string(), &ledgers.display().to_string(), "ada", text])
+    };
     let (code, out, err) = say("check the build");
     assert_eq!((code, err.as_str()), (0, ""));
-    assert_eq!(without_numbers(&out), without_numbers(&shown("agents.sqlite ada \"check the build\"")));
+    assert_eq!(
+        without_numbers(&out),
+        without_numbers(&shown("agents.sqlite ada \"check the build\""))
+    );
     let (code, again, _) = say("and tell me");
     assert_eq!(code, 0);
-    assert!(again.contains("StartModelTurn"), "the message of the first process was taken up; another turn starts: {again}");
+    assert!(
+        again.contains("StartModelTurn"),
+        "the message of the first process was taken up; another turn starts: {again}"
+    );
 }
 
 /// The fuel differs from build to build.

@@ -1,4 +1,5 @@
-// The worker: an agent whose ledger is a file of the origin (OPFS), so that it goes on after a reload.
+// The worker: an agent whose ledger is a file of the origin (OPFS), so that it goes on after a
+// reload.
 import { Scheduler } from "@wakeful/scheduler";
 import { openOpfsLedger } from "@wakeful/scheduler/opfs";
 
@@ -28,8 +29,16 @@ function run() {
 }
 
 self.addEventListener("message", ({ data }) => {
-  const message = { id: crypto.randomUUID(), kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator" };
-  scheduler.propose({ fact: "message_queued", message: { ...message, body: { type: "text", text: data } } });
+  const message = {
+    id: crypto.randomUUID(),
+    kind: "operator_prompt",
+    origin: { kind: "operator" },
+    trust: "trusted_operator",
+  };
+  scheduler.propose({
+    fact: "message_queued",
+    message: { ...message, body: { type: "text", text: data } },
+  });
   run();
 });
 

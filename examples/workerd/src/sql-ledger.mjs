@@ -1,4 +1,5 @@
-// A ledger in the SQLite of a Durable Object: synchronous, and what a request wrote is durable before its answer leaves the object.
+// A ledger in the SQLite of a Durable Object: synchronous, and what a request wrote is durable
+// before its answer leaves the object.
 import { LedgerConflict } from "@wakeful/scheduler";
 
 const START = "0".repeat(64);
@@ -8,22 +9,35 @@ export class SqlLedger {
 
   constructor(storage) {
     this.#storage = storage;
-    storage.sql.exec("CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, line TEXT NOT NULL)");
+    storage.sql.exec(
+      "CREATE TABLE IF NOT EXISTS entries (seq INTEGER PRIMARY KEY, line TEXT NOT NULL)",
+    );
   }
 
   append(expected, batch) {
     this.#storage.transactionSync(() => {
-      const [newest] = this.#storage.sql.exec("SELECT seq, line FROM entries ORDER BY seq DESC LIMIT 1").toArray();
+      const [newest] = this.#storage.sql
+        .exec("SELECT seq, line FROM entries ORDER BY seq DESC LIMIT 1")
+        .toArray();
       // A line ends with its chain: `..., "chain":"<64 digits>"}`.
-      if (expected.seq !== (newest?.seq ?? 0) || expected.chain !== (newest?.line.slice(-66, -2) ?? START)) {
+      if (
+        expected.seq !== (newest?.seq ?? 0) ||
+        expected.chain !== (newest?.line.slice(-66, -2) ?? START)
+      ) {
         throw new LedgerConflict(newest?.seq ?? 0);
       }
-      batch.forEach((line, index) => this.#storage.sql.exec("INSERT INTO entries VALUES (?, ?)", expected.seq + index + 1, line));
+      batch.forEach((line, index) =>
+        this.#storage.sql.exec("INSERT INTO entries VALUES (?, ?)", expected.seq + index + 1, line),
+      );
     });
   }
 
   read(after, limit) {
-    const rows = this.#storage.sql.exec("SELECT line FROM entries WHERE seq > ? ORDER BY seq LIMIT ?", after, limit);
+    const rows = this.#storage.sql.exec(
+      "SELECT line FROM entries WHERE seq > ? ORDER BY seq LIMIT ?",
+      after,
+      limit,
+    );
     return [...rows].map(({ line }) => line);
   }
 }

@@ -1,4 +1,5 @@
-// An agent as a Durable Object of workerd: its ledger is the object's own SQLite, its alarm the object's alarm.
+// An agent as a Durable Object of workerd: its ledger is the object's own SQLite, its alarm the
+// object's alarm.
 //
 //   curl -d 'look at the build' http://127.0.0.1:8787/agent-1
 import { DurableObject } from "cloudflare:workers";
@@ -14,8 +15,16 @@ export class Agent extends DurableObject {
   /** Takes what an operator says, and gives what was decided. */
   async say(agent_id, text) {
     const scheduler = this.#open(agent_id);
-    const message = { id: crypto.randomUUID(), kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator" };
-    scheduler.propose({ fact: "message_queued", message: { ...message, body: { type: "text", text } } });
+    const message = {
+      id: crypto.randomUUID(),
+      kind: "operator_prompt",
+      origin: { kind: "operator" },
+      trust: "trusted_operator",
+    };
+    scheduler.propose({
+      fact: "message_queued",
+      message: { ...message, body: { type: "text", text } },
+    });
     const decisions = await this.#run(scheduler);
     return { decisions, head: scheduler.head().seq };
   }
@@ -31,14 +40,18 @@ export class Agent extends DurableObject {
   #open(agent_id) {
     const provider = {
       // Where a model would be asked. This one is done at once.
-      startTurn: ({ run_id }) => this.#answers.push({ fact: "turn_terminal", run_id, kind: "completed" }),
+      startTurn: ({ run_id }) =>
+        this.#answers.push({ fact: "turn_terminal", run_id, kind: "completed" }),
       interject() {},
       yieldTurn() {},
       abortTurn() {},
       release() {},
     };
     const clock = { now: () => BigInt(Date.now()) * 1_000_000n };
-    this.#scheduler ??= Scheduler.drive({ agent_id }, { ledger: new SqlLedger(this.ctx.storage), clock, provider });
+    this.#scheduler ??= Scheduler.drive(
+      { agent_id },
+      { ledger: new SqlLedger(this.ctx.storage), clock, provider },
+    );
     return this.#scheduler;
   }
 
@@ -46,7 +59,11 @@ export class Agent extends DurableObject {
     const decisions = [];
     do {
       this.#answers.splice(0).forEach((fact) => scheduler.propose(fact));
-      decisions.push(...scheduler.runUntilRest().flatMap(({ decision }) => (decision ? [decision.decision] : [])));
+      decisions.push(
+        ...scheduler
+          .runUntilRest()
+          .flatMap(({ decision }) => (decision ? [decision.decision] : [])),
+      );
     } while (this.#answers.length > 0);
     const wake = scheduler.nextWake();
     if (wake !== undefined) {

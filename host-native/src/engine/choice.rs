@@ -20,8 +20,14 @@ impl Engines {
     /// Starts an engine over what the host lends to it.
     ///
     /// # Errors
-    /// Where the guest does not offer what a scheduler offers, or there is no room for another instance.
-    pub fn start<L, C, P>(&self, ledger: L, clock: C, provider: P) -> Result<Box<dyn Engine>, EngineError>
+    /// Where the guest does not offer what a scheduler offers, or there is no room for another
+    /// instance.
+    pub fn start<L, C, P>(
+        &self,
+        ledger: L,
+        clock: C,
+        provider: P,
+    ) -> Result<Box<dyn Engine>, EngineError>
     where
         L: Ledger + 'static,
         C: Clock + 'static,
@@ -30,7 +36,9 @@ impl Engines {
         Ok(match self {
             Self::Native => Box::new(Native::new(ledger, clock, provider)),
             #[cfg(feature = "sandbox")]
-            Self::Sandboxed(guest, limits) => Box::new(Sandbox::new(guest, ledger, clock, provider, *limits)?),
+            Self::Sandboxed(guest, limits) => {
+                Box::new(Sandbox::new(guest, ledger, clock, provider, *limits)?)
+            }
         })
     }
 }

@@ -1,4 +1,5 @@
-//! Engines: one trait over the native core and the sandboxed guest. Payloads are the core's JSON text on both sides.
+//! Engines: one trait over the native core and the sandboxed guest. Payloads are the core's JSON
+//! text on both sides.
 
 mod choice;
 mod native;
@@ -42,7 +43,9 @@ impl EngineError {
     pub fn is_broken_down(&self) -> bool {
         match self {
             #[cfg(feature = "sandbox")]
-            Self::Guest(why) => matches!(why, GuestError::Breach(_) | GuestError::Trapped { .. } | GuestError::Gone),
+            Self::Guest(why) => {
+                matches!(why, GuestError::Breach(_) | GuestError::Trapped { .. } | GuestError::Gone)
+            }
             Self::Refused(_) | Self::Other(_) => false,
         }
     }
@@ -58,7 +61,8 @@ impl EngineError {
     }
 }
 
-/// The scheduler of one agent, wherever it runs. Answers are JSON text of the types that each method names.
+/// The scheduler of one agent, wherever it runs. Answers are JSON text of the types that each
+/// method names.
 pub trait Engine {
     /// Opens the ledger: `Head`.
     ///
@@ -118,7 +122,12 @@ pub trait Engine {
     ///
     /// # Errors
     /// As [`Engine::explain_at`].
-    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError>;
+    fn why_not_at(
+        &mut self,
+        boundary: Boundary,
+        asked: DecisionKind,
+        seq: Seq,
+    ) -> Result<String, EngineError>;
 
     /// The agent's summary, assembled now: `AgentSummary`.
     ///
@@ -132,7 +141,8 @@ pub trait Engine {
     /// Where the ledger was not opened.
     fn state(&mut self) -> Result<String, EngineError>;
 
-    /// The state after an entry. States on the way are kept, so that going on and back from there is quick.
+    /// The state after an entry. States on the way are kept, so that going on and back from there
+    /// is quick.
     ///
     /// # Errors
     /// As [`Engine::explain_at`].
@@ -156,8 +166,9 @@ pub trait Engine {
     /// Where the engine has broken down.
     fn schema_version(&mut self) -> Result<String, EngineError>;
 
-    /// The fuel that all calls so far have used together; none where the engine does not count it, or counts otherwise than wasmtime's
-    /// Cranelift does. Engines that have a number have the same one.
+    /// The fuel that all calls so far have used together; none where the engine does not count it,
+    /// or counts otherwise than wasmtime's Cranelift does. Engines that have a number have the same
+    /// one.
     fn fuel_spent(&self) -> Option<u64> {
         None
     }

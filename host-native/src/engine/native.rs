@@ -1,8 +1,8 @@
 //! The native core behind the engine trait.
 
 use wakeful_core::{
-    Boundary, Clock, DecisionKind, Folder, Ledger, Options, ProposeError, Provider, SCHEMA_VERSION, Scheduler, SchedulerError, Seq,
-    Timestamp, json,
+    Boundary, Clock, DecisionKind, Folder, Ledger, Options, ProposeError, Provider, SCHEMA_VERSION,
+    Scheduler, SchedulerError, Seq, Timestamp, json,
 };
 
 use super::{Engine, EngineError, Mode};
@@ -31,7 +31,8 @@ fn refused(why: SchedulerError) -> EngineError {
 
 impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
     fn open(&mut self, options: &Options, mode: Mode) -> Result<String, EngineError> {
-        let (ledger, clock, provider) = self.lent.take().ok_or_else(|| refused(ProposeError::Busy.into()))?;
+        let (ledger, clock, provider) =
+            self.lent.take().ok_or_else(|| refused(ProposeError::Busy.into()))?;
         let opened = match mode {
             Mode::Drive => Scheduler::drive(options.clone(), ledger, clock, provider),
             Mode::Observe => Scheduler::observe(options.clone(), ledger, clock, provider),
@@ -57,7 +58,8 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
     }
 
     fn replay(&mut self, folder: &str) -> Result<String, EngineError> {
-        let folder: Folder = json::read(folder).map_err(|why| refused(ProposeError::Malformed(why).into()))?;
+        let folder: Folder =
+            json::read(folder).map_err(|why| refused(ProposeError::Malformed(why).into()))?;
         self.scheduler()?.replay(&folder).map(|replay| json::write(&replay)).map_err(refused)
     }
 
@@ -74,7 +76,12 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Native<L, C, P> {
         Ok(json::write(&self.scheduler()?.why_not(boundary, asked)))
     }
 
-    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError> {
+    fn why_not_at(
+        &mut self,
+        boundary: Boundary,
+        asked: DecisionKind,
+        seq: Seq,
+    ) -> Result<String, EngineError> {
         let then = self.scheduler()?.at(seq).map_err(refused)?;
         Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
     }

@@ -1,4 +1,5 @@
-//! Ledgers as text: one stored entry on each line, as `wakeful log --json` prints them and the workbench exports them.
+//! Ledgers as text: one stored entry on each line, as `wakeful log --json` prints them and the
+//! workbench exports them.
 
 use std::{
     fs::File,
@@ -6,7 +7,9 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use wakeful_core::{AgentId, ControlRecord, EntryBytes, Head, Ledger, LedgerError, OpenError, Record};
+use wakeful_core::{
+    AgentId, ControlRecord, EntryBytes, Head, Ledger, LedgerError, OpenError, Record,
+};
 
 use super::{SqliteFile, SqliteLedger};
 
@@ -47,8 +50,9 @@ pub enum LinesError {
     },
 }
 
-/// Reads a ledger as text into memory, for looking at it: what is appended to it is gone with it. Lines do not tell in which batches they were
-/// appended, so all of them are one. The chain is verified when the agent is opened, as ever.
+/// Reads a ledger as text into memory, for looking at it: what is appended to it is gone with it.
+/// Lines do not tell in which batches they were appended, so all of them are one. The chain is
+/// verified when the agent is opened, as ever.
 ///
 /// # Errors
 /// Where the file cannot be read, or is no ledger.
@@ -67,9 +71,11 @@ pub fn read_lines(path: &Path) -> Result<(AgentId, SqliteLedger), LinesError> {
         }
         entries.push(entry);
     }
-    let agent_id = agent_of(entries.first()).map_err(|why| LinesError::Beginning { path: path.to_owned(), why })?;
+    let agent_id = agent_of(entries.first())
+        .map_err(|why| LinesError::Beginning { path: path.to_owned(), why })?;
     let unheld = |why| LinesError::Memory { path: path.to_owned(), why };
-    let mut ledger = SqliteFile::in_memory(path).map_err(|why| unheld(why.into()))?.ledger(&agent_id);
+    let mut ledger =
+        SqliteFile::in_memory(path).map_err(|why| unheld(why.into()))?.ledger(&agent_id);
     ledger.append(&Head::START, &entries).map_err(unheld)?;
     Ok((agent_id, ledger))
 }

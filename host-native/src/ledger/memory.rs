@@ -10,7 +10,8 @@ pub struct MemoryLedger {
     lines: Rc<RefCell<Lines>>,
 }
 
-/// Stored lines, in one text: so many texts of their own would lie scattered between what comes and goes.
+/// Stored lines, in one text: so many texts of their own would lie scattered between what comes and
+/// goes.
 #[derive(Debug, Default)]
 struct Lines {
     text: String,
@@ -28,7 +29,8 @@ impl Lines {
 
     /// The lines from position `from` on, counted from 0.
     fn from(&self, from: usize) -> impl Iterator<Item = &str> {
-        let begin = from.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end);
+        let begin =
+            from.checked_sub(1).and_then(|before| self.ends.get(before)).map_or(0, |end| *end);
         let ends = self.ends.get(from..).unwrap_or_default();
         ends.iter().scan(begin, |begin, end| Some(&self.text[mem::replace(begin, *end)..*end]))
     }
@@ -61,7 +63,9 @@ impl Ledger for MemoryLedger {
             return Err(LedgerError::Conflict { found: lines.head.seq });
         }
         let Some(last) = batch.last() else { return Ok(()) };
-        let chain = last.chain().ok_or_else(|| LedgerError::Failed { message: "the batch does not end with a chain".to_owned() })?;
+        let chain = last.chain().ok_or_else(|| LedgerError::Failed {
+            message: "the batch does not end with a chain".to_owned(),
+        })?;
         batch.iter().for_each(|entry| lines.push(entry.as_str()));
         lines.head = Head { seq: expected.seq.plus(batch.len()), chain };
         Ok(())
@@ -69,6 +73,12 @@ impl Ledger for MemoryLedger {
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         let skip = usize::try_from(after.0).unwrap_or(usize::MAX);
-        Ok(self.lines.borrow().from(skip).take(limit as usize).map(|line| EntryBytes::from_stored(line.to_owned())).collect())
+        Ok(self
+            .lines
+            .borrow()
+            .from(skip)
+            .take(limit as usize)
+            .map(|line| EntryBytes::from_stored(line.to_owned()))
+            .collect())
     }
 }

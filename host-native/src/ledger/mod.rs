@@ -1,5 +1,6 @@
-//! Ledgers: where a host keeps entries. [`MemoryLedger`] for tests and replays, [`SqliteFile`] for agents that live on. [`read_lines`] reads one that
-//! is text. [`Format::from_file`] tells files of both apart.
+//! Ledgers: where a host keeps entries. [`MemoryLedger`] for tests and replays, [`SqliteFile`] for
+//! agents that live on. [`read_lines`] reads one that is text. [`Format::from_file`] tells files of
+//! both apart.
 
 mod format;
 #[cfg(feature = "sqlite")]

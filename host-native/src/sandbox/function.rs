@@ -1,4 +1,5 @@
-//! A component that is not a scheduler: it exports one function from text to text, and imports nothing.
+//! A component that is not a scheduler: it exports one function from text to text, and imports
+//! nothing.
 
 use wasmtime::{
     Store,
@@ -22,8 +23,8 @@ pub struct Function {
 }
 
 impl Function {
-    /// Instantiates a component whose world exports `name` as `func(input: string) -> result<string, string>`. `world` is what an error calls the
-    /// world.
+    /// Instantiates a component whose world exports `name` as `func(input: string) ->
+    /// result<string, string>`. `world` is what an error calls the world.
     ///
     /// # Errors
     /// Where the component does not export that, or wants to import something.
@@ -32,8 +33,11 @@ impl Function {
         store.limiter(|meter| meter);
         begin(&mut store)?;
         let linked = Linker::new(guest.engine()).instantiate(&mut store, guest.component());
-        let function = linked.and_then(|instance| Ok(*instance.get_typed_func::<(&str,), (Answer,)>(&mut store, name)?.func()));
-        let function = function.map_err(|why| GuestError::from_instantiation(&why, guest, world))?;
+        let function = linked.and_then(|instance| {
+            Ok(*instance.get_typed_func::<(&str,), (Answer,)>(&mut store, name)?.func())
+        });
+        let function =
+            function.map_err(|why| GuestError::from_instantiation(&why, guest, world))?;
         Ok(Self { store, function, guest: guest.clone() })
     }
 
@@ -46,6 +50,8 @@ impl Function {
         let typed = self.function.typed::<(&str,), (Answer,)>(&self.store);
         let answer = typed.and_then(|function| function.call(&mut self.store, (text,)));
         let limits = self.store.data().limits();
-        answer.map(|(answer,)| answer).map_err(|why| GuestError::from_call(&why, &self.guest, limits))
+        answer
+            .map(|(answer,)| answer)
+            .map_err(|why| GuestError::from_call(&why, &self.guest, limits))
     }
 }

@@ -13,7 +13,11 @@ use super::{
 pub const WORLD_VERSION: &str = "0.1.0";
 
 /// All that the guest may import.
-pub const IMPORTS: [&str; 3] = ["wakeful:scheduler/clock@0.1.0", "wakeful:scheduler/ledger@0.1.0", "wakeful:scheduler/provider@0.1.0"];
+pub const IMPORTS: [&str; 3] = [
+    "wakeful:scheduler/clock@0.1.0",
+    "wakeful:scheduler/ledger@0.1.0",
+    "wakeful:scheduler/provider@0.1.0",
+];
 
 /// Why a guest cannot be used, or did not answer.
 #[derive(Debug, thiserror::Error)]
@@ -35,13 +39,19 @@ pub enum GuestError {
         why: String,
     },
     /// The component was made for another version of the world.
-    #[error("guest speaks version {found} of `wakeful:scheduler`, this program version {WORLD_VERSION}: take both from one release")]
+    #[error(
+        "guest speaks version {found} of `wakeful:scheduler`, this program version \
+         {WORLD_VERSION}: take both from one release"
+    )]
     OtherVersion {
         /// Its version.
         found: String,
     },
     /// The component asks for more than a scheduler needs.
-    #[error("guest imports `{import}`, but a scheduler gets nothing besides its ledger, clock and provider (version 0.1.0)")]
+    #[error(
+        "guest imports `{import}`, but a scheduler gets nothing besides its ledger, clock and \
+         provider (version 0.1.0)"
+    )]
     ForeignImport {
         /// What it asks for.
         import: String,
@@ -55,7 +65,10 @@ pub enum GuestError {
         why: String,
     },
     /// The instance reached a limit.
-    #[error("guest reached {0}; its instance is gone, the ledger is consistent: open the agent in another one")]
+    #[error(
+        "guest reached {0}; its instance is gone, the ledger is consistent: open the agent in \
+         another one"
+    )]
     Breach(#[from] Breach),
     /// What was said to the guest is too long; the instance is as it was.
     #[error("nothing was said to the guest, since it would reach {0}")]
@@ -70,7 +83,10 @@ pub enum GuestError {
     #[error("this instance broke down in an earlier call; open the agent in another one")]
     Gone,
     /// There is no room for another instance.
-    #[error("there are {instances} instances already (`instances` of the pool); drop one, or compile the guest for more: {why}")]
+    #[error(
+        "there are {instances} instances already (`instances` of the pool); drop one, or compile \
+         the guest for more: {why}"
+    )]
     Full {
         /// How many there may be.
         instances: u32,
@@ -97,13 +113,22 @@ impl GuestError {
         match why.downcast_ref::<Trap>() {
             Some(Trap::OutOfFuel) => breach(Limit::Fuel, limits.fuel_per_call),
             Some(Trap::Interrupt) => breach(Limit::Time, limits.call_ms),
-            Some(Trap::StackOverflow) => breach(Limit::Stack, guest.runtime.pool().stack_bytes as u64),
-            _ => why.downcast_ref::<Breach>().map_or_else(|| Self::Trapped { why: format!("{why:#}") }, |breach| Self::Breach(*breach)),
+            Some(Trap::StackOverflow) => {
+                breach(Limit::Stack, guest.runtime.pool().stack_bytes as u64)
+            }
+            _ => why.downcast_ref::<Breach>().map_or_else(
+                || Self::Trapped { why: format!("{why:#}") },
+                |breach| Self::Breach(*breach),
+            ),
         }
     }
 
     /// What a failed instantiation means.
-    pub(crate) fn from_instantiation(why: &wasmtime::Error, guest: &Guest, world: &'static str) -> Self {
+    pub(crate) fn from_instantiation(
+        why: &wasmtime::Error,
+        guest: &Guest,
+        world: &'static str,
+    ) -> Self {
         if let Some(breach) = why.downcast_ref::<Breach>() {
             return Self::Breach(*breach);
         }
@@ -138,10 +163,17 @@ impl Guest {
     pub(super) fn checked(runtime: Runtime, component: Component) -> Result<Self, GuestError> {
         let guest = Self { runtime, component };
         match guest.imports().into_iter().find(|import| !IMPORTS.contains(&import.as_str())) {
-            Some(import) => Err(match import.strip_prefix("wakeful:scheduler/").and_then(|name| name.split_once('@')) {
-                Some((_, found)) if found != WORLD_VERSION => GuestError::OtherVersion { found: found.to_owned() },
-                _ => GuestError::ForeignImport { import },
-            }),
+            Some(import) => Err(
+                match import
+                    .strip_prefix("wakeful:scheduler/")
+                    .and_then(|name| name.split_once('@'))
+                {
+                    Some((_, found)) if found != WORLD_VERSION => {
+                        GuestError::OtherVersion { found: found.to_owned() }
+                    }
+                    _ => GuestError::ForeignImport { import },
+                },
+            ),
             None => Ok(guest),
         }
     }
@@ -166,7 +198,8 @@ impl Guest {
     #[must_use]
     pub fn imports(&self) -> Vec<String> {
         let kind = self.component.component_type();
-        let mut names: Vec<String> = kind.imports(self.engine()).map(|(name, _)| name.to_owned()).collect();
+        let mut names: Vec<String> =
+            kind.imports(self.engine()).map(|(name, _)| name.to_owned()).collect();
         names.sort();
         names
     }

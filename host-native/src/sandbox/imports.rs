@@ -1,7 +1,8 @@
 //! The core's three traits as the guest's three imports.
 
 use wakeful_core::{
-    AbortReason, Chain, Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider, ProviderError, Seq, TaskId, TurnRequest, json,
+    AbortReason, Chain, Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider,
+    ProviderError, Seq, TaskId, TurnRequest, json,
 };
 use wasmtime::{
     StoreContextMut,
@@ -47,7 +48,10 @@ impl<L, C, P> Lent<L, C, P> {
     }
 
     /// Calls the provider.
-    fn provider<T>(&mut self, call: impl FnOnce(&mut P) -> Result<T, String>) -> wasmtime::Result<Result<T, String>> {
+    fn provider<T>(
+        &mut self,
+        call: impl FnOnce(&mut P) -> Result<T, String>,
+    ) -> wasmtime::Result<Result<T, String>> {
         self.meter.host_call()?;
         self.calls.provider += 1;
         let answer = call(&mut self.provider);
@@ -65,7 +69,9 @@ impl<L, C, P> Lent<L, C, P> {
 }
 
 /// Gives a guest all that it may import.
-pub(super) fn link<L: Ledger, C: Clock, P: Provider>(linker: &mut Linker<Lent<L, C, P>>) -> wasmtime::Result<()> {
+pub(super) fn link<L: Ledger, C: Clock, P: Provider>(
+    linker: &mut Linker<Lent<L, C, P>>,
+) -> wasmtime::Result<()> {
     Scheduler::add_to_linker::<_, HasSelf<Lent<L, C, P>>>(linker, |lent| lent)?;
     // A page brings fuel with it, and fuel is the store's, which the trait above does not see.
     linker.allow_shadowing(true);
@@ -90,7 +96,11 @@ impl<L, C, P> Metered for Lent<L, C, P> {
 }
 
 impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
-    fn append(&mut self, expected: ledger::Head, batch: Vec<String>) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
+    fn append(
+        &mut self,
+        expected: ledger::Head,
+        batch: Vec<String>,
+    ) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
         self.meter.host_call()?;
         self.meter.payload(batch.iter().map(String::len).sum())?;
         self.calls.append += 1;
@@ -104,7 +114,11 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         Ok(answer)
     }
 
-    fn read(&mut self, after: u64, limit: u32) -> wasmtime::Result<Result<Vec<String>, ledger::LedgerError>> {
+    fn read(
+        &mut self,
+        after: u64,
+        limit: u32,
+    ) -> wasmtime::Result<Result<Vec<String>, ledger::LedgerError>> {
         self.meter.page(after)?;
         self.calls.read += 1;
         let page = match self.ledger.read(Seq(after), limit) {
@@ -125,26 +139,40 @@ impl<L: Ledger, C, P> ledger::Host for Lent<L, C, P> {
         self.calls.snapshot += 1;
         let stored = self.ledger.load_snapshot().map_err(ledger_error);
         self.meter.host_returned()?;
-        // A state that has grown beyond what may cross is no reason to give its agent up: its ledger crosses in pages.
+        // A state that has grown beyond what may cross is no reason to give its agent up: its
+        // ledger crosses in pages.
         Ok(stored.map(|stored| stored.filter(|text| self.meter.payload(text.len()).is_ok())))
     }
 
-    fn store_snapshot(&mut self, head: ledger::Head, snapshot: String) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
+    fn store_snapshot(
+        &mut self,
+        head: ledger::Head,
+        snapshot: String,
+    ) -> wasmtime::Result<Result<(), ledger::LedgerError>> {
         self.meter.host_call()?;
-        // As in loading: nothing is lost but time, so a state that has grown too long ends no instance.
+        // As in loading: nothing is lost but time, so a state that has grown too long ends no
+        // instance.
         if let Err(breach) = self.meter.payload(snapshot.len()) {
-            return Ok(Err(ledger::LedgerError::Failed(format!("the snapshot would reach {breach}"))));
+            return Ok(Err(ledger::LedgerError::Failed(format!(
+                "the snapshot would reach {breach}"
+            ))));
         }
         self.calls.snapshot += 1;
-        let answer = head_of(&head).and_then(|head| self.ledger.store_snapshot(&head, &|| snapshot.clone()).map_err(ledger_error));
+        let answer = head_of(&head).and_then(|head| {
+            self.ledger.store_snapshot(&head, &|| snapshot.clone()).map_err(ledger_error)
+        });
         self.meter.host_returned()?;
         Ok(answer)
     }
 }
 
 fn head_of(head: &ledger::Head) -> Result<Head, ledger::LedgerError> {
-    let chain = Chain::parse(&head.chain)
-        .ok_or_else(|| ledger::LedgerError::Failed(format!("the guest names a head with the chain `{}`, which is none", head.chain)))?;
+    let chain = Chain::parse(&head.chain).ok_or_else(|| {
+        ledger::LedgerError::Failed(format!(
+            "the guest names a head with the chain `{}`, which is none",
+            head.chain
+        ))
+    })?;
     Ok(Head { seq: Seq(head.seq), chain })
 }
 
@@ -169,12 +197,17 @@ impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
     fn start_turn(&mut self, request: String) -> wasmtime::Result<Result<(), String>> {
         self.meter.payload(request.len())?;
         self.provider(|provider| {
-            let request: TurnRequest = json::read(&request).map_err(|why| format!("the guest's turn request: {why}"))?;
+            let request: TurnRequest =
+                json::read(&request).map_err(|why| format!("the guest's turn request: {why}"))?;
             done(provider.carry_out(&Effect::StartTurn(request)))
         })
     }
 
-    fn interject(&mut self, run_id: String, message_id: String) -> wasmtime::Result<Result<(), String>> {
+    fn interject(
+        &mut self,
+        run_id: String,
+        message_id: String,
+    ) -> wasmtime::Result<Result<(), String>> {
         self.carry_out(&Effect::Interject { run_id: run_id.into(), message_id: message_id.into() })
     }
 
@@ -182,9 +215,14 @@ impl<L, C, P: Provider> provider::Host for Lent<L, C, P> {
         self.carry_out(&Effect::YieldTurn { run_id: run_id.into() })
     }
 
-    fn abort_turn(&mut self, run_id: String, reason: String) -> wasmtime::Result<Result<(), String>> {
+    fn abort_turn(
+        &mut self,
+        run_id: String,
+        reason: String,
+    ) -> wasmtime::Result<Result<(), String>> {
         self.provider(|provider| {
-            let reason: AbortReason = json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
+            let reason: AbortReason =
+                json::read(&json::write(&reason)).map_err(|why| why.to_string())?;
             done(provider.carry_out(&Effect::AbortTurn { run_id: run_id.into(), reason }))
         })
     }

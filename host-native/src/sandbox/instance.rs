@@ -1,7 +1,8 @@
 //! One instance of the guest: the scheduler of one agent behind the engine trait.
 
 use wakeful_core::{
-    Boundary, Clock, DecisionKind, ErrorCode, ErrorReport, Ledger, Options, Provider, Seq, Timestamp,
+    Boundary, Clock, DecisionKind, ErrorCode, ErrorReport, Ledger, Options, Provider, Seq,
+    Timestamp,
     json::{self, ErrorPlace},
 };
 use wasmtime::{Store, component::Linker};
@@ -18,7 +19,8 @@ use crate::engine::{Engine, EngineError, Mode};
 /// What the guest must offer.
 const WORLD: &str = "wakeful:scheduler/agent@0.1.0";
 
-/// A guest that is linked to one kind of host: everything that instances have in common is done, and one starts in microseconds.
+/// A guest that is linked to one kind of host: everything that instances have in common is done,
+/// and one starts in microseconds.
 pub struct Plugin<L: 'static, C: 'static, P: 'static> {
     guest: Guest,
     linked: SchedulerPre<Lent<L, C, P>>,
@@ -33,7 +35,8 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
         let mut linker = Linker::new(guest.engine());
         link(&mut linker).map_err(GuestError::from_setup)?;
         let linked = linker.instantiate_pre(guest.component()).and_then(SchedulerPre::new);
-        let linked = linked.map_err(|why| GuestError::WrongWorld { world: WORLD, why: format!("{why:#}") })?;
+        let linked = linked
+            .map_err(|why| GuestError::WrongWorld { world: WORLD, why: format!("{why:#}") })?;
         Ok(Self { guest: guest.clone(), linked })
     }
 
@@ -41,11 +44,20 @@ impl<L: Ledger, C: Clock, P: Provider> Plugin<L, C, P> {
     ///
     /// # Errors
     /// Where there is no room for it, or it needs more than its limits at once.
-    pub fn instance(&self, ledger: L, clock: C, provider: P, limits: Limits) -> Result<Sandbox<L, C, P>, GuestError> {
+    pub fn instance(
+        &self,
+        ledger: L,
+        clock: C,
+        provider: P,
+        limits: Limits,
+    ) -> Result<Sandbox<L, C, P>, GuestError> {
         let mut store = Store::new(self.guest.engine(), Lent::new(ledger, clock, provider, limits));
         store.limiter(|lent| lent.meter());
         begin(&mut store)?;
-        let world = self.linked.instantiate(&mut store).map_err(|why| GuestError::from_instantiation(&why, &self.guest, WORLD))?;
+        let world = self
+            .linked
+            .instantiate(&mut store)
+            .map_err(|why| GuestError::from_instantiation(&why, &self.guest, WORLD))?;
         Ok(Sandbox { store, world, guest: self.guest.clone(), is_gone: false, spent: 0 })
     }
 }
@@ -65,7 +77,13 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     ///
     /// # Errors
     /// As [`Plugin::new`] and [`Plugin::instance`].
-    pub fn new(guest: &Guest, ledger: L, clock: C, provider: P, limits: Limits) -> Result<Self, GuestError> {
+    pub fn new(
+        guest: &Guest,
+        ledger: L,
+        clock: C,
+        provider: P,
+        limits: Limits,
+    ) -> Result<Self, GuestError> {
         Plugin::new(guest)?.instance(ledger, clock, provider, limits)
     }
 
@@ -85,7 +103,10 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
     fn call<T: Crossing>(
         &mut self,
         text: &str,
-        call: impl FnOnce(&agent::Guest, &mut Store<Lent<L, C, P>>) -> wasmtime::Result<Result<T, agent::Error>>,
+        call: impl FnOnce(
+            &agent::Guest,
+            &mut Store<Lent<L, C, P>>,
+        ) -> wasmtime::Result<Result<T, agent::Error>>,
     ) -> Result<T, EngineError> {
         if self.is_gone {
             return Err(GuestError::Gone.into());
@@ -96,10 +117,17 @@ impl<L: Ledger, C: Clock, P: Provider> Sandbox<L, C, P> {
         let answer = call(self.world.wakeful_scheduler_agent(), &mut self.store);
         self.spent = self.spent.saturating_add(used(&mut self.store));
         let limits = self.store.data_mut().meter().limits();
-        let met = answer.map_err(|why| GuestError::from_call(&why, &self.guest, limits)).and_then(|answer| {
-            let bytes = answer.as_ref().map_or_else(|why| why.message.len(), Crossing::bytes);
-            self.store.data_mut().meter().payload(bytes).map(|()| answer).map_err(GuestError::Breach)
-        });
+        let met = answer.map_err(|why| GuestError::from_call(&why, &self.guest, limits)).and_then(
+            |answer| {
+                let bytes = answer.as_ref().map_or_else(|why| why.message.len(), Crossing::bytes);
+                self.store
+                    .data_mut()
+                    .meter()
+                    .payload(bytes)
+                    .map(|()| answer)
+                    .map_err(GuestError::Breach)
+            },
+        );
         self.is_gone = met.is_err();
         met?.map_err(|why| EngineError::Refused(report(why)))
     }
@@ -143,7 +171,12 @@ fn report(why: agent::Error) -> ErrorReport {
             agent::ErrorCode::Restless => ErrorCode::Restless,
         },
         message: why.message,
-        place: why.place.map(|place| ErrorPlace { file: place.file, line: place.line, column: place.column, path: place.path }),
+        place: why.place.map(|place| ErrorPlace {
+            file: place.file,
+            line: place.line,
+            column: place.column,
+            path: place.path,
+        }),
     }
 }
 
@@ -186,11 +219,20 @@ impl<L: Ledger, C: Clock, P: Provider> Engine for Sandbox<L, C, P> {
     }
 
     fn why_not(&mut self, boundary: Boundary, asked: DecisionKind) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_why_not(store, &boundary.to_string(), &asked.to_string()))
+        self.call("", |agent, store| {
+            agent.call_why_not(store, &boundary.to_string(), &asked.to_string())
+        })
     }
 
-    fn why_not_at(&mut self, boundary: Boundary, asked: DecisionKind, seq: Seq) -> Result<String, EngineError> {
-        self.call("", |agent, store| agent.call_why_not_at(store, &boundary.to_string(), &asked.to_string(), seq.0))
+    fn why_not_at(
+        &mut self,
+        boundary: Boundary,
+        asked: DecisionKind,
+        seq: Seq,
+    ) -> Result<String, EngineError> {
+        self.call("", |agent, store| {
+            agent.call_why_not_at(store, &boundary.to_string(), &asked.to_string(), seq.0)
+        })
     }
 
     fn summary(&mut self) -> Result<String, EngineError> {

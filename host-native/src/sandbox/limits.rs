@@ -1,22 +1,28 @@
-//! Limits: what one instance may use, with names, units and defaults; and what it means to reach one.
+//! Limits: what one instance may use, with names, units and defaults; and what it means to reach
+//! one.
 
 use std::fmt;
 
-/// What one instance may use. Reaching a limit ends the instance and nothing else: the ledger holds whole batches only, so the agent is
-/// opened in another instance and goes on.
+/// What one instance may use. Reaching a limit ends the instance and nothing else: the ledger holds
+/// whole batches only, so the agent is opened in another instance and goes on.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Limits {
     /// Linear memory, in bytes.
     pub memory_bytes: usize,
-    /// Fuel per call; wasmtime counts about one unit per instruction. It is the same on every run and on every machine.
+    /// Fuel per call; wasmtime counts about one unit per instruction. It is the same on every run
+    /// and on every machine.
     pub fuel_per_call: u64,
-    /// More fuel for each page of the ledger that the guest reads for the first time in a call: opening takes as long as the ledger is.
+    /// More fuel for each page of the ledger that the guest reads for the first time in a call:
+    /// opening takes as long as the ledger is.
     pub fuel_per_page: u64,
-    /// How long a call may take, in milliseconds, the host's own functions included. The outer net: unlike fuel it depends on the machine.
+    /// How long a call may take, in milliseconds, the host's own functions included. The outer net:
+    /// unlike fuel it depends on the machine.
     pub call_ms: u64,
-    /// The longest text that crosses in one go, in bytes: an argument, an answer, a batch, a page of the ledger.
+    /// The longest text that crosses in one go, in bytes: an argument, an answer, a batch, a page
+    /// of the ledger.
     pub payload_bytes: usize,
-    /// How often one call may call the host, pages of the ledger that it reads for the first time aside.
+    /// How often one call may call the host, pages of the ledger that it reads for the first time
+    /// aside.
     pub host_calls: u64,
 }
 
@@ -42,13 +48,19 @@ pub struct Pool {
     pub memory_bytes: usize,
     /// Stack of the guest in a call, in bytes.
     pub stack_bytes: usize,
-    /// Whether fuel is counted. A guest is quicker without, and what cuts a call short is then its time alone, which no two runs share.
+    /// Whether fuel is counted. A guest is quicker without, and what cuts a call short is then its
+    /// time alone, which no two runs share.
     pub counts_fuel: bool,
 }
 
 impl Default for Pool {
     fn default() -> Self {
-        Self { instances: 1000, memory_bytes: Limits::default().memory_bytes, stack_bytes: 1 << 20, counts_fuel: true }
+        Self {
+            instances: 1000,
+            memory_bytes: Limits::default().memory_bytes,
+            stack_bytes: 1 << 20,
+            counts_fuel: true,
+        }
     }
 }
 

@@ -49,7 +49,11 @@ impl Meter {
 
     /// A call of the host is over, and took its time.
     pub(super) fn host_returned(&self) -> Result<(), Breach> {
-        if Instant::now() < self.until { Ok(()) } else { Err(Breach { limit: Limit::Time, most: self.limits.call_ms }) }
+        if Instant::now() < self.until {
+            Ok(())
+        } else {
+            Err(Breach { limit: Limit::Time, most: self.limits.call_ms })
+        }
     }
 
     /// A text of so many bytes crosses.
@@ -60,8 +64,14 @@ impl Meter {
 }
 
 impl ResourceLimiter for Meter {
-    fn memory_growing(&mut self, _: usize, desired: usize, maximum: Option<usize>) -> wasmtime::Result<bool> {
-        let most = maximum.map_or(self.limits.memory_bytes, |maximum| maximum.min(self.limits.memory_bytes));
+    fn memory_growing(
+        &mut self,
+        _: usize,
+        desired: usize,
+        maximum: Option<usize>,
+    ) -> wasmtime::Result<bool> {
+        let most = maximum
+            .map_or(self.limits.memory_bytes, |maximum| maximum.min(self.limits.memory_bytes));
         if desired <= most { Ok(true) } else { Err(Breach::new(Limit::Memory, most).into()) }
     }
 
@@ -70,7 +80,12 @@ impl ResourceLimiter for Meter {
         Err(why)
     }
 
-    fn table_growing(&mut self, current: usize, _: usize, _: Option<usize>) -> wasmtime::Result<bool> {
+    fn table_growing(
+        &mut self,
+        current: usize,
+        _: usize,
+        _: Option<usize>,
+    ) -> wasmtime::Result<bool> {
         // A table begins at its size: the guest is linked whole, and none grows.
         Ok(current == 0)
     }
@@ -93,7 +108,8 @@ pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> 
     let meter = store.data_mut().meter();
     let limits = meter.limits;
     let time = Duration::from_millis(limits.call_ms);
-    *meter = Meter { until: Instant::now() + time, fuel: limits.fuel_per_call, ..Meter::new(limits) };
+    *meter =
+        Meter { until: Instant::now() + time, fuel: limits.fuel_per_call, ..Meter::new(limits) };
     store.set_epoch_deadline(limits.call_ms.div_ceil(TICK_MS) + 1);
     // Where the pool counts no fuel a store has none to tell.
     if store.get_fuel().is_ok() {
@@ -103,7 +119,10 @@ pub(crate) fn begin<T: Metered>(store: &mut Store<T>) -> Result<(), GuestError> 
 }
 
 /// A page of the ledger was read, which brings its fuel with it when it is read for the first time.
-pub(super) fn refuel<T: Metered + 'static>(mut store: StoreContextMut<'_, T>, after: u64) -> wasmtime::Result<()> {
+pub(super) fn refuel<T: Metered + 'static>(
+    mut store: StoreContextMut<'_, T>,
+    after: u64,
+) -> wasmtime::Result<()> {
     let meter = store.data_mut().meter();
     if !meter.is_new(after) {
         return Ok(());

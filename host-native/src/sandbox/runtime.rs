@@ -1,4 +1,5 @@
-//! What the guests of a process share: wasmtime, set up so that what a guest uses is counted and can be cut short.
+//! What the guests of a process share: wasmtime, set up so that what a guest uses is counted and
+//! can be cut short.
 
 use std::{fs, path::Path, thread, time::Duration};
 
@@ -12,11 +13,13 @@ use super::{
 /// How often the clock of deadlines ticks, in milliseconds.
 pub(super) const TICK_MS: u64 = 10;
 
-/// Core modules that a component may consist of: the one that was written, and those that pass calls on.
+/// Core modules that a component may consist of: the one that was written, and those that pass
+/// calls on.
 const MODULES: u32 = 4;
 
-/// What a guest can address, in bytes. Where so much address space is reserved for each, no access needs a check of its own; where the
-/// machine has not got it, [`Pool::memory_bytes`] is reserved, and each access is checked.
+/// What a guest can address, in bytes. Where so much address space is reserved for each, no access
+/// needs a check of its own; where the machine has not got it, [`Pool::memory_bytes`] is reserved,
+/// and each access is checked.
 const WHOLE_MEMORY: u64 = 1 << 32;
 
 /// What wasmtime makes of a guest before it runs.
@@ -32,8 +35,9 @@ pub enum Compiler {
 }
 
 impl Compiler {
-    /// Whether the same calls use the same fuel as with Cranelift. With Winch they use less: a copy or a fill of memory costs one unit there, and
-    /// one for each byte elsewhere (seen in wasmtime 48; without the price of bytes the two are equal).
+    /// Whether the same calls use the same fuel as with Cranelift. With Winch they use less: a copy
+    /// or a fill of memory costs one unit there, and one for each byte elsewhere (seen in wasmtime
+    /// 48; without the price of bytes the two are equal).
     pub(super) fn counts_as_cranelift(self) -> bool {
         self != Self::Winch
     }
@@ -43,13 +47,18 @@ impl Compiler {
             Self::Cranelift => config.strategy(Strategy::Cranelift),
             Self::Winch => config.strategy(Strategy::Winch),
             // The interpreter's code is as wide as the machine's pointers.
-            Self::Pulley => config.target(if cfg!(target_pointer_width = "64") { "pulley64" } else { "pulley32" })?,
+            Self::Pulley => config.target(if cfg!(target_pointer_width = "64") {
+                "pulley64"
+            } else {
+                "pulley32"
+            })?,
         };
         Ok(())
     }
 }
 
-/// wasmtime with a pool of memory. Guests of one runtime share the pool; one runtime in a process is enough.
+/// wasmtime with a pool of memory. Guests of one runtime share the pool; one runtime in a process
+/// is enough.
 #[derive(Clone)]
 pub struct Runtime {
     engine: Engine,
@@ -69,11 +78,13 @@ impl Runtime {
     /// Sets wasmtime up.
     ///
     /// # Errors
-    /// Where this machine cannot, as where it has no address space for such a pool, or where the compiler does not know its processor.
+    /// Where this machine cannot, as where it has no address space for such a pool, or where the
+    /// compiler does not know its processor.
     pub fn with(compiler: Compiler, pool: Pool) -> Result<Self, GuestError> {
         let with = |reserved| Self::engine_with(compiler, pool, reserved);
-        let engine =
-            with(WHOLE_MEMORY.max(pool.memory_bytes as u64)).or_else(|_| with(pool.memory_bytes as u64)).map_err(GuestError::from_setup)?;
+        let engine = with(WHOLE_MEMORY.max(pool.memory_bytes as u64))
+            .or_else(|_| with(pool.memory_bytes as u64))
+            .map_err(GuestError::from_setup)?;
         tick(&engine);
         Ok(Self { engine, compiler, pool })
     }
@@ -82,10 +93,19 @@ impl Runtime {
     fn engine_with(compiler: Compiler, pool: Pool, reserved: u64) -> wasmtime::Result<Engine> {
         let mut allocation = PoolingAllocationConfig::new();
         let modules = pool.instances.saturating_mul(MODULES);
-        allocation.total_component_instances(pool.instances).total_core_instances(modules).total_tables(modules);
-        allocation.total_memories(pool.instances).max_memories_per_component(1).max_memory_size(pool.memory_bytes);
+        allocation
+            .total_component_instances(pool.instances)
+            .total_core_instances(modules)
+            .total_tables(modules);
+        allocation
+            .total_memories(pool.instances)
+            .max_memories_per_component(1)
+            .max_memory_size(pool.memory_bytes);
         let mut config = Config::new();
-        config.consume_fuel(pool.counts_fuel).epoch_interruption(true).max_wasm_stack(pool.stack_bytes);
+        config
+            .consume_fuel(pool.counts_fuel)
+            .epoch_interruption(true)
+            .max_wasm_stack(pool.stack_bytes);
         config.memory_reservation(reserved).allocation_strategy(allocation);
         compiler.configure(&mut config)?;
         Engine::new(&config)
@@ -96,7 +116,8 @@ impl Runtime {
     /// # Errors
     /// Where it cannot be read, is no component, or imports something foreign.
     pub fn load(&self, path: &Path) -> Result<Guest, GuestError> {
-        let bytes = fs::read(path).map_err(|why| GuestError::Unreadable { path: path.to_owned(), why })?;
+        let bytes =
+            fs::read(path).map_err(|why| GuestError::Unreadable { path: path.to_owned(), why })?;
         self.compile(&bytes, &path.display().to_string())
     }
 
@@ -105,8 +126,9 @@ impl Runtime {
     /// # Errors
     /// Where it is no component, or imports something foreign.
     pub fn compile(&self, bytes: &[u8], name: &str) -> Result<Guest, GuestError> {
-        let component = Component::new(&self.engine, bytes)
-            .map_err(|why| GuestError::NotAComponent { name: name.to_owned(), why: format!("{why:#}") })?;
+        let component = Component::new(&self.engine, bytes).map_err(|why| {
+            GuestError::NotAComponent { name: name.to_owned(), why: format!("{why:#}") }
+        })?;
         Guest::checked(self.clone(), component)
     }
 

@@ -1,8 +1,11 @@
-//! An agent over a ledger: a clock that stands and a provider that takes every call and does nothing.
+//! An agent over a ledger: a clock that stands and a provider that takes every call and does
+//! nothing.
 
 use std::path::Path;
 
-use wakeful_core::{AgentId, EntryBytes, Ledger, Machine, Options, Scheduler, Seq, State, Timestamp};
+use wakeful_core::{
+    AgentId, EntryBytes, Ledger, Machine, Options, Scheduler, Seq, State, Timestamp,
+};
 use wakeful_host::{
     clock::VirtualClock,
     ledger::{SqliteFile, SqliteLedger},
@@ -19,7 +22,8 @@ pub(crate) type Agent<L> = Scheduler<L, VirtualClock, Elsewhere>;
 
 /// Opens the ledger of agent `id` as an observer, who records facts and starts nothing.
 pub(crate) fn observed<L: Ledger>(id: &str, ledger: L) -> Agent<L> {
-    Scheduler::observe(Options::new(id.into()), ledger, VirtualClock::at(NOW), Elsewhere).expect("the ledger opens")
+    Scheduler::observe(Options::new(id.into()), ledger, VirtualClock::at(NOW), Elsewhere)
+        .expect("the ledger opens")
 }
 
 /// The ledger of an agent in a file.

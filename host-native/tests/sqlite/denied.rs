@@ -1,4 +1,5 @@
-//! What a user may not do, and a disk that takes no more: each in a process that has fewer rights than the test.
+//! What a user may not do, and a disk that takes no more: each in a process that has fewer rights
+//! than the test.
 
 use std::{
     env, fs,
@@ -23,11 +24,13 @@ fn permit(path: &Path, mode: u32) {
     fs::set_permissions(path, fs::Permissions::from_mode(mode)).expect("its mode is set");
 }
 
-/// A child without the right to write in its folder: root has every right, so there it is another user.
+/// A child without the right to write in its folder: root has every right, so there it is another
+/// user.
 fn without_rights(name: &str, role: &str, path: &Path) -> String {
     let folder = path.parent().expect("a folder");
     let executable = folder.join("test-itself");
-    fs::copy(env::current_exe().expect("this test has a path"), &executable).expect("a copy that everybody can run");
+    fs::copy(env::current_exe().expect("this test has a path"), &executable)
+        .expect("a copy that everybody can run");
     permit(&executable, 0o555);
     permit(path, 0o444);
     permit(folder, 0o555);
@@ -57,10 +60,14 @@ fn a_file_that_this_user_may_only_read_says_so_to_a_writer_and_what_sqlite_needs
     drop(file_with(&path, 2));
     let out = without_rights(NAME, "denied", &path);
     let file = path.display();
-    let read_only = format!("`{file}` is read-only: give this user the right to write to it and to its folder, or only observe it");
+    let read_only = format!(
+        "`{file}` is read-only: give this user the right to write to it and to its folder, or \
+         only observe it"
+    );
     assert_eq!(child::said(&out, "denied", "writer"), [read_only]);
     let needs = format!(
-        "`{file}` cannot be opened: this user needs the right to read it, and to write to its folder, where SQLite keeps `-wal` and `-shm` beside it"
+        "`{file}` cannot be opened: this user needs the right to read it, and to write to its \
+         folder, where SQLite keeps `-wal` and `-shm` beside it"
     );
     assert_eq!(child::said(&out, "denied", "reader"), [needs]);
     assert_eq!(entries(&mut ledger(&SqliteFile::open(&path).expect("it opens"), "a")).len(), 5);
@@ -69,7 +76,8 @@ fn a_file_that_this_user_may_only_read_says_so_to_a_writer_and_what_sqlite_needs
 /// A limit on the size of files stands for a disk that fails in the middle of a batch.
 #[test]
 fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
-    const NAME: &str = "sqlite::denied::a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it";
+    const NAME: &str =
+        "sqlite::denied::a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it";
     if let Some(role) = Role::here() {
         let file = SqliteFile::open(&role.ledger).expect("it opens");
         let mut agent = observed("a", ledger(&file, "a"));
@@ -88,8 +96,12 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
     command.args(["-c", r#"trap "" XFSZ; ulimit -f 100; exec "$0" "$@""#]).arg(itself);
     child::as_child(&mut command, NAME, "limited", &path);
     let out = child::finished(command.spawn().expect("a child"));
-    let [why, head, then] = ["why", "head", "then"].map(|what| child::said(&out, "limited", what).pop().expect("it is said"));
-    let starts = format!("the ledger failed: cannot append to `{}`: reading or writing the disk failed (", path.display());
+    let [why, head, then] = ["why", "head", "then"]
+        .map(|what| child::said(&out, "limited", what).pop().expect("it is said"));
+    let starts = format!(
+        "the ledger failed: cannot append to `{}`: reading or writing the disk failed (",
+        path.display()
+    );
     assert!(why.starts_with(&starts) && why.ends_with("): check the disk and try again"), "{why}");
     assert_ne!(head, then);
     let file = SqliteFile::open(&path).expect("it opens");
@@ -100,5 +112,6 @@ fn a_disk_that_fails_in_the_middle_of_a_batch_stores_nothing_of_it() {
 
 /// A fact that no file of 100 blocks holds.
 fn long() -> String {
-    prompt("long").replace(r#""text":"hello long""#, &format!(r#""text":"{}""#, "word ".repeat(50_000)))
+    prompt("long")
+        .replace(r#""text":"hello long""#, &format!(r#""text":"{}""#, "word ".repeat(50_000)))
 }

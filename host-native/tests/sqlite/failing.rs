@@ -1,9 +1,12 @@
-//! The n-th call of the store fails, for n = 1, 2, ... until none fails: a typed error, a state as before, and the next try works
-//! (contract 3.2, I21).
+//! The n-th call of the store fails, for n = 1, 2, ... until none fails: a typed error, a state as
+//! before, and the next try works (contract 3.2, I21).
 
 use std::{cell::Cell, collections::BTreeSet, path::Path, rc::Rc};
 
-use wakeful_core::{Boundary, Effect, EntryBytes, Head, Ledger, LedgerError, Options, Scheduler, SchedulerError, Seq, SnapshotIgnored};
+use wakeful_core::{
+    Boundary, Effect, EntryBytes, Head, Ledger, LedgerError, Options, Scheduler, SchedulerError,
+    Seq, SnapshotIgnored,
+};
 use wakeful_host::{
     clock::VirtualClock,
     ledger::{SqliteFile, SqliteLedger},
@@ -50,7 +53,11 @@ impl Ledger for Failing {
         self.inner.load_snapshot()
     }
 
-    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+    fn store_snapshot(
+        &mut self,
+        head: &Head,
+        write: &dyn Fn() -> String,
+    ) -> Result<(), LedgerError> {
         self.call("store_snapshot")?;
         self.inner.store_snapshot(head, write)
     }
@@ -68,7 +75,8 @@ struct Came {
 }
 
 impl Came {
-    /// Tries once, and after an error, which must be the one of the ledger and must have changed nothing, once more.
+    /// Tries once, and after an error, which must be the one of the ledger and must have changed
+    /// nothing, once more.
     fn insist<T>(
         &mut self,
         agent: &mut Agent<Failing>,
@@ -88,15 +96,26 @@ impl Came {
     }
 }
 
-/// Drives the agent of a file, whose log is just short of its first snapshot, through a turn, and opens it again. One call fails.
+/// Drives the agent of a file, whose log is just short of its first snapshot, through a turn, and
+/// opens it again. One call fails.
 fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
     let file = SqliteFile::open(path).expect("it opens");
     let (left, failed) = (Rc::new(Cell::new(nth)), Rc::new(Cell::new("")));
     let mut came = Came::default();
     let open = |came: &mut Came| {
         let attempt = || {
-            let lent = Failing { inner: ledger(&file, "a"), left: Rc::clone(&left), error: error.clone(), failed: Rc::clone(&failed) };
-            Scheduler::drive(Options::new("a".into()), lent, VirtualClock::at(NOW), wakeful_host::provider::Elsewhere)
+            let lent = Failing {
+                inner: ledger(&file, "a"),
+                left: Rc::clone(&left),
+                error: error.clone(),
+                failed: Rc::clone(&failed),
+            };
+            Scheduler::drive(
+                Options::new("a".into()),
+                lent,
+                VirtualClock::at(NOW),
+                wakeful_host::provider::Elsewhere,
+            )
         };
         let agent = attempt().or_else(|why| {
             assert!(matches!(&why, SchedulerError::Ledger(found) if found == error), "{why}");
@@ -117,8 +136,11 @@ fn script(path: &Path, nth: u32, error: &LedgerError) -> Came {
     told(&mut came, &mut agent, &prompt("late"));
     let step = came.insist(&mut agent, error, |agent| agent.step(Boundary::RunLoop));
     came.effects.extend(step.effects);
-    let Some(Effect::StartTurn(turn)) = came.effects.last() else { panic!("a turn, not {:?}", came.effects) };
-    let completed = format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"completed"}}"#, turn.run_id);
+    let Some(Effect::StartTurn(turn)) = came.effects.last() else {
+        panic!("a turn, not {:?}", came.effects)
+    };
+    let completed =
+        format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"completed"}}"#, turn.run_id);
     told(&mut came, &mut agent, &completed);
     came.insist(&mut agent, error, Scheduler::catch_up);
     came.failures.extend(agent.snapshot_failed().map(ToString::to_string));
@@ -135,7 +157,10 @@ fn whichever_call_of_the_ledger_fails_nothing_has_changed_and_the_next_try_works
     let folder = tempfile::tempdir().expect("a folder");
     let original = folder.path().join("ledger.sqlite");
     drop(file_with(&original, 126));
-    for error in [LedgerError::Failed { message: "the disk is on fire".into() }, LedgerError::Conflict { found: Seq(7) }] {
+    for error in [
+        LedgerError::Failed { message: "the disk is on fire".into() },
+        LedgerError::Conflict { found: Seq(7) },
+    ] {
         let run = |nth: u32| {
             let path = folder.path().join(format!("run-{nth}.sqlite"));
             std::fs::copy(&original, &path).expect("a copy");
@@ -146,7 +171,11 @@ fn whichever_call_of_the_ledger_fails_nothing_has_changed_and_the_next_try_works
         let mut failed = BTreeSet::new();
         for nth in 1.. {
             let came = run(nth);
-            assert_eq!((came.head, &came.effects), (unhurt.head, &unhurt.effects), "call {nth}: one history, each effect once");
+            assert_eq!(
+                (came.head, &came.effects),
+                (unhurt.head, &unhurt.effects),
+                "call {nth}: one history, each effect once"
+            );
             match came.failures.as_slice() {
                 [] => break,
                 [one] => assert_eq!(one, &error.to_string(), "call {nth}"),
@@ -154,6 +183,10 @@ fn whichever_call_of_the_ledger_fails_nothing_has_changed_and_the_next_try_works
             }
             failed.insert(came.failed);
         }
-        assert_eq!(failed, BTreeSet::from(["append", "load_snapshot", "read", "store_snapshot"]), "each kind of call has failed");
+        assert_eq!(
+            failed,
+            BTreeSet::from(["append", "load_snapshot", "read", "store_snapshot"]),
+            "each kind of call has failed"
+        );
     }
 }

@@ -1,4 +1,5 @@
-//! Opening: new files, files of others, damaged ones, and readers beside a writer. Every message says what to do.
+//! Opening: new files, files of others, damaged ones, and readers beside a writer. Every message
+//! says what to do.
 
 use std::{fs, io::Write, os::unix::fs::FileExt, path::Path};
 
@@ -28,7 +29,10 @@ fn a_new_file_is_marked_and_in_wal_mode() {
     assert_eq!(file.path(), path);
     assert_eq!(file.agents().expect("the agents"), []);
     assert_eq!(value::<String>(&path, "journal_mode"), "wal");
-    assert_eq!((value::<i32>(&path, "application_id"), value::<i32>(&path, "user_version")), (0x576b_666c, 2));
+    assert_eq!(
+        (value::<i32>(&path, "application_id"), value::<i32>(&path, "user_version")),
+        (0x576b_666c, 2)
+    );
 }
 
 #[test]
@@ -37,7 +41,8 @@ fn an_empty_file_becomes_a_ledger_for_a_writer_and_is_none_for_a_reader() {
     let path = folder.path().join("ledger.sqlite");
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), "`FILE` does not exist");
     fs::write(&path, "").expect("an empty file");
-    let said = "`FILE` holds no ledger yet: it is empty until a writer has opened it, and a copy of a live one needs its `-wal` too";
+    let said = "`FILE` holds no ledger yet: it is empty until a writer has opened it, and a copy \
+                of a live one needs its `-wal` too";
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
     assert_eq!(fs::metadata(&path).expect("it is there").len(), 0, "a reader writes nothing");
     SqliteFile::open(&path).expect("a writer may use it");
@@ -56,13 +61,22 @@ fn a_new_file_may_be_opened_by_many_at_once() {
                 let (path, start) = (&path, &start);
                 scope.spawn(move || {
                     start.wait();
-                    let file = SqliteFile::open(path).unwrap_or_else(|why| panic!("round {round}: {why}"));
+                    let file =
+                        SqliteFile::open(path).unwrap_or_else(|why| panic!("round {round}: {why}"));
                     let id = format!("agent-{number}");
-                    observed(&id, ledger(&file, &id)).propose(&prompt("first")).expect("it is recorded");
+                    observed(&id, ledger(&file, &id))
+                        .propose(&prompt("first"))
+                        .expect("it is recorded");
                 });
             }
         });
-        assert_eq!(SqliteFile::open_read_only(&path).and_then(|file| file.agents()).expect("it is whole").len(), 6);
+        assert_eq!(
+            SqliteFile::open_read_only(&path)
+                .and_then(|file| file.agents())
+                .expect("it is whole")
+                .len(),
+            6
+        );
     }
 }
 
@@ -71,7 +85,9 @@ fn a_newer_schema_is_refused_by_number() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
     drop(file_with(&path, 1));
-    Connection::open(&path).and_then(|file| file.pragma_update(None, "user_version", 7)).expect("it is made newer");
+    Connection::open(&path)
+        .and_then(|file| file.pragma_update(None, "user_version", 7))
+        .expect("it is made newer");
     let said = "`FILE` has schema version 7, this program reads up to 2: use a newer one";
     assert_eq!(refused(&path, SqliteFile::open(&path)), said);
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
@@ -82,7 +98,9 @@ fn a_file_of_another_program_is_refused_and_left_as_it_is() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("notes.sqlite");
     let said = "`FILE` is no file of ledgers: another program made it, and it was left as it is";
-    Connection::open(&path).and_then(|file| file.execute_batch("CREATE TABLE notes (text)")).expect("another program's file");
+    Connection::open(&path)
+        .and_then(|file| file.execute_batch("CREATE TABLE notes (text)"))
+        .expect("another program's file");
     let before = fs::read(&path).expect("its bytes");
     assert_eq!(refused(&path, SqliteFile::open(&path)), said);
     assert_eq!(refused(&path, SqliteFile::open_read_only(&path)), said);
@@ -98,7 +116,10 @@ fn a_file_of_another_program_is_refused_and_left_as_it_is() {
 fn a_folder_and_a_file_in_no_folder_are_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path();
-    assert_eq!(refused(path, SqliteFile::open(path)), "`FILE` is a folder: name a file in it, as in `FILE/ledger.sqlite`");
+    assert_eq!(
+        refused(path, SqliteFile::open(path)),
+        "`FILE` is a folder: name a file in it, as in `FILE/ledger.sqlite`"
+    );
     let inside = path.join("none/ledger.sqlite");
     assert_eq!(
         refused(path, SqliteFile::open(&inside)),
@@ -112,7 +133,10 @@ fn a_name_that_sqlite_reads_otherwise_is_a_file_like_any_other() {
     let path = folder.path().join("file:x?mode=memory");
     drop(file_with(&path, 1));
     assert!(path.is_file());
-    assert!(matches!(SqliteFile::open(Path::new("")), Err(SqliteError::Folder(_))), "no file is named");
+    assert!(
+        matches!(SqliteFile::open(Path::new("")), Err(SqliteError::Folder(_))),
+        "no file is named"
+    );
 }
 
 #[test]
@@ -123,10 +147,12 @@ fn a_damaged_page_is_an_error_that_says_how_to_rescue_the_rest() {
     let pages = fs::metadata(&path).expect("it is there").len() / 4096;
     assert!(pages > 10, "the last connection moved the WAL into the file");
     let file = fs::OpenOptions::new().write(true).open(&path).expect("it opens");
-    (5..pages).for_each(|page| file.write_all_at(&[0x5a; 4096], page * 4096).expect("a page is damaged"));
+    (5..pages)
+        .for_each(|page| file.write_all_at(&[0x5a; 4096], page * 4096).expect("a page is damaged"));
     let file = SqliteFile::open_read_only(&path).expect("its first pages are whole");
     let mut stored = ledger(&file, "a");
-    let why = std::iter::successors(Some(0), |seq| Some(seq + 10)).find_map(|seq| stored.read(Seq(seq), 10).err());
+    let why = std::iter::successors(Some(0), |seq| Some(seq + 10))
+        .find_map(|seq| stored.read(Seq(seq), 10).err());
     let Some(LedgerError::Failed { message }) = why else { panic!("a failure, not {why:?}") };
     assert!(message.contains("is damaged (") && message.contains(".recover`"), "{message}");
 }
@@ -137,12 +163,19 @@ fn a_changed_byte_of_an_entry_breaks_the_chain() {
     let path = folder.path().join("ledger.sqlite");
     drop(file_with(&path, 3));
     let connection = Connection::open(&path).expect("it opens");
-    let changed = connection.execute("UPDATE entries SET canonical = replace(canonical, 'm1', 'm9') WHERE seq = 4", []);
+    let changed = connection
+        .execute("UPDATE entries SET canonical = replace(canonical, 'm1', 'm9') WHERE seq = 4", []);
     assert_eq!(changed.expect("an update"), 1);
     let file = SqliteFile::open(&path).expect("it opens");
     let opened = wakeful_core::Machine::new(wakeful_core::Options::new("a".into()));
-    let why = entries(&mut ledger(&file, "a")).iter().try_fold(opened, |mut machine, entry| machine.load(entry).map(|()| machine)).err();
-    assert_eq!(why.map(|why| why.to_string()).as_deref(), Some("entry 4 breaks the chain: its bytes or an earlier entry were changed"));
+    let why = entries(&mut ledger(&file, "a"))
+        .iter()
+        .try_fold(opened, |mut machine, entry| machine.load(entry).map(|()| machine))
+        .err();
+    assert_eq!(
+        why.map(|why| why.to_string()).as_deref(),
+        Some("entry 4 breaks the chain: its bytes or an earlier entry were changed")
+    );
 }
 
 #[test]
@@ -159,14 +192,21 @@ fn a_reader_sees_what_a_writer_commits_meanwhile_and_can_write_nothing() {
     }
     let head = reader.head().expect("a head");
     let (sealed, batch) = next_entry(&head);
-    let Err(LedgerError::Failed { message }) = reader.append(&head, &batch) else { panic!("a reader stored {sealed}") };
-    let said = "is read-only: give this user the right to write to it and to its folder, or only observe it";
+    let Err(LedgerError::Failed { message }) = reader.append(&head, &batch) else {
+        panic!("a reader stored {sealed}")
+    };
+    let said = "is read-only: give this user the right to write to it and to its folder, or only \
+                observe it";
     assert!(message.ends_with(said), "{message}");
 }
 
 fn next_entry(head: &wakeful_core::Head) -> (Seq, Vec<wakeful_core::EntryBytes>) {
     use wakeful_core::{ControlRecord, Entry, Marker, Record};
-    let (entry, bytes) = Entry::seal(head, super::agent::NOW, Record::Control(ControlRecord::StartRequested(Marker {})));
+    let (entry, bytes) = Entry::seal(
+        head,
+        super::agent::NOW,
+        Record::Control(ControlRecord::StartRequested(Marker {})),
+    );
     (entry.seq, vec![bytes])
 }
 
@@ -174,7 +214,9 @@ fn next_entry(head: &wakeful_core::Head) -> (Seq, Vec<wakeful_core::EntryBytes>)
 fn a_torn_file_is_refused() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    fs::File::create(&path).and_then(|mut file| file.write_all(b"SQLite format 3\0")).expect("half a header");
+    fs::File::create(&path)
+        .and_then(|mut file| file.write_all(b"SQLite format 3\0"))
+        .expect("half a header");
     let why = refused(&path, SqliteFile::open(&path));
     assert!(why.starts_with("`FILE` is"), "{why}");
 }

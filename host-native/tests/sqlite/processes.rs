@@ -25,7 +25,9 @@ fn insist(agent: &mut Agent<SqliteLedger>, id: &str) -> usize {
     for conflicts in 0..1000 {
         match agent.propose(&prompt(id)) {
             Ok(_) => return conflicts,
-            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => agent.catch_up().map(|_| ()).expect("it reads"),
+            Err(SchedulerError::Ledger(LedgerError::Conflict { .. })) => {
+                agent.catch_up().map(|_| ()).expect("it reads")
+            }
             Err(why) => panic!("`{id}`: {why}"),
         }
     }
@@ -44,12 +46,14 @@ const BOTH: [&str; 2] = ["left", "right"];
 fn of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_once() {
     const NAME: &str = "sqlite::processes::of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_once";
     if let Some(role) = Role::here() {
-        // They make the file and begin the ledger at the same instant, or nearly, and then go on from the same head: one must conflict.
+        // They make the file and begin the ledger at the same instant, or nearly, and then go on
+        // from the same head: one must conflict.
         meet(&role, "open");
         let file = SqliteFile::open(&role.ledger).expect("the file opens");
         let mut agent = begun(&file);
         meet(&role, "say");
-        let conflicts: usize = (0..FACTS).map(|number| insist(&mut agent, &format!("{}-{number}", role.name))).sum();
+        let conflicts: usize =
+            (0..FACTS).map(|number| insist(&mut agent, &format!("{}-{number}", role.name))).sum();
         return role.say("conflicts", conflicts);
     }
     let folder = tempfile::tempdir().expect("a folder");
@@ -63,9 +67,16 @@ fn of_two_processes_that_write_to_one_ledger_each_gets_every_fact_in_exactly_onc
     });
     assert!(conflicts.sum::<usize>() > 0, "they met");
     let state = folded("a", &mut ledger(&SqliteFile::open(&path).expect("it opens"), "a"));
-    let expected: BTreeSet<String> = BOTH.iter().flat_map(|role| (0..FACTS).map(move |number| format!("{role}-{number}"))).collect();
+    let expected: BTreeSet<String> = BOTH
+        .iter()
+        .flat_map(|role| (0..FACTS).map(move |number| format!("{role}-{number}")))
+        .collect();
     assert_eq!(ids(&state), expected);
-    assert_eq!(state.head().seq.0, 1 + 2 * 2 * FACTS as u64, "the first entry, and a message with its queue entry for each");
+    assert_eq!(
+        state.head().seq.0,
+        1 + 2 * 2 * FACTS as u64,
+        "the first entry, and a message with its queue entry for each"
+    );
 }
 
 /// Waits until both processes are here.
@@ -120,8 +131,13 @@ fn a_writer_that_is_killed_at_any_instant_loses_no_fact_whose_append_returned() 
         let out = BufReader::new(child.stdout.take().expect("its output"));
         // The pipe is read meanwhile, so that the child never waits for it.
         let reader = thread::spawn(move || heard(out, &first));
-        // Every second child is killed wherever it is, also while it starts or opens; the others once they write.
-        let lived = if round % 2 == 0 { Duration::from_micros(random() % 100_000) } else { Duration::from_micros(random() % 30_000) };
+        // Every second child is killed wherever it is, also while it starts or opens; the others
+        // once they write.
+        let lived = if round % 2 == 0 {
+            Duration::from_micros(random() % 100_000)
+        } else {
+            Duration::from_micros(random() % 30_000)
+        };
         if round % 2 == 1 {
             stored.recv_timeout(Duration::from_secs(60)).expect("a fact is stored");
         }
@@ -131,7 +147,11 @@ fn a_writer_that_is_killed_at_any_instant_loses_no_fact_whose_append_returned() 
         acknowledged.extend(child::said(&reader.join().expect("its output"), &role, "stored"));
         check_after_kill(&path, &acknowledged, &format!("round {round}, killed after {lived:?}"));
     }
-    assert!(acknowledged.len() as u64 >= ROUNDS / 2, "the children got to write: {}", acknowledged.len());
+    assert!(
+        acknowledged.len() as u64 >= ROUNDS / 2,
+        "the children got to write: {}",
+        acknowledged.len()
+    );
 }
 
 /// All that a child writes, until it is gone; tells when it has stored something.
@@ -146,7 +166,8 @@ fn heard(mut out: impl BufRead, stored: &mpsc::Sender<()>) -> String {
     all
 }
 
-/// The ledger opens, its chain holds, no batch is there by half, and every acknowledged fact is there.
+/// The ledger opens, its chain holds, no batch is there by half, and every acknowledged fact is
+/// there.
 fn check_after_kill(path: &Path, acknowledged: &BTreeSet<String>, when: &str) {
     let file = SqliteFile::open(path).unwrap_or_else(|why| panic!("{when}: {why}"));
     let agent = observed("a", ledger(&file, "a"));

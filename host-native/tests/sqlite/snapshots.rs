@@ -1,9 +1,13 @@
-//! Snapshots: a ledger opens from its snapshot and the entries after it, and that gives what the whole log gives (contract 3.4, 3.5, I16).
+//! Snapshots: a ledger opens from its snapshot and the entries after it, and that gives what the
+//! whole log gives (contract 3.4, 3.5, I16).
 
 use std::path::Path;
 
 use rusqlite::Connection;
-use wakeful_core::{FIRST_SNAPSHOT, Opening, Options, Scheduler, Seq, SnapshotIgnored, State, state::snapshot::CORE_VERSION};
+use wakeful_core::{
+    FIRST_SNAPSHOT, Opening, Options, Scheduler, Seq, SnapshotIgnored, State,
+    state::snapshot::CORE_VERSION,
+};
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
 
 use super::agent::{NOW, entries, file_with, folded, ledger, observed};
@@ -12,16 +16,23 @@ use crate::shared::prompt;
 /// Where the snapshots of agent `a` stand.
 fn stored(path: &Path) -> Vec<i64> {
     let connection = Connection::open(path).expect("it opens");
-    let mut statement = connection.prepare("SELECT seq FROM snapshots ORDER BY seq").expect("a table");
-    statement.query_map([], |row| row.get(0)).expect("rows").map(|seq| seq.expect("a position")).collect()
+    let mut statement =
+        connection.prepare("SELECT seq FROM snapshots ORDER BY seq").expect("a table");
+    statement
+        .query_map([], |row| row.get(0))
+        .expect("rows")
+        .map(|seq| seq.expect("a position"))
+        .collect()
 }
 
 fn execute(path: &Path, sql: &str) {
-    let changed = Connection::open(path).and_then(|file| file.execute(sql, [])).expect("it is changed");
+    let changed =
+        Connection::open(path).and_then(|file| file.execute(sql, [])).expect("it is changed");
     assert!(changed > 0, "`{sql}` changes nothing");
 }
 
-/// How the ledger of agent `a` opens, the state that it then has, and the one that the whole log gives.
+/// How the ledger of agent `a` opens, the state that it then has, and the one that the whole log
+/// gives.
 fn opened(path: &Path) -> (Opening, State, State) {
     let file = SqliteFile::open(path).expect("it opens");
     let agent = observed("a", ledger(&file, "a"));
@@ -45,7 +56,11 @@ fn a_snapshot_is_stored_each_time_the_log_has_doubled_and_the_newest_two_are_kep
     }
     assert!(agent.snapshot_failed().is_none());
     assert_eq!(seen.len(), 4, "{seen:?}");
-    assert!(seen[0] >= 256 && seen.windows(2).all(|pair| pair[1] >= 2 * pair[0] && pair[1] <= 2 * pair[0] + 2), "{seen:?}");
+    assert!(
+        seen[0] >= 256
+            && seen.windows(2).all(|pair| pair[1] >= 2 * pair[0] && pair[1] <= 2 * pair[0] + 2),
+        "{seen:?}"
+    );
     assert_eq!(stored(&path), seen[2..], "the newest two");
 }
 
@@ -65,7 +80,11 @@ fn a_snapshot_and_the_entries_after_it_give_what_the_whole_log_gives() {
         assert_eq!(state, whole);
         assert_eq!(opening.ignored, None);
         assert_eq!(opening.snapshot.is_some(), whole.head().seq >= FIRST_SNAPSHOT);
-        assert_eq!(opening.verified, whole.head().seq.0 - opening.snapshot.map_or(0, |seq| seq.0), "only the tail is read");
+        assert_eq!(
+            opening.verified,
+            whole.head().seq.0 - opening.snapshot.map_or(0, |seq| seq.0),
+            "only the tail is read"
+        );
     }
 }
 
@@ -84,7 +103,11 @@ fn an_agent_goes_on_from_a_snapshot_as_one_that_never_stopped() {
     let (opening, state, _) = opened(&path);
     assert!(opening.snapshot.is_some());
     assert_eq!(&state, unbroken.state(), "head and all");
-    assert_eq!(unbroken.opening(), &Opening::default(), "a store without snapshots folds from the first entry");
+    assert_eq!(
+        unbroken.opening(),
+        &Opening::default(),
+        "a store without snapshots folds from the first entry"
+    );
 }
 
 /// Ledgers whose snapshot was changed by `sql`, and why it is then ignored.
@@ -95,12 +118,20 @@ fn ignored_after(sql: &str) -> SnapshotIgnored {
     execute(&path, sql);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole, "nothing is lost after `{sql}`");
-    assert_eq!((opening.snapshot, opening.verified), (None, whole.head().seq.0), "the log is folded whole");
+    assert_eq!(
+        (opening.snapshot, opening.verified),
+        (None, whole.head().seq.0),
+        "the log is folded whole"
+    );
     // Going on replaces it.
     let file = SqliteFile::open(&path).expect("it opens");
     observed("a", ledger(&file, "a")).propose(&prompt("one more")).expect("it is recorded");
     let (again, state, whole) = opened(&path);
-    assert_eq!((again.snapshot, again.ignored), (Some(whole.head().seq), None), "a new one takes its place");
+    assert_eq!(
+        (again.snapshot, again.ignored),
+        (Some(whole.head().seq), None),
+        "a new one takes its place"
+    );
     assert_eq!(state, whole);
     opening.ignored.expect("it says why")
 }
@@ -110,12 +141,23 @@ fn a_snapshot_that_cannot_be_used_is_ignored_with_its_reason() {
     let said = |sql: &str| ignored_after(sql).to_string();
     let damaged = said("UPDATE snapshots SET text = replace(text, '\"m7\"', '\"x7\"')");
     assert_eq!(damaged, "the snapshot's state does not have the digest that it names");
-    let version =
-        format!("UPDATE snapshots SET text = replace(text, '\"core_version\":\"{CORE_VERSION}\"', '\"core_version\":\"99.0.0\"')");
-    assert!(said(&version).starts_with("the snapshot was made by version 99.0.0 of format 1, this program is version"), "{version}");
-    assert!(said("UPDATE snapshots SET text = substr(text, 1, 1000)").starts_with("the snapshot cannot be read: EOF while parsing"));
+    let version = format!(
+        "UPDATE snapshots SET text = replace(text, '\"core_version\":\"{CORE_VERSION}\"', \
+         '\"core_version\":\"99.0.0\"')"
+    );
+    assert!(
+        said(&version).starts_with(
+            "the snapshot was made by version 99.0.0 of format 1, this program is version"
+        ),
+        "{version}"
+    );
+    assert!(
+        said("UPDATE snapshots SET text = substr(text, 1, 1000)")
+            .starts_with("the snapshot cannot be read: EOF while parsing")
+    );
     assert!(said("UPDATE snapshots SET text = ''").starts_with("the snapshot cannot be read: "));
-    let moved = "UPDATE snapshots SET text = replace(text, '\"head\":{\"seq\":257,', '\"head\":{\"seq\":255,') WHERE length(text) > 0";
+    let moved = "UPDATE snapshots SET text = replace(text, '\"head\":{\"seq\":257,', \
+                 '\"head\":{\"seq\":255,') WHERE length(text) > 0";
     assert_eq!(ignored_after(moved), SnapshotIgnored::WrongDigest, "the head is in the state too");
 }
 
@@ -132,15 +174,22 @@ fn a_snapshot_of_another_history_or_another_agent_is_ignored() {
     (0..150).for_each(|number| assert!(stranger.propose(&prompt(&format!("m{number}"))).is_ok()));
     let take = |number: u8| {
         let connection = Connection::open(&path).expect("it opens");
-        connection.execute("ATTACH ?1 AS other", [other.display().to_string()]).expect("it is attached");
-        let sql = "UPDATE main.snapshots SET text = (SELECT text FROM other.snapshots WHERE agent = ?1)";
+        connection
+            .execute("ATTACH ?1 AS other", [other.display().to_string()])
+            .expect("it is attached");
+        let sql =
+            "UPDATE main.snapshots SET text = (SELECT text FROM other.snapshots WHERE agent = ?1)";
         assert_eq!(connection.execute(sql, [number]).expect("it is replaced"), 1);
     };
     take(1);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
     let why = opening.ignored.expect("a reason").to_string();
-    assert_eq!(why, "the snapshot is of another history: entry 257 of the ledger is not the one at which it stands");
+    assert_eq!(
+        why,
+        "the snapshot is of another history: entry 257 of the ledger is not the one at which it \
+         stands"
+    );
     take(2);
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
@@ -161,11 +210,15 @@ fn a_ledger_that_ends_before_its_snapshot_has_lost_entries_and_is_refused() {
         wakeful_host::provider::Elsewhere,
     );
     let why = opened.map(|_| ()).expect_err("it is refused").to_string();
-    let said = "the ledger ends before entry 257, at which its snapshot stands: entries were lost, restore a copy that has them";
+    let said = "the ledger ends before entry 257, at which its snapshot stands: entries were \
+                lost, restore a copy that has them";
     assert_eq!(why, said);
     execute(&path, "UPDATE snapshots SET text = replace(text, '\"m7\"', '\"x7\"')");
     let agent = observed("a", ledger(&file, "a"));
-    assert_eq!((agent.opening().ignored.clone(), agent.state().head().seq), (Some(SnapshotIgnored::WrongDigest), Seq(200)));
+    assert_eq!(
+        (agent.opening().ignored.clone(), agent.state().head().seq),
+        (Some(SnapshotIgnored::WrongDigest), Seq(200))
+    );
 }
 
 #[test]
@@ -179,10 +232,17 @@ fn a_snapshot_that_cannot_be_loaded_is_ignored_too() {
     let (opening, state, whole) = opened(&path);
     assert_eq!(state, whole);
     let why = opening.ignored.expect("a reason").to_string();
-    assert!(why.starts_with("the snapshot cannot be loaded: the ledger failed: cannot read a snapshot of `"), "{why}");
+    assert!(
+        why.starts_with(
+            "the snapshot cannot be loaded: the ledger failed: cannot read a snapshot of `"
+        ),
+        "{why}"
+    );
     let file = SqliteFile::open(&path).expect("it opens");
     let mut agent = observed("a", ledger(&file, "a"));
-    agent.propose(&prompt("one more")).expect("a fact is recorded though its snapshot cannot be stored");
+    agent
+        .propose(&prompt("one more"))
+        .expect("a fact is recorded though its snapshot cannot be stored");
     let failed = agent.snapshot_failed().map(ToString::to_string).expect("it says so");
     assert!(failed.contains("cannot store a snapshot in `"), "{failed}");
     assert_eq!(entries(&mut ledger(&file, "a")).len() as u64, agent.state().head().seq.0);
@@ -193,7 +253,8 @@ fn a_writer_that_was_second_catches_up_and_says_the_same_again() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
     let (one, two) = (file_with(&path, 1), SqliteFile::open(&path).expect("a second connection"));
-    let (mut first, mut second) = (observed("a", ledger(&one, "a")), observed("a", ledger(&two, "a")));
+    let (mut first, mut second) =
+        (observed("a", ledger(&one, "a")), observed("a", ledger(&two, "a")));
     assert_eq!(second.catch_up().expect("it reads"), 0);
     let before = second.state().head().seq;
     first.propose(&prompt("first")).expect("it is recorded");

@@ -1,4 +1,5 @@
-//! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head that is not the newest is refused.
+//! Appending and reading (contract 3.1, 3.2): what is written is there again, in order, and a head
+//! that is not the newest is refused.
 
 use wakeful_core::{AgentId, EntryBytes, Head, Ledger, LedgerError, SchedulerError, Seq, suite};
 use wakeful_host::ledger::{MemoryLedger, SqliteFile};
@@ -26,7 +27,8 @@ fn what_was_appended_is_there_after_a_reopening_byte_for_byte() {
 fn it_does_what_every_ledger_does() {
     let folder = tempfile::tempdir().expect("a folder");
     let path = folder.path().join("ledger.sqlite");
-    let connections = suite::ledger(|agent_id| SqliteFile::open(&path).expect("it opens").ledger(agent_id));
+    let connections =
+        suite::ledger(|agent_id| SqliteFile::open(&path).expect("it opens").ledger(agent_id));
     assert_eq!(connections, Ok(()));
     let file = SqliteFile::open(&folder.path().join("shared.sqlite")).expect("it opens");
     assert_eq!(suite::ledger(|agent_id| file.ledger(agent_id)), Ok(()));
@@ -43,7 +45,8 @@ fn many_agents_live_in_one_file_and_know_nothing_of_each_other() {
             agent.propose(&prompt(&format!("m{round}-of-{number}"))).expect("it is recorded");
         }
     }
-    let listed: Vec<String> = file.agents().expect("the agents").iter().map(AgentId::to_string).collect();
+    let listed: Vec<String> =
+        file.agents().expect("the agents").iter().map(AgentId::to_string).collect();
     assert_eq!(listed, ids);
     for (id, agent) in ids.iter().zip(&agents) {
         assert_eq!(&folded(id, &mut ledger(&file, id)), agent.state());
@@ -51,7 +54,11 @@ fn many_agents_live_in_one_file_and_know_nothing_of_each_other() {
     let mut unknown = ledger(&file, "nobody");
     assert_eq!((unknown.head(), unknown.read(Seq(0), 10)), (Ok(Head::START), Ok(Vec::new())));
     assert_eq!(unknown.append(&Head::START, &[]), Ok(()));
-    assert_eq!(file.agents().expect("the agents").len(), 40, "who was only asked for is not enrolled");
+    assert_eq!(
+        file.agents().expect("the agents").len(),
+        40,
+        "who was only asked for is not enrolled"
+    );
 }
 
 #[test]
@@ -63,7 +70,9 @@ fn a_ledger_may_be_used_on_another_thread() {
             let stored = ledger(&file, id);
             scope.spawn(move || {
                 let mut agent = observed(id, stored);
-                (0..20).for_each(|number| assert!(agent.propose(&prompt(&format!("m{number}"))).is_ok()));
+                (0..20).for_each(|number| {
+                    assert!(agent.propose(&prompt(&format!("m{number}"))).is_ok())
+                });
             });
         }
     });
@@ -84,8 +93,17 @@ fn the_second_of_two_writers_is_told_where_the_ledger_ends_and_nothing_of_it_is_
     let before = second.state().clone();
     let why = second.propose(&prompt("second")).expect_err("the head is another");
     let found = first.state().head().seq;
-    assert!(matches!(why, SchedulerError::Ledger(LedgerError::Conflict { found: at }) if at == found), "{why}");
-    assert_eq!(why.to_string(), format!("the ledger ends at entry {found}, not where this writer left it: another writer was first"));
+    assert!(
+        matches!(why, SchedulerError::Ledger(LedgerError::Conflict { found: at }) if at == found),
+        "{why}"
+    );
+    assert_eq!(
+        why.to_string(),
+        format!(
+            "the ledger ends at entry {found}, not where this writer left it: another writer was \
+             first"
+        )
+    );
     assert_eq!(second.state(), &before);
     assert_eq!(&folded("a", &mut ledger(&file, "a")), first.state());
 }
@@ -99,6 +117,12 @@ fn a_batch_with_a_line_that_is_no_entry_is_refused_whole() {
     let batch = [before[0].clone(), EntryBytes::from_stored("{\"seq\":5}".to_owned())];
     let why = stored.append(&head, &batch).expect_err("no entry").to_string();
     let at = head.seq.plus(2);
-    assert_eq!(why, format!("the ledger failed: entry {at} of the batch does not end with its chain: nothing was stored"));
+    assert_eq!(
+        why,
+        format!(
+            "the ledger failed: entry {at} of the batch does not end with its chain: nothing was \
+             stored"
+        )
+    );
     assert_eq!(entries(&mut stored), before);
 }

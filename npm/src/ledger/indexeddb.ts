@@ -11,7 +11,10 @@ import { LedgerConflict } from "./memory.mjs";
 const STORE = "entries";
 const START = "0".repeat(64);
 
-/** A ledger in a database of its own. Several tabs may have it open: who comes too late gets a `LedgerConflict`. */
+/**
+ * A ledger in a database of its own. Several tabs may have it open: who comes too late gets a
+ * `LedgerConflict`.
+ */
 export class IndexedDbLedger implements AsyncLedger {
   readonly #database: IDBDatabase;
 
@@ -22,14 +25,20 @@ export class IndexedDbLedger implements AsyncLedger {
     database.onversionchange = () => database.close();
   }
 
-  /** Stores a batch after the entry `expected`, all or nothing, on the disk when the promise is fulfilled. */
+  /**
+   * Stores a batch after the entry `expected`, all or nothing, on the disk when the promise is
+   * fulfilled.
+   */
   append(expected: Head, batch: string[]): Promise<void> {
     return new Promise((resolve, reject) => {
       const transaction = this.#database.transaction(STORE, "readwrite", { durability: "strict" });
       const store = transaction.objectStore(STORE);
       let conflict: LedgerConflict | undefined;
       transaction.oncomplete = () => resolve();
-      transaction.onabort = () => reject(conflict ?? transaction.error ?? new Error("the browser has broken the transaction off"));
+      transaction.onabort = () =>
+        reject(
+          conflict ?? transaction.error ?? new Error("the browser has broken the transaction off"),
+        );
       const newest = store.openCursor(null, "prev");
       newest.onsuccess = () => {
         const seq = Number(newest.result?.key ?? 0);
@@ -55,9 +64,12 @@ export class IndexedDbLedger implements AsyncLedger {
     }
     return new Promise((resolve, reject) => {
       const transaction = this.#database.transaction(STORE, "readonly");
-      const page: IDBRequest<string[]> = transaction.objectStore(STORE).getAll(IDBKeyRange.lowerBound(after, true), limit);
+      const page: IDBRequest<string[]> = transaction
+        .objectStore(STORE)
+        .getAll(IDBKeyRange.lowerBound(after, true), limit);
       page.onsuccess = () => resolve(page.result);
-      transaction.onabort = () => reject(transaction.error ?? new Error("the browser has broken the transaction off"));
+      transaction.onabort = () =>
+        reject(transaction.error ?? new Error("the browser has broken the transaction off"));
     });
   }
 
@@ -74,7 +86,8 @@ export class IndexedDbLedger implements AsyncLedger {
  */
 export function openIndexedDbLedger(agentId: string): Promise<IndexedDbLedger> {
   return new Promise((resolve, reject) => {
-    const refuse = (why: string, cause?: unknown) => reject(new WakefulError("cannot_open", why, { cause }));
+    const refuse = (why: string, cause?: unknown) =>
+      reject(new WakefulError("cannot_open", why, { cause }));
     if (globalThis.indexedDB === undefined) {
       refuse("this place has no IndexedDB: use it in a browser");
       return;
@@ -82,6 +95,10 @@ export function openIndexedDbLedger(agentId: string): Promise<IndexedDbLedger> {
     const opening = indexedDB.open(`wakeful/${agentId}`, 1);
     opening.onupgradeneeded = () => opening.result.createObjectStore(STORE);
     opening.onsuccess = () => resolve(new IndexedDbLedger(opening.result));
-    opening.onerror = () => refuse(`the browser does not open the ledger: ${opening.error?.message ?? "no reason given"}`, opening.error);
+    opening.onerror = () =>
+      refuse(
+        `the browser does not open the ledger: ${opening.error?.message ?? "no reason given"}`,
+        opening.error,
+      );
   });
 }

@@ -9,7 +9,10 @@ import type { Head } from "../payloads.js";
 import { crc32 } from "./crc32.js";
 import { LedgerConflict } from "./memory.mjs";
 
-/** A file that is open for one writer, and written when `flush` returns: an OPFS access handle is one. Positions are in bytes. */
+/**
+ * A file that is open for one writer, and written when `flush` returns: an OPFS access handle is
+ * one. Positions are in bytes.
+ */
 export interface SyncFile {
   /** Reads into the buffer, and says how many bytes that were. */
   read(buffer: Uint8Array<ArrayBuffer>, options: { at: number }): number;
@@ -42,8 +45,9 @@ interface Batch {
 }
 
 /**
- * Keeps the lines of one agent in a file. A batch that a crash cut short is cut off when the file is opened again: it stands at the end,
- * and its length or its checksum does not fit. Damage with a whole batch behind it is no such thing, and refuses to open.
+ * Keeps the lines of one agent in a file. A batch that a crash cut short is cut off when the file
+ * is opened again: it stands at the end, and its length or its checksum does not fit. Damage with a
+ * whole batch behind it is no such thing, and refuses to open.
  */
 export class LogLedger implements Ledger {
   /** How many bytes of an unfinished batch were cut off when the file was opened. */
@@ -63,7 +67,11 @@ export class LogLedger implements Ledger {
   constructor(file: SyncFile) {
     this.#file = file;
     const length = file.getSize();
-    for (let batch = this.#batchAt(0, length); batch !== undefined; batch = this.#batchAt(this.#size, length)) {
+    for (
+      let batch = this.#batchAt(0, length);
+      batch !== undefined;
+      batch = this.#batchAt(this.#size, length)
+    ) {
       this.#keep(batch);
     }
     this.cut = length - this.#size;
@@ -72,7 +80,8 @@ export class LogLedger implements Ledger {
       file.truncate(this.#size);
       file.flush();
     }
-    this.#chain = this.#lines(this.#starts.length - 1, this.#starts.length)[0]?.slice(-66, -2) ?? this.#chain;
+    this.#chain =
+      this.#lines(this.#starts.length - 1, this.#starts.length)[0]?.slice(-66, -2) ?? this.#chain;
   }
 
   /** Stores a batch after the entry `expected`, all or nothing, on the disk when it returns. */
@@ -85,7 +94,9 @@ export class LogLedger implements Ledger {
       return;
     }
     const text = encoder.encode(batch.map((line) => `${line}\n`).join(""));
-    const header = encoder.encode(`batch ${batch.length} ${text.length} ${crc32(text).toString(16).padStart(8, "0")}\n`);
+    const header = encoder.encode(
+      `batch ${batch.length} ${text.length} ${crc32(text).toString(16).padStart(8, "0")}\n`,
+    );
     const bytes = new Uint8Array(header.length + text.length);
     bytes.set(header);
     bytes.set(text, header.length);
@@ -130,12 +141,19 @@ export class LogLedger implements Ledger {
     const bytes = this.#bytes(start, end);
     return this.#starts
       .slice(from, to)
-      .map((line, index) => decoder.decode(bytes.subarray(line - start, (this.#ends[from + index] ?? end) - start)));
+      .map((line, index) =>
+        decoder.decode(bytes.subarray(line - start, (this.#ends[from + index] ?? end) - start)),
+      );
   }
 
-  /** The batch that begins there; none where its header, its length or its checksum is not that of a whole one. */
+  /**
+   * The batch that begins there; none where its header, its length or its checksum is not that of a
+   * whole one.
+   */
   #batchAt(at: number, length: number): Batch | undefined {
-    const header = HEADER.exec(decoder.decode(this.#bytes(at, Math.min(at + LONGEST_HEADER, length))));
+    const header = HEADER.exec(
+      decoder.decode(this.#bytes(at, Math.min(at + LONGEST_HEADER, length))),
+    );
     if (header === null) {
       return undefined;
     }
@@ -147,7 +165,10 @@ export class LogLedger implements Ledger {
     }
     const text = this.#bytes(start, end);
     const batch = linesIn(text, start);
-    const isWhole = batch.starts.length === Number(count) && text.at(-1) === NEWLINE && crc32(text) === Number.parseInt(checksum ?? "", 16);
+    const isWhole =
+      batch.starts.length === Number(count) &&
+      text.at(-1) === NEWLINE &&
+      crc32(text) === Number.parseInt(checksum ?? "", 16);
     return isWhole ? batch : undefined;
   }
 
@@ -163,17 +184,26 @@ export class LogLedger implements Ledger {
         }
       }
     }
-    if (damaged === 0 && find(this.#bytes(0, Math.min(MARK.length, length)), MARK.subarray(0, length), 0) !== 0) {
-      throw new WakefulError("cannot_open", "the file is not empty and does not begin as a log does: give it another name");
+    if (
+      damaged === 0 &&
+      find(this.#bytes(0, Math.min(MARK.length, length)), MARK.subarray(0, length), 0) !== 0
+    ) {
+      throw new WakefulError(
+        "cannot_open",
+        "the file is not empty and does not begin as a log does: give it another name",
+      );
     }
   }
 
   #bytes(from: number, to: number): Uint8Array<ArrayBuffer> {
     const bytes = new Uint8Array(to - from);
-    for (let done = 0; done < bytes.length; ) {
+    for (let done = 0; done < bytes.length;) {
       const read = this.#file.read(bytes.subarray(done), { at: from + done });
       if (read === 0) {
-        throw new WakefulError("ledger_failed", `the file ends before byte ${to}: somebody else has written it`);
+        throw new WakefulError(
+          "ledger_failed",
+          `the file ends before byte ${to}: somebody else has written it`,
+        );
       }
       done += read;
     }
@@ -181,7 +211,7 @@ export class LogLedger implements Ledger {
   }
 
   #writeAll(bytes: Uint8Array<ArrayBuffer>): void {
-    for (let done = 0; done < bytes.length; ) {
+    for (let done = 0; done < bytes.length;) {
       const written = this.#file.write(bytes.subarray(done), { at: this.#size + done });
       if (written === 0) {
         throw new Error("the file takes no more bytes: make space");
@@ -203,7 +233,7 @@ export class LogLedger implements Ledger {
 /** Where the lines of a batch's text begin, when the text stands at this place. */
 function linesIn(text: Uint8Array, at: number): Batch {
   const starts: number[] = [];
-  for (let start = 0; start < text.length; ) {
+  for (let start = 0; start < text.length;) {
     starts.push(at + start);
     const newline = text.indexOf(NEWLINE, start);
     start = newline < 0 ? text.length : newline + 1;
@@ -213,7 +243,11 @@ function linesIn(text: Uint8Array, at: number): Batch {
 
 /** The first place at or after `from` where the bytes hold the pattern; -1 where none does. */
 function find(bytes: Uint8Array, pattern: Uint8Array, from: number): number {
-  for (let at = bytes.indexOf(pattern[0] ?? 0, from); at >= 0; at = bytes.indexOf(pattern[0] ?? 0, at + 1)) {
+  for (
+    let at = bytes.indexOf(pattern[0] ?? 0, from);
+    at >= 0;
+    at = bytes.indexOf(pattern[0] ?? 0, at + 1)
+  ) {
     if (pattern.every((byte, index) => bytes[at + index] === byte)) {
       return at;
     }

@@ -1,7 +1,9 @@
-// A ledger in memory: the smallest one that keeps the contract of `Ledger`. It is JavaScript, so that it runs without being built.
+// A ledger in memory: the smallest one that keeps the contract of `Ledger`. It is JavaScript, so
+// that it runs without being built.
 
 /**
- * What every ledger throws where a batch is expected after an entry that is not its newest: another writer was first.
+ * What every ledger throws where a batch is expected after an entry that is not its newest: another
+ * writer was first.
  */
 export class LedgerConflict extends Error {
   /** By this a scheduler knows it. */

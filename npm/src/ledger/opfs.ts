@@ -16,7 +16,10 @@ export interface OpfsOptions {
   signal?: AbortSignal;
 }
 
-/** A ledger in one file of the origin, which this worker alone may write until it closes it, or ends. */
+/**
+ * A ledger in one file of the origin, which this worker alone may write until it closes it, or
+ * ends.
+ */
 export class OpfsLedger extends LogLedger {
   readonly #release: () => void;
 
@@ -39,9 +42,18 @@ export class OpfsLedger extends LogLedger {
  * @throws A `WakefulError`: code "in_use" where another tab or worker holds it, "cannot_open" where the file is damaged, or this is no
  *   dedicated worker of a secure page.
  */
-export async function openOpfsLedger(agentId: string, options: OpfsOptions = {}): Promise<OpfsLedger> {
-  if (globalThis.navigator?.locks === undefined || globalThis.navigator.storage?.getDirectory === undefined) {
-    throw new WakefulError("cannot_open", "this place has no OPFS and Web Locks: use a dedicated worker of a page on https or localhost");
+export async function openOpfsLedger(
+  agentId: string,
+  options: OpfsOptions = {},
+): Promise<OpfsLedger> {
+  if (
+    globalThis.navigator?.locks === undefined ||
+    globalThis.navigator.storage?.getDirectory === undefined
+  ) {
+    throw new WakefulError(
+      "cannot_open",
+      "this place has no OPFS and Web Locks: use a dedicated worker of a page on https or localhost",
+    );
   }
   const name = `${encodeURIComponent(agentId)}.log`;
   const directory = options.directory ?? (await folder());
@@ -67,7 +79,11 @@ async function folder(): Promise<FileSystemDirectoryHandle> {
 
 /** Takes the lock of this name, and gives what lets it go. */
 function lock(name: string, { wait = false, signal }: OpfsOptions): Promise<() => void> {
-  const inUse = () => new WakefulError("in_use", "another tab or worker holds this ledger: close it there, or open it with `wait: true`");
+  const inUse = () =>
+    new WakefulError(
+      "in_use",
+      "another tab or worker holds this ledger: close it there, or open it with `wait: true`",
+    );
   return new Promise((resolve, reject) => {
     const taken = (lock: Lock | null) => {
       if (lock === null) {
@@ -77,23 +93,33 @@ function lock(name: string, { wait = false, signal }: OpfsOptions): Promise<() =
       return new Promise<void>((release) => resolve(release));
     };
     // Chromium refuses a signal beside `ifAvailable`, which never waits.
-    const how: LockOptions = wait ? { ...(signal === undefined ? {} : { signal }) } : { ifAvailable: true };
+    const how: LockOptions = wait
+      ? { ...(signal === undefined ? {} : { signal }) }
+      : { ifAvailable: true };
     navigator.locks.request(name, how, taken).catch(reject);
   });
 }
 
 async function openFile(directory: FileSystemDirectoryHandle, name: string): Promise<SyncFile> {
-  const file: FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncFile> } = await directory.getFileHandle(name, {
-    create: true,
-  });
+  const file: FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncFile> } =
+    await directory.getFileHandle(name, {
+      create: true,
+    });
   if (file.createSyncAccessHandle === undefined) {
-    throw new WakefulError("cannot_open", "OPFS writes at once in a dedicated worker only: open the ledger there");
+    throw new WakefulError(
+      "cannot_open",
+      "OPFS writes at once in a dedicated worker only: open the ledger there",
+    );
   }
   try {
     return await file.createSyncAccessHandle();
   } catch (error) {
     if (error instanceof DOMException && error.name === "NoModificationAllowedError") {
-      throw new WakefulError("in_use", "something else has this ledger's file open: close it there", { cause: error });
+      throw new WakefulError(
+        "in_use",
+        "something else has this ledger's file open: close it there",
+        { cause: error },
+      );
     }
     throw error;
   }

@@ -23,18 +23,25 @@ export type Asked = AsyncLedger & { close?(): void | Promise<void> };
 
 /** How a ledger is asked. */
 export interface CheckOptions {
-  /** Only one may have a ledger open, as with a file: what two would do is not asked, and each is closed before the next is opened. */
+  /**
+   * Only one may have a ledger open, as with a file: what two would do is not asked, and each is
+   * closed before the next is opened.
+   */
   exclusive?: boolean;
 }
 
 /**
- * Asks a ledger for everything that a scheduler relies on. What no program can ask is left to its author: that a batch is on the disk when
+ * Asks a ledger for everything that a scheduler relies on. What no program can ask is left to its
+ * author: that a batch is on the disk when
  * `append` is done, and that one which a dying process was storing is there whole or not at all.
  *
  * @param open opens the ledger of an agent: empty when the agent is named for the first time, and with what was appended each time after it.
  * @throws {@link LedgerFault} The first thing that the ledger does otherwise.
  */
-export async function checkLedger(open: (agentId: string) => Asked | Promise<Asked>, { exclusive = false }: CheckOptions = {}): Promise<void> {
+export async function checkLedger(
+  open: (agentId: string) => Asked | Promise<Asked>,
+  { exclusive = false }: CheckOptions = {},
+): Promise<void> {
   for (const [number, { law, ofTwo = false, holds }] of LAWS.entries()) {
     if (ofTwo && exclusive) {
       continue;
@@ -68,14 +75,22 @@ const LAWS: Law[] = [
     law: "lines come back as they were appended, to the character and in order",
     holds: async (open) => {
       const ledger = await open();
-      await ledger.gives(await ledger.filled([["one"], ["two", "three"], ["é🦀\u2028", 'a\nb\r\n\tc\0\\"\'', "%s ${x} {0} -- ;", ""]]));
+      await ledger.gives(
+        await ledger.filled([
+          ["one"],
+          ["two", "three"],
+          ["é🦀\u2028", "a\nb\r\n\tc\0\\\"'", "%s ${x} {0} -- ;", ""],
+        ]),
+      );
     },
   },
   {
     law: "a batch may have thousands of lines, and a line a megabyte",
     holds: async (open) => {
       const ledger = await open();
-      await ledger.gives(await ledger.filled([Array.from({ length: 3000 }, () => ""), ["long ".repeat(200_000)]]));
+      await ledger.gives(
+        await ledger.filled([Array.from({ length: 3000 }, () => ""), ["long ".repeat(200_000)]]),
+      );
     },
   },
   {
@@ -89,7 +104,10 @@ const LAWS: Law[] = [
     law: "`read` gives what is after a position, as many lines as it is asked for, and none at the end",
     holds: async (open) => {
       const ledger = await open();
-      const lines = await ledger.filled([["1", "2"], ["3", "4", "5"]]);
+      const lines = await ledger.filled([
+        ["1", "2"],
+        ["3", "4", "5"],
+      ]);
       for (let after = 0; after <= lines.length + 1; after += 1) {
         for (let limit = 0; limit <= lines.length + 1; limit += 1) {
           await ledger.gives(lines.slice(after, after + limit), after, limit);
@@ -105,7 +123,11 @@ const LAWS: Law[] = [
       await ledger.refuses(headOf([]), 3, "the beginning");
       await ledger.refuses(headOf(lines.slice(0, 1)), 3, "a line before the last");
       await ledger.refuses({ ...headOf(lines), seq: 4 }, 3, "a line that is not there yet");
-      await ledger.refuses({ seq: 3, chain: chainOf("another history") }, 3, "the last line of another history of the same length");
+      await ledger.refuses(
+        { seq: 3, chain: chainOf("another history") },
+        3,
+        "the last line of another history of the same length",
+      );
       await ledger.gives(lines);
     },
   },
@@ -175,7 +197,9 @@ class Examined {
   async gives(due: string[], after = 0, limit = 1_000_000): Promise<void> {
     const found = await this.#ledger.read(after, limit);
     if (found.length !== due.length || found.some((line, index) => line !== due[index])) {
-      throw new Otherwise(`gives ${several(found)} instead of ${several(due)}, asked for ${limit} after ${after}`);
+      throw new Otherwise(
+        `gives ${several(found)} instead of ${several(due)}, asked for ${limit} after ${after}`,
+      );
     }
   }
 
@@ -184,7 +208,9 @@ class Examined {
     try {
       await this.#ledger.append(headOf(lines), batch);
     } catch (error) {
-      throw new Otherwise(`throws ${told(error)}, given a batch after its last line`, { cause: error });
+      throw new Otherwise(`throws ${told(error)}, given a batch after its last line`, {
+        cause: error,
+      });
     }
   }
 
@@ -193,13 +219,18 @@ class Examined {
     const given = `given a batch after ${what}`;
     const conflict = `a conflict at entry ${ends}`;
     try {
-      await this.#ledger.append(expected, [`{"seq":${expected.seq + 1},"text":"it came second","chain":"${chainOf("second")}"}`]);
+      await this.#ledger.append(expected, [
+        `{"seq":${expected.seq + 1},"text":"it came second","chain":"${chainOf("second")}"}`,
+      ]);
     } catch (error) {
       const { code, found } = Object(error) as { code?: unknown; found?: unknown };
       if (error instanceof Error && code === "conflict" && found === ends) {
         return;
       }
-      throw new Otherwise(`throws ${code === "conflict" ? `a conflict at entry ${found}` : told(error)} instead of ${conflict}, ${given}`, { cause: error });
+      throw new Otherwise(
+        `throws ${code === "conflict" ? `a conflict at entry ${found}` : told(error)} instead of ${conflict}, ${given}`,
+        { cause: error },
+      );
     }
     throw new Otherwise(`stores it instead of throwing ${conflict}, ${given}`);
   }
@@ -230,7 +261,9 @@ function headOf(lines: string[]): Head {
 
 /** 64 hexadecimal digits of a text; other texts have others. */
 function chainOf(text: string): string {
-  const digits = [...new TextEncoder().encode(text)].map((byte) => byte.toString(16).padStart(2, "0"));
+  const digits = [...new TextEncoder().encode(text)].map((byte) =>
+    byte.toString(16).padStart(2, "0"),
+  );
   return digits.join("").slice(0, 64).padStart(64, "f");
 }
 

@@ -13,7 +13,13 @@ export function agent(loop, open) {
   const clock = { now: () => BigInt(Date.now()) * 1_000_000n };
   const message = (id) => ({
     fact: "message_queued",
-    message: { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", body: { type: "text", text: id } },
+    message: {
+      id,
+      kind: "operator_prompt",
+      origin: { kind: "operator" },
+      trust: "trusted_operator",
+      body: { type: "text", text: id },
+    },
   });
   const commands = {
     async open(agent_id, options) {

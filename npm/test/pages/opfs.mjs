@@ -9,7 +9,9 @@ const tell = agent(Scheduler, openOpfsLedger);
 async function tear(agentId, bytes) {
   const root = await navigator.storage.getDirectory();
   const folder = await root.getDirectoryHandle("wakeful");
-  const handle = await (await folder.getFileHandle(`${encodeURIComponent(agentId)}.log`)).createSyncAccessHandle();
+  const handle = await (
+    await folder.getFileHandle(`${encodeURIComponent(agentId)}.log`)
+  ).createSyncAccessHandle();
   handle.truncate(handle.getSize() - bytes);
   handle.close();
   return "torn";

@@ -14,7 +14,8 @@ use crate::{
 /// One understood command line.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Command {
-    /// Let families of agents live with this core and with that of a commit, and say where they part.
+    /// Let families of agents live with this core and with that of a commit, and say where they
+    /// part.
     SimAgainst { revision: String, options: Vec<String> },
     /// Let a fuzzer look for bytes that break something.
     Fuzz(fuzz::Request),
@@ -47,7 +48,9 @@ pub(crate) enum Command {
 pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, String> {
     let words: Vec<String> = words.collect();
     let words: Vec<&str> = words.iter().map(String::as_str).collect();
-    let Some((name, options)) = words.split_first() else { return Err("a command is missing".to_owned()) };
+    let Some((name, options)) = words.split_first() else {
+        return Err("a command is missing".to_owned());
+    };
     if *name == "sim" {
         return sim(options);
     }
@@ -64,7 +67,9 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
         ("proof", []) => Ok(Command::Proof),
         ("proof", ["--check"]) => Ok(Command::ProofCheck),
         ("semver", []) => Ok(Command::Semver { against: None }),
-        ("semver", ["--against", revision]) => Ok(Command::Semver { against: Some((*revision).to_owned()) }),
+        ("semver", ["--against", revision]) => {
+            Ok(Command::Semver { against: Some((*revision).to_owned()) })
+        }
         ("semver", ["--against"]) => Err("`--against` needs a commit".to_owned()),
         ("seeded", names) => seeded(names),
         ("night", options) => night(options),
@@ -81,9 +86,15 @@ fn sim(options: &[&str]) -> Result<Command, String> {
     let without_revision = unnamed(&["--against"], options)?;
     let at = options.iter().position(|option| option.split('=').next() == Some("--against"));
     let at = at.ok_or("`sim` needs `--against` here; without it `cargo xtask sim` does it")?;
-    let revision = options[at].split_once('=').map_or_else(|| options[at + 1], |(_, revision)| revision).to_owned();
+    let revision = options[at]
+        .split_once('=')
+        .map_or_else(|| options[at + 1], |(_, revision)| revision)
+        .to_owned();
     numbers("sim --against", &["--seed", "--families", "--days"], &without_revision)?;
-    Ok(Command::SimAgainst { revision, options: without_revision.into_iter().map(str::to_owned).collect() })
+    Ok(Command::SimAgainst {
+        revision,
+        options: without_revision.into_iter().map(str::to_owned).collect(),
+    })
 }
 
 fn fuzz(options: &[&str]) -> Result<Command, String> {
@@ -92,12 +103,16 @@ fn fuzz(options: &[&str]) -> Result<Command, String> {
     while let Some(word) = words.next() {
         if word == "--seconds" {
             let number = words.next().unwrap_or_default();
-            request.seconds = number.parse().map_err(|_| format!("`--seconds` needs a number, not `{number}`"))?;
+            request.seconds = number
+                .parse()
+                .map_err(|_| format!("`--seconds` needs a number, not `{number}`"))?;
         } else if word == "--keep" {
             request.keeps = true;
         } else {
             let known = fuzz::TARGETS.into_iter().find(|target| *target == word);
-            request.targets.push(known.ok_or_else(|| format!("`fuzz` knows {}, not `{word}`", fuzz::TARGETS.join(", ")))?);
+            request.targets.push(known.ok_or_else(|| {
+                format!("`fuzz` knows {}, not `{word}`", fuzz::TARGETS.join(", "))
+            })?);
         }
     }
     if request.targets.is_empty() {
@@ -111,7 +126,9 @@ fn seeded(names: &[&str]) -> Result<Command, String> {
     // A name has blanks where the table of methods has them; on a command line it has hyphens.
     let of = |name: &&str| known().find(|known| *known == name.replace('-', " "));
     let all = || known().map(|name| name.replace(' ', "-")).collect::<Vec<_>>().join(", ");
-    let methods = names.iter().map(|name| of(name).ok_or_else(|| format!("`seeded` knows {}, not `{name}`", all())));
+    let methods = names
+        .iter()
+        .map(|name| of(name).ok_or_else(|| format!("`seeded` knows {}, not `{name}`", all())));
     Ok(Command::Seeded { methods: methods.collect::<Result<_, _>>()? })
 }
 
@@ -121,18 +138,23 @@ fn night(options: &[&str]) -> Result<Command, String> {
     while let Some(word) = words.next() {
         if word == "--minutes" {
             let number = words.next().unwrap_or_default();
-            request.minutes = number.parse().map_err(|_| format!("`--minutes` needs a number, not `{number}`"))?;
+            request.minutes = number
+                .parse()
+                .map_err(|_| format!("`--minutes` needs a number, not `{number}`"))?;
         } else {
             let known = night::names().find(|name| *name == word);
             let all = || night::names().collect::<Vec<_>>().join(", ");
-            request.methods.push(known.ok_or_else(|| format!("`night` knows {}, not `{word}`", all()))?);
+            request
+                .methods
+                .push(known.ok_or_else(|| format!("`night` knows {}, not `{word}`", all()))?);
         }
     }
     Ok(Command::Night(request))
 }
 
 fn mutants(options: &[&str]) -> Result<Command, String> {
-    let mut request = Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() };
+    let mut request =
+        Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() };
     let (own, passed) = match options.iter().position(|option| *option == "--") {
         Some(at) => (&options[..at], &options[at + 1..]),
         None => (options, &[][..]),
@@ -148,20 +170,32 @@ fn mutants(options: &[&str]) -> Result<Command, String> {
                 let named = words.next().unwrap_or_default();
                 request.rooms = named.split(',').map(str::to_owned).collect();
                 if request.rooms.iter().any(String::is_empty) {
-                    return Err("`--in` needs names of folders or files of core/src, with commas between them".to_owned());
+                    return Err("`--in` needs names of folders or files of core/src, with commas \
+                                between them"
+                        .to_owned());
                 }
             }
             "--again" | "--retry" | "--list" if request.which != Which::Untried => {
-                return Err("`--again`, `--retry` and `--list` are three ways to choose; take one, once".to_owned());
+                return Err("`--again`, `--retry` and `--list` are three ways to choose; take \
+                            one, once"
+                    .to_owned());
             }
             "--again" => request.which = Which::All,
             "--retry" => request.which = Which::Survivors,
             "--list" => request.which = Which::List,
             "--minutes" => {
                 let text = words.next().unwrap_or_default();
-                request.minutes = Some(text.parse().map_err(|_| format!("`--minutes` needs a number, not `{text}`"))?);
+                request.minutes = Some(
+                    text.parse()
+                        .map_err(|_| format!("`--minutes` needs a number, not `{text}`"))?,
+                );
             }
-            other => return Err(format!("`mutants` does not take `{other}` here; what stands behind `--` is for cargo-mutants")),
+            other => {
+                return Err(format!(
+                    "`mutants` does not take `{other}` here; what stands behind `--` is for \
+                     cargo-mutants"
+                ));
+            }
         }
     }
     Ok(Command::Mutants(request))
@@ -179,26 +213,55 @@ mod tests {
     fn every_command_is_understood_and_has_a_help() {
         assert_eq!(parse("coverage"), Ok(Command::Coverage));
         assert_eq!(parse("proof --check"), Ok(Command::ProofCheck));
-        assert_eq!(parse("semver --against HEAD"), Ok(Command::Semver { against: Some("HEAD".to_owned()) }));
-        assert_eq!(parse("seeded unit-tests sim"), Ok(Command::Seeded { methods: vec!["unit tests", "sim"] }));
-        assert!(parse("seeded luck").is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`")));
-        assert_eq!(parse("night"), Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() })));
-        assert_eq!(parse("night --minutes=9 sim miri"), Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] })));
-        assert!(parse("night tables").is_err_and(|why| why.contains("test, model") && why.contains("not `tables`")));
+        assert_eq!(
+            parse("semver --against HEAD"),
+            Ok(Command::Semver { against: Some("HEAD".to_owned()) })
+        );
+        assert_eq!(
+            parse("seeded unit-tests sim"),
+            Ok(Command::Seeded { methods: vec!["unit tests", "sim"] })
+        );
+        assert!(
+            parse("seeded luck")
+                .is_err_and(|why| why.contains("unit-tests, tables") && why.contains("not `luck`"))
+        );
+        assert_eq!(
+            parse("night"),
+            Ok(Command::Night(night::Request { minutes: 480, methods: Vec::new() }))
+        );
+        assert_eq!(
+            parse("night --minutes=9 sim miri"),
+            Ok(Command::Night(night::Request { minutes: 9, methods: vec!["sim", "miri"] }))
+        );
+        assert!(
+            parse("night tables")
+                .is_err_and(|why| why.contains("test, model") && why.contains("not `tables`"))
+        );
         for name in xtask::proof::COMMANDS {
-            let Ok(Command::Help(text)) = parse(&format!("{name} --help")) else { panic!("{name} has no help") };
+            let Ok(Command::Help(text)) = parse(&format!("{name} --help")) else {
+                panic!("{name} has no help")
+            };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
         }
-        assert!(matches!(parse("sim --against x --help"), Ok(Command::Help(text)) if text.starts_with("usage: cargo xtask sim --against")));
+        assert!(
+            matches!(parse("sim --against x --help"), Ok(Command::Help(text)) if text.starts_with("usage: cargo xtask sim --against"))
+        );
     }
 
     #[test]
     fn the_targets_of_the_fuzzer_are_known_by_name() {
-        let request =
-            |targets: &[&'static str], seconds, keeps| Ok(Command::Fuzz(fuzz::Request { targets: targets.to_vec(), seconds, keeps }));
+        let request = |targets: &[&'static str], seconds, keeps| {
+            Ok(Command::Fuzz(fuzz::Request { targets: targets.to_vec(), seconds, keeps }))
+        };
         assert_eq!(parse("fuzz"), request(&fuzz::TARGETS, 600, false));
-        assert_eq!(parse("fuzz --seconds=5 --keep facts ledger"), request(&["facts", "ledger"], 5, true));
-        assert!(parse("fuzz nothing").is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`")));
+        assert_eq!(
+            parse("fuzz --seconds=5 --keep facts ledger"),
+            request(&["facts", "ledger"], 5, true)
+        );
+        assert!(
+            parse("fuzz nothing")
+                .is_err_and(|why| why.contains("facts, foreign, ledger, exports, not `nothing`"))
+        );
         assert!(parse("fuzz --seconds").is_err_and(|why| why.contains("needs a number")));
     }
 
@@ -209,9 +272,18 @@ mod tests {
             Ok(Command::SimAgainst { revision: "HEAD~5".to_owned(), options })
         };
         assert_eq!(parse("sim --against HEAD~5"), against(&[]));
-        assert_eq!(parse("sim --days 2 --against=HEAD~5 --families=4"), against(&["--days", "2", "--families=4"]));
-        assert!(parse("sim --against HEAD~5 --hours 8").is_err_and(|why| why.contains("does not take `--hours`")));
-        assert!(parse("sim --days 2 --against").is_err_and(|why| why.contains("`--against` needs a name")));
+        assert_eq!(
+            parse("sim --days 2 --against=HEAD~5 --families=4"),
+            against(&["--days", "2", "--families=4"])
+        );
+        assert!(
+            parse("sim --against HEAD~5 --hours 8")
+                .is_err_and(|why| why.contains("does not take `--hours`"))
+        );
+        assert!(
+            parse("sim --days 2 --against")
+                .is_err_and(|why| why.contains("`--against` needs a name"))
+        );
     }
 
     #[test]
@@ -220,13 +292,24 @@ mod tests {
             Ok(Command::Mutants(request)) => request,
             other => panic!("{line}: {other:?}"),
         };
-        assert_eq!(request("mutants"), Request { rooms: Vec::new(), which: Which::Untried, minutes: None, options: Vec::new() });
+        assert_eq!(
+            request("mutants"),
+            Request {
+                rooms: Vec::new(),
+                which: Which::Untried,
+                minutes: None,
+                options: Vec::new()
+            }
+        );
         assert_eq!(request("mutants --in machine --minutes=12").minutes, Some(12));
         assert_eq!(request("mutants --in plane,ladder --list").rooms, ["plane", "ladder"]);
         assert_eq!(request("mutants --in plane,ladder --list").which, Which::List);
         assert_eq!(request("mutants --in=derive --again").which, Which::All);
         assert_eq!(request("mutants --retry").which, Which::Survivors);
-        assert_eq!(request("mutants -- --shard 1/8 --in-diff a.diff").options, ["--shard", "1/8", "--in-diff", "a.diff"]);
+        assert_eq!(
+            request("mutants -- --shard 1/8 --in-diff a.diff").options,
+            ["--shard", "1/8", "--in-diff", "a.diff"]
+        );
         for (line, named) in [
             ("mutants --in", "`--in` needs names"),
             ("mutants --minutes all", "`--minutes` needs a number, not `all`"),
@@ -239,7 +322,12 @@ mod tests {
 
     #[test]
     fn a_wrong_word_is_named() {
-        for (line, named) in [("", "missing"), ("fly", "`fly`"), ("miri --fast", "`--fast`"), ("sim --days 2", "`--against`")] {
+        for (line, named) in [
+            ("", "missing"),
+            ("fly", "`fly`"),
+            ("miri --fast", "`--fast`"),
+            ("sim --days 2", "`--against`"),
+        ] {
             assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }
     }
@@ -248,12 +336,25 @@ mod tests {
     #[test]
     fn what_the_pages_name_is_understood() {
         for page in ["README.md", "CONTRIBUTING.md", "docs/performance.md", "docs/embedding.md"] {
-            let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).expect("a page");
-            for line in text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask ")) {
+            let text = std::fs::read_to_string(
+                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page),
+            )
+            .expect("a page");
+            for line in
+                text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask "))
+            {
                 // Behind a `#` stands a remark.
-                let words: Vec<String> = line.split('#').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
-                if words.first().is_some_and(|name| xtask::proof::COMMANDS.contains(&name.as_str())) {
-                    read(words.into_iter()).unwrap_or_else(|why| panic!("{page}: cargo xtask {line}: {why}"));
+                let words: Vec<String> = line
+                    .split('#')
+                    .next()
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect();
+                if words.first().is_some_and(|name| xtask::proof::COMMANDS.contains(&name.as_str()))
+                {
+                    read(words.into_iter())
+                        .unwrap_or_else(|why| panic!("{page}: cargo xtask {line}: {why}"));
                 }
             }
         }

@@ -1,7 +1,9 @@
-//! What the counters say, per file: read from the two exports of llvm-cov that cargo-llvm-cov writes.
+//! What the counters say, per file: read from the two exports of llvm-cov that cargo-llvm-cov
+//! writes.
 //!
-//! Lines come from the lcov text, because there llvm-cov itself says which lines count; regions and functions from the JSON. A function
-//! that several binaries hold, or that is made for several types, is one, and was executed where any of them was.
+//! Lines come from the lcov text, because there llvm-cov itself says which lines count; regions and
+//! functions from the JSON. A function that several binaries hold, or that is made for several
+//! types, is one, and was executed where any of them was.
 
 use std::{collections::BTreeMap, path::Path};
 
@@ -37,14 +39,20 @@ pub(super) type Files = BTreeMap<String, Measured>;
 const CODE: u64 = 0;
 
 /// Reads what was measured in the files below some folders.
-pub(super) fn read(paths: &Paths, lcov: &str, json: &str, folders: &[&str]) -> Result<Files, Failure> {
+pub(super) fn read(
+    paths: &Paths,
+    lcov: &str,
+    json: &str,
+    folders: &[&str],
+) -> Result<Files, Failure> {
     let mut files = Files::new();
     add_lines(&mut files, paths.root(), lcov);
     add_functions(&mut files, paths.root(), json)?;
     files.retain(|path, _| folders.iter().any(|folder| path.starts_with(&format!("{folder}/"))));
     for (path, measured) in &mut files {
         let file = paths.at(path);
-        let text = std::fs::read_to_string(&file).map_err(|why| Failure::new(format!("cannot read {}: {why}", file.display())))?;
+        let text = std::fs::read_to_string(&file)
+            .map_err(|why| Failure::new(format!("cannot read {}: {why}", file.display())))?;
         measured.leave_out(&test_parts::in_rust(&text));
     }
     Ok(files)
@@ -60,7 +68,9 @@ fn add_lines(files: &mut Files, root: &Path, lcov: &str) {
     for line in lcov.lines() {
         if let Some(file) = line.strip_prefix("SF:") {
             current = relative(root, Path::new(file));
-        } else if let (Some(file), Some((number, count))) = (&current, line.strip_prefix("DA:").and_then(|rest| rest.split_once(','))) {
+        } else if let (Some(file), Some((number, count))) =
+            (&current, line.strip_prefix("DA:").and_then(|rest| rest.split_once(',')))
+        {
             let count = count.split(',').next().unwrap_or(count);
             if let (Ok(number), Ok(count)) = (number.parse(), count.parse::<u64>()) {
                 *files.entry(file.clone()).or_default().lines.entry(number).or_default() += count;
@@ -69,24 +79,44 @@ fn add_lines(files: &mut Files, root: &Path, lcov: &str) {
     }
 }
 
-/// Adds the functions of a JSON export. Its regions are lists: first line and column, last line and column, count, file, expanded file, kind.
+/// Adds the functions of a JSON export. Its regions are lists: first line and column, last line and
+/// column, count, file, expanded file, kind.
 fn add_functions(files: &mut Files, root: &Path, json: &str) -> Result<(), Failure> {
-    let export: Value = serde_json::from_str(json).map_err(|why| Failure::new(format!("llvm-cov wrote no JSON: {why}")))?;
-    for function in export["data"].as_array().into_iter().flatten().flat_map(|data| data["functions"].as_array()).flatten() {
+    let export: Value = serde_json::from_str(json)
+        .map_err(|why| Failure::new(format!("llvm-cov wrote no JSON: {why}")))?;
+    for function in export["data"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .flat_map(|data| data["functions"].as_array())
+        .flatten()
+    {
         let read = add_function(files, root, function);
-        read.ok_or_else(|| Failure::new(format!("llvm-cov's export is not as it was up to LLVM 22; it says {function}")))?;
+        read.ok_or_else(|| {
+            Failure::new(format!(
+                "llvm-cov's export is not as it was up to LLVM 22; it says {function}"
+            ))
+        })?;
     }
     if files.values().all(|file| file.functions.is_empty()) {
-        return Err(Failure::new("llvm-cov's export tells of no function in this tree; it is not as it was up to LLVM 22"));
+        return Err(Failure::new(
+            "llvm-cov's export tells of no function in this tree; it is not as it was up to LLVM \
+             22",
+        ));
     }
     Ok(())
 }
 
 fn add_function(files: &mut Files, root: &Path, function: &Value) -> Option<()> {
-    let names: Vec<&str> = function["filenames"].as_array()?.iter().filter_map(Value::as_str).collect();
+    let names: Vec<&str> =
+        function["filenames"].as_array()?.iter().filter_map(Value::as_str).collect();
     for (index, region) in function["regions"].as_array()?.iter().enumerate() {
         let numbers: Vec<u64> = region.as_array()?.iter().filter_map(Value::as_u64).collect();
-        let &[from_line, from_column, to_line, to_column, count, file, _, kind] = numbers.as_slice() else { return None };
+        let &[from_line, from_column, to_line, to_column, count, file, _, kind] =
+            numbers.as_slice()
+        else {
+            return None;
+        };
         let file = names.get(usize::try_from(file).ok()?)?;
         let Some(path) = relative(root, Path::new(file)) else { continue };
         let measured = files.entry(path).or_default();
@@ -113,10 +143,13 @@ impl Measured {
     pub(super) fn executed_at(&self, place: Place) -> Option<u64> {
         let around = self.regions.iter().filter(|((from, to), _)| *from <= place && place < *to);
         // The one that begins last and, of those, ends first.
-        around.max_by_key(|((from, to), _)| (*from, std::cmp::Reverse(*to))).map(|(_, count)| *count)
+        around
+            .max_by_key(|((from, to), _)| (*from, std::cmp::Reverse(*to)))
+            .map(|(_, count)| *count)
     }
 
-    /// How often the first function that begins in this part of the file was executed; nothing where none begins there.
+    /// How often the first function that begins in this part of the file was executed; nothing
+    /// where none begins there.
     pub(super) fn first_function_in(&self, from: Place, to: Place) -> Option<u64> {
         self.functions.range(from..to).next().map(|(_, count)| *count)
     }
@@ -126,16 +159,21 @@ impl Measured {
 mod tests {
     use super::*;
 
-    const LCOV: &str = "SF:/tree/core/src/a.rs\nFN:1,f\nDA:1,2\nDA:2,0\nLF:2\nend_of_record\nSF:/elsewhere/b.rs\nDA:1,1\nend_of_record\n";
+    const LCOV: &str = "SF:/tree/core/src/a.rs\nFN:1,f\nDA:1,2\nDA:2,0\nLF:2\nend_of_record\nSF:/\
+                        elsewhere/b.rs\nDA:1,1\nend_of_record\n";
 
     fn json() -> String {
         let function = |count: u64, regions: &str| {
-            format!(r#"{{"name":"f","count":{count},"branches":[],"filenames":["/tree/core/src/a.rs"],"regions":[{regions}]}}"#)
+            format!(
+                r#"{{"name":"f","count":{count},"branches":[],"filenames":["/tree/core/src/a.rs"],"regions":[{regions}]}}"#
+            )
         };
         let first = function(2, "[1,1,9,2,2,0,0,0],[3,5,3,20,1,0,0,0],[4,1,4,9,7,0,0,3]");
         let again = function(3, "[1,1,9,2,3,0,0,0],[3,5,3,20,0,0,0,0]");
         let never = function(0, "[11,1,12,2,0,0,0,0]");
-        format!(r#"{{"data":[{{"files":[],"functions":[{first},{again},{never}]}}],"version":"3.1.0"}}"#)
+        format!(
+            r#"{{"data":[{{"files":[],"functions":[{first},{again},{never}]}}],"version":"3.1.0"}}"#
+        )
     }
 
     fn files() -> Files {
@@ -148,10 +186,21 @@ mod tests {
     #[test]
     fn lines_regions_and_functions_are_summed_over_binaries() {
         let files = files();
-        assert_eq!(files.keys().collect::<Vec<_>>(), ["core/src/a.rs"], "a file elsewhere is not ours");
+        assert_eq!(
+            files.keys().collect::<Vec<_>>(),
+            ["core/src/a.rs"],
+            "a file elsewhere is not ours"
+        );
         let file = &files["core/src/a.rs"];
         assert_eq!(file.lines, BTreeMap::from([(1, 2), (2, 0)]));
-        assert_eq!(file.regions, BTreeMap::from([(((1, 1), (9, 2)), 5), (((3, 5), (3, 20)), 1), (((11, 1), (12, 2)), 0)]));
+        assert_eq!(
+            file.regions,
+            BTreeMap::from([
+                (((1, 1), (9, 2)), 5),
+                (((3, 5), (3, 20)), 1),
+                (((11, 1), (12, 2)), 0)
+            ])
+        );
         assert_eq!(file.functions, BTreeMap::from([((1, 1), 5), ((11, 1), 0)]));
     }
 
@@ -168,18 +217,26 @@ mod tests {
 
     #[test]
     fn tests_in_a_file_do_not_count() {
-        let mut measured = Measured { lines: BTreeMap::from([(1, 1), (3, 1)]), ..Measured::default() };
+        let mut measured =
+            Measured { lines: BTreeMap::from([(1, 1), (3, 1)]), ..Measured::default() };
         measured.regions = BTreeMap::from([(((1, 1), (1, 9)), 1), (((3, 1), (3, 9)), 1)]);
         measured.functions = BTreeMap::from([((1, 1), 1), ((3, 1), 1)]);
         measured.leave_out(&test_parts::in_rust("fn code() {}\n#[cfg(test)]\nmod tests {\n}\n"));
-        assert_eq!((measured.lines.len(), measured.regions.len(), measured.functions.len()), (1, 1, 1));
+        assert_eq!(
+            (measured.lines.len(), measured.regions.len(), measured.functions.len()),
+            (1, 1, 1)
+        );
     }
 
     #[test]
     fn an_export_of_another_shape_is_refused() {
         let region_of_seven = r#"{"data":[{"functions":[{"count":1,"filenames":["/tree/a.rs"],"regions":[[1,1,2,2,1,0,0]]}]}]}"#;
         for json in [r#"{"data":1}"#, region_of_seven] {
-            assert!(add_functions(&mut Files::new(), Path::new("/tree"), json).is_err_and(|why| why.what.contains("LLVM 22")), "{json}");
+            assert!(
+                add_functions(&mut Files::new(), Path::new("/tree"), json)
+                    .is_err_and(|why| why.what.contains("LLVM 22")),
+                "{json}"
+            );
         }
     }
 }

@@ -1,7 +1,9 @@
-//! Runs the tests of the core with counters in our own crates: cargo-llvm-cov builds, runs and exports.
+//! Runs the tests of the core with counters in our own crates: cargo-llvm-cov builds, runs and
+//! exports.
 //!
-//! It builds in a target folder of its own, into which the compiled dependencies are copied first: what comes from a registry, wasmtime above
-//! all, has no counters and need not be built a second time.
+//! It builds in a target folder of its own, into which the compiled dependencies are copied first:
+//! what comes from a registry, wasmtime above all, has no counters and need not be built a second
+//! time.
 
 use std::{
     env, fs,
@@ -38,10 +40,13 @@ pub(super) fn is_installed(paths: &Paths) -> bool {
     let in_component = || {
         let sysroot = answers(Call::new(paths, "rustc", "rustc").args(["--print", "sysroot"]))?;
         let hosts = fs::read_dir(Path::new(sysroot.trim()).join("lib/rustlib")).ok()?;
-        let programs = hosts.flatten().map(|host| host.path().join("bin").join(format!("llvm-cov{}", env::consts::EXE_SUFFIX)));
+        let programs = hosts.flatten().map(|host| {
+            host.path().join("bin").join(format!("llvm-cov{}", env::consts::EXE_SUFFIX))
+        });
         Some(programs.into_iter().any(|program| program.is_file()))
     };
-    answers(cargo_llvm_cov(paths, "coverage-version").arg("--version")).is_some() && (named || in_component().unwrap_or(false))
+    answers(cargo_llvm_cov(paths, "coverage-version").arg("--version")).is_some()
+        && (named || in_component().unwrap_or(false))
 }
 
 /// Runs the unit tests of the core and the tests of wakeful-tests that need the source tree alone.
@@ -49,20 +54,41 @@ pub(super) fn run(paths: &Paths) -> Result<Ran, Failure> {
     copy::take_over(paths, &folder(paths), &BUILT)?;
     let left_out = self_contained::others(paths, &[GUEST, BESIDE])?;
     // It begins with taking earlier counters away; the second call leaves those of the first.
-    let core = cargo_llvm_cov(paths, "coverage-core").args(["--no-report", "-p", "wakeful-core", "--all-features", "--lib"]);
-    // The one package with a target of this name. The selection is that of every native build, so that dependencies are those that are there.
-    let tests = cargo_llvm_cov(paths, "coverage-tests").args(["--no-report", "--no-clean"]).args(native::SELECTION);
+    let core = cargo_llvm_cov(paths, "coverage-core").args([
+        "--no-report",
+        "-p",
+        "wakeful-core",
+        "--all-features",
+        "--lib",
+    ]);
+    // The one package with a target of this name. The selection is that of every native build, so
+    // that dependencies are those that are there.
+    let tests = cargo_llvm_cov(paths, "coverage-tests")
+        .args(["--no-report", "--no-clean"])
+        .args(native::SELECTION);
     let tests = tests.args(["--test", "all", "--"]).args(self_contained::leaving_out(&left_out));
     let core = stage("core", "its unit tests, with counters", || core.recorded())?;
-    let tests = stage("tests", "those that need the source tree alone, with counters", || tests.recorded())?;
+    let tests = stage("tests", "those that need the source tree alone, with counters", || {
+        tests.recorded()
+    })?;
     let report = |format: &str| {
         let file = folder(paths).join(format!("report{format}"));
-        let call = cargo_llvm_cov(paths, "coverage-report").args(["report", format, "--output-path"]).arg(&file);
+        let call = cargo_llvm_cov(paths, "coverage-report")
+            .args(["report", format, "--output-path"])
+            .arg(&file);
         call.recorded()?;
-        fs::read_to_string(&file).map_err(|why| Failure::new(format!("cannot read {}: {why}", file.display())))
+        fs::read_to_string(&file)
+            .map_err(|why| Failure::new(format!("cannot read {}: {why}", file.display())))
     };
-    let (lcov, json) = stage("counters", "merging and reading them", || Ok((report("--lcov")?, report("--json")?)))?;
-    Ok(Ran { counts: [core, tests].iter().map(|printed| Counts::parse(printed)).sum(), left_out, lcov, json })
+    let (lcov, json) = stage("counters", "merging and reading them", || {
+        Ok((report("--lcov")?, report("--json")?))
+    })?;
+    Ok(Ran {
+        counts: [core, tests].iter().map(|printed| Counts::parse(printed)).sum(),
+        left_out,
+        lcov,
+        json,
+    })
 }
 
 fn folder(paths: &Paths) -> PathBuf {
@@ -70,5 +96,6 @@ fn folder(paths: &Paths) -> PathBuf {
 }
 
 fn cargo_llvm_cov(paths: &Paths, log: &str) -> Call {
-    Call::cargo(paths, log, "llvm-cov").env("CARGO_LLVM_COV_TARGET_DIR", folder(paths).join("target"))
+    Call::cargo(paths, log, "llvm-cov")
+        .env("CARGO_LLVM_COV_TARGET_DIR", folder(paths).join("target"))
 }

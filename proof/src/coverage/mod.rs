@@ -1,4 +1,5 @@
-//! `cargo xtask coverage`: what the tests of the core execute of its decisions, its derivations and its planes.
+//! `cargo xtask coverage`: what the tests of the core execute of its decisions, its derivations and
+//! its planes.
 
 mod export;
 mod measure;
@@ -20,8 +21,8 @@ use xtask::{
     stage::{bold, green, red},
 };
 
-/// What is measured, by folder. A floor is in tenths of a per cent of the lines; raise it when the tests have become
-/// better.
+/// What is measured, by folder. A floor is in tenths of a per cent of the lines; raise it when the
+/// tests have become better.
 const MEASURED: [(&str, Option<u64>); 5] = [
     ("core/src/ladder", Some(LADDER_FLOOR)),
     ("core/src/derive", Some(DERIVE_FLOOR)),
@@ -36,7 +37,8 @@ const LADDER_FLOOR: u64 = 960;
 /// Readings of the state.
 const DERIVE_FLOOR: u64 = 950;
 
-/// Measures, prints the tables, and fails for what is below its floor, never executed, or named by no test.
+/// Measures, prints the tables, and fails for what is below its floor, never executed, or named by
+/// no test.
 pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     if !measure::is_installed(paths) {
         let how = "`cargo install --locked cargo-llvm-cov` and `rustup component add llvm-tools`";
@@ -46,7 +48,9 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     let folders: Vec<&str> = MEASURED.iter().map(|(folder, _)| *folder).collect();
     // A room that has moved would be measured no more, and nobody would be told.
     if let Some(lost) = folders.iter().find(|folder| !paths.at(folder).is_dir()) {
-        return Err(Failure::new(format!("{lost} is gone; correct `MEASURED` in proof/src/coverage/mod.rs")));
+        return Err(Failure::new(format!(
+            "{lost} is gone; correct `MEASURED` in proof/src/coverage/mod.rs"
+        )));
     }
     let files = export::read(paths, &ran.lcov, &ran.json, &folders)?;
 
@@ -56,7 +60,11 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
     let named = named::tests_by_rule(paths, &ids)?;
     let rows = DERIVATIONS.map(|derivation| derivation.rows(&files, text_of));
 
-    anstream::println!("{}: the unit tests of wakeful-core and the tests of wakeful-tests, {}", bold("ran"), ran.counts);
+    anstream::println!(
+        "{}: the unit tests of wakeful-core and the tests of wakeful-tests, {}",
+        bold("ran"),
+        ran.counts
+    );
     anstream::println!(
         "{}: {} tests that need a guest, or what lies beside the tree: {}",
         bold("not run"),
@@ -79,10 +87,19 @@ pub(crate) fn coverage(paths: &Paths) -> Result<ExitCode, Failure> {
         anstream::println!("{}: {finding}", red("coverage"));
     }
     if findings.is_empty() {
-        let share = |folder: &&str| format!("{} of {folder}", table::per_cent(Shares::below(&files, folder).lines.per_mille()));
+        let share = |folder: &&str| {
+            format!(
+                "{} of {folder}",
+                table::per_cent(Shares::below(&files, folder).lines.per_mille())
+            )
+        };
         let shares = folders.iter().map(share).collect::<Vec<_>>().join(", ");
         let reached: usize = rows.iter().map(Vec::len).sum();
-        let all = format!("{} rules and {reached} rows: every one was executed, and every rule is named by a test", rules.len());
+        let all = format!(
+            "{} rules and {reached} rows: every one was executed, and every rule is named by a \
+             test",
+            rules.len()
+        );
         anstream::println!("{}: lines executed: {shares}; {}", bold("coverage"), green(all));
         return Ok(ExitCode::SUCCESS);
     }
@@ -95,9 +112,14 @@ fn below_floor(files: &Files) -> Vec<String> {
     covered
         .filter(|(_, floor, lines)| lines.per_mille() < *floor || lines.all == 0)
         .map(|(folder, floor, lines)| {
-            let is = if lines.all == 0 { "nothing".to_owned() } else { table::per_cent(lines.per_mille()) };
+            let is = if lines.all == 0 {
+                "nothing".to_owned()
+            } else {
+                table::per_cent(lines.per_mille())
+            };
             format!(
-                "{is} of the lines of {folder} are executed, {} are demanded; test what is listed as not executed",
+                "{is} of the lines of {folder} are executed, {} are demanded; test what is listed \
+                 as not executed",
                 table::per_cent(floor)
             )
         })
@@ -106,19 +128,32 @@ fn below_floor(files: &Files) -> Vec<String> {
 
 fn of_rules(rules: &[Rule], named: &BTreeMap<String, Vec<String>>) -> Vec<String> {
     if rules.is_empty() {
-        return vec!["no rule was found in core/src/ladder; tell proof/src/coverage/rules.rs how rules are written now".to_owned()];
+        return vec![
+            "no rule was found in core/src/ladder; tell proof/src/coverage/rules.rs how rules are \
+             written now"
+                .to_owned(),
+        ];
     }
     let mut findings = Vec::new();
     for rule in rules {
         match rule.decided {
-            Some(0) => findings.push(format!("the rule {} never decided; write a scenario in which it does", rule.id)),
+            Some(0) => findings.push(format!(
+                "the rule {} never decided; write a scenario in which it does",
+                rule.id
+            )),
             Some(_) => {}
-            None => {
-                findings.push(format!("the rule {} has no closure of its own as `decide`, so it cannot be measured; give it one", rule.id))
-            }
+            None => findings.push(format!(
+                "the rule {} has no closure of its own as `decide`, so it cannot be measured; \
+                 give it one",
+                rule.id
+            )),
         }
         if named.get(&rule.id).is_none_or(Vec::is_empty) {
-            findings.push(format!("no test names the rule {}; let a scenario, a fixture or a test expect it by its id", rule.id));
+            findings.push(format!(
+                "no test names the rule {}; let a scenario, a fixture or a test expect it by its \
+                 id",
+                rule.id
+            ));
         }
     }
     findings
@@ -126,10 +161,21 @@ fn of_rules(rules: &[Rule], named: &BTreeMap<String, Vec<String>>) -> Vec<String
 
 fn of_rows(derivation: &rows::Derivation, rows: &[Row]) -> Vec<String> {
     if rows.is_empty() {
-        return vec![format!("{} has no rows; tell proof/src/coverage/rows.rs where {} is now", derivation.place(), derivation.name)];
+        return vec![format!(
+            "{} has no rows; tell proof/src/coverage/rows.rs where {} is now",
+            derivation.place(),
+            derivation.name
+        )];
     }
     let unreached = rows.iter().filter(|row| row.reached.is_none_or(|count| count == 0));
-    unreached.map(|row| format!("a row of {} is never reached, line {}: {}; test it", derivation.name, row.line, row.id)).collect()
+    unreached
+        .map(|row| {
+            format!(
+                "a row of {} is never reached, line {}: {}; test it",
+                derivation.name, row.line, row.id
+            )
+        })
+        .collect()
 }
 
 #[cfg(test)]
@@ -140,29 +186,46 @@ mod tests {
     fn what_was_not_executed_or_not_named_is_found() {
         let rule = |id: &str, decided| Rule { id: id.to_owned(), decided };
         let rules = [rule("1.stopped", Some(2)), rule("8.timer", Some(0)), rule("8.task", None)];
-        let named = BTreeMap::from([("1.stopped".to_owned(), vec!["a".to_owned()]), ("8.timer".to_owned(), vec!["b".to_owned()])]);
+        let named = BTreeMap::from([
+            ("1.stopped".to_owned(), vec!["a".to_owned()]),
+            ("8.timer".to_owned(), vec!["b".to_owned()]),
+        ]);
         let found = of_rules(&rules, &named);
         assert_eq!(found.len(), 3, "{found:?}");
-        assert!(found[0].contains("8.timer never decided") && found[1].contains("8.task has no closure"), "{found:?}");
+        assert!(
+            found[0].contains("8.timer never decided")
+                && found[1].contains("8.task has no closure"),
+            "{found:?}"
+        );
         assert!(found[2].contains("no test names the rule 8.task"), "{found:?}");
         assert!(of_rules(&[], &named)[0].contains("no rule was found"));
 
         let row = |id: &str, reached| Row { id: id.to_owned(), line: 7, reached };
-        let found = of_rows(&DERIVATIONS[0], &[row("a", Some(1)), row("b", Some(0)), row("c", None)]);
+        let found =
+            of_rows(&DERIVATIONS[0], &[row("a", Some(1)), row("b", Some(0)), row("c", None)]);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].contains("closure is never reached, line 7: b"), "{}", found[0]);
-        assert!(of_rows(&DERIVATIONS[1], &[])[0].contains("`ROWS` of core/src/derive/continuation.rs has no rows"));
+        assert!(
+            of_rows(&DERIVATIONS[1], &[])[0]
+                .contains("`ROWS` of core/src/derive/continuation.rs has no rows")
+        );
     }
 
     #[test]
     fn a_folder_below_its_floor_is_found_and_one_without_lines_too() {
-        let file = |counts: &[u64]| Measured { lines: (1..).zip(counts.iter().copied()).collect(), ..Measured::default() };
+        let file = |counts: &[u64]| Measured {
+            lines: (1..).zip(counts.iter().copied()).collect(),
+            ..Measured::default()
+        };
         let files = Files::from([("core/src/ladder/a.rs".to_owned(), file(&[1, 0]))]);
         let found = below_floor(&files);
         assert_eq!(found.len(), 2, "{found:?}");
         assert!(found[0].starts_with("50.0 % of the lines of core/src/ladder"), "{}", found[0]);
         assert!(found[1].starts_with("nothing of the lines of core/src/derive"), "{}", found[1]);
-        let full = Files::from([("core/src/ladder/a.rs".to_owned(), file(&[1])), ("core/src/derive/a.rs".to_owned(), file(&[1]))]);
+        let full = Files::from([
+            ("core/src/ladder/a.rs".to_owned(), file(&[1])),
+            ("core/src/derive/a.rs".to_owned(), file(&[1])),
+        ]);
         assert_eq!(below_floor(&full), [""; 0]);
     }
 }

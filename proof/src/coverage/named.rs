@@ -1,7 +1,8 @@
 //! Which tests name a rule, so that the test of a rule can be found by the rule's name.
 //!
-//! A scenario names it where a decision is observed (`rule=8.timer`), a fixture where it is expected (`"rule": "8.timer"`), an explanation
-//! where it has fired, and a Rust test where its body has the id as text. A list outside the tests names nothing: it may be a list of exceptions.
+//! A scenario names it where a decision is observed (`rule=8.timer`), a fixture where it is
+//! expected (`"rule": "8.timer"`), an explanation where it has fired, and a Rust test where its
+//! body has the id as text. A list outside the tests names nothing: it may be a list of exceptions.
 
 use std::{collections::BTreeMap, fs, io, path::Path};
 
@@ -14,12 +15,20 @@ use xtask::{
 const FOLDERS: [&str; 5] = ["tests", "host-native/tests", "agent/tests", "cli/tests", "core/src"];
 
 /// For each rule, the tests that name it, as places to look at.
-pub(super) fn tests_by_rule(paths: &Paths, rules: &[&str]) -> Result<BTreeMap<String, Vec<String>>, Failure> {
-    let mut named: BTreeMap<String, Vec<String>> = rules.iter().map(|rule| ((*rule).to_owned(), Vec::new())).collect();
+pub(super) fn tests_by_rule(
+    paths: &Paths,
+    rules: &[&str],
+) -> Result<BTreeMap<String, Vec<String>>, Failure> {
+    let mut named: BTreeMap<String, Vec<String>> =
+        rules.iter().map(|rule| ((*rule).to_owned(), Vec::new())).collect();
     for folder in FOLDERS {
         let unread = |why: io::Error| Failure::new(format!("cannot read {folder}: {why}"));
         for file in files_below(&paths.at(folder)).map_err(unread)? {
-            let path = file.strip_prefix(paths.root()).unwrap_or(&file).to_string_lossy().replace('\\', "/");
+            let path = file
+                .strip_prefix(paths.root())
+                .unwrap_or(&file)
+                .to_string_lossy()
+                .replace('\\', "/");
             if !matches!(extension(&file), "txt" | "json" | "rs") {
                 continue;
             }
@@ -44,13 +53,18 @@ fn naming(path: &str, extension: &str, text: &str, rule: &str) -> Vec<String> {
             let observed = format!("rule={rule}");
             whole(text.lines().any(|line| {
                 let mut words = line.split_whitespace();
-                words.clone().any(|word| word == observed) || (words.next() == Some(rule) && words.next() == Some("fired"))
+                words.clone().any(|word| word == observed)
+                    || (words.next() == Some(rule) && words.next() == Some("fired"))
             }))
         }
-        "json" => whole(text.contains(&format!("\"rule\": \"{rule}\"")) || text.contains(&format!("\"rule\":\"{rule}\""))),
-        _ => {
-            test_bodies(text).filter(|(_, body)| body.contains(&format!("\"{rule}\""))).map(|(name, _)| format!("{path}: {name}")).collect()
-        }
+        "json" => whole(
+            text.contains(&format!("\"rule\": \"{rule}\""))
+                || text.contains(&format!("\"rule\":\"{rule}\"")),
+        ),
+        _ => test_bodies(text)
+            .filter(|(_, body)| body.contains(&format!("\"{rule}\"")))
+            .map(|(name, _)| format!("{path}: {name}"))
+            .collect(),
     }
 }
 
@@ -72,22 +86,34 @@ mod tests {
 
     #[test]
     fn a_scenario_names_the_rules_that_it_observed() {
-        let text = "# rule=9.sleep in a comment would be one word too\nstep\n----\n5 events scheduler_decision Sleep x rule=9.sleep item=a\n\
-            8.timer   fired\n8.task    needs current\n";
+        let text = "# rule=9.sleep in a comment would be one word too\nstep\n----\n5 events \
+                    scheduler_decision Sleep x rule=9.sleep item=a\n8.timer   fired\n8.task    \
+                    needs current\n";
         let of = |rule| naming("tests/scenarios/a.txt", "txt", text, rule).len();
         assert_eq!((of("9.sleep"), of("9.slee"), of("8.timer"), of("8.task")), (1, 0, 1, 0));
     }
 
     #[test]
     fn a_fixture_names_the_rule_that_it_expects() {
-        let of = |text| naming("tests/fixtures/scheduler/a/expected.json", "json", text, "8.timer").len();
-        assert_eq!((of("{\n  \"rule\": \"8.timer\"\n}"), of("{\"rule\":\"8.timer\"}"), of("{\"reason\": \"8.timer\"}")), (1, 1, 0));
+        let of = |text| {
+            naming("tests/fixtures/scheduler/a/expected.json", "json", text, "8.timer").len()
+        };
+        assert_eq!(
+            (
+                of("{\n  \"rule\": \"8.timer\"\n}"),
+                of("{\"rule\":\"8.timer\"}"),
+                of("{\"reason\": \"8.timer\"}")
+            ),
+            (1, 1, 0)
+        );
     }
 
     #[test]
     fn a_rust_test_names_a_rule_in_its_body_and_a_list_does_not() {
-        let text = "const BEYOND: [&str; 1] = [\"1.closing\"];\n\n#[test]\nfn a_timer_is_waited_for() {\n    is(\"8.timer\");\n}\n\n\
-            fn other() {\n    is(\"8.task\");\n}\n\nmod inner {\n    #[test]\n    fn indented() {\n        is(\"9.sleep\");\n    }\n}\n";
+        let text = "const BEYOND: [&str; 1] = [\"1.closing\"];\n\n#[test]\nfn \
+                    a_timer_is_waited_for() {\n    is(\"8.timer\");\n}\n\nfn other() {\n    \
+                    is(\"8.task\");\n}\n\nmod inner {\n    #[test]\n    fn indented() {\n        \
+                    is(\"9.sleep\");\n    }\n}\n";
         let of = |rule| naming("tests/all/a.rs", "rs", text, rule);
         assert_eq!(of("8.timer"), ["tests/all/a.rs: a_timer_is_waited_for"]);
         assert_eq!(of("9.sleep"), ["tests/all/a.rs: indented"]);

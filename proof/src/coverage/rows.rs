@@ -1,4 +1,5 @@
-//! The rows of closure and continuation, read from their source: each place where one of them gives its verdict, and whether it was reached.
+//! The rows of closure and continuation, read from their source: each place where one of them gives
+//! its verdict, and whether it was reached.
 
 use super::export::Files;
 
@@ -34,16 +35,27 @@ impl Derivation {
         let Some(measured) = files.get(self.file) else { return Vec::new() };
         let text = text_of(self.file);
         let lines: Vec<&str> = text.lines().collect();
-        let Some(start) = lines.iter().position(|line| line.starts_with(TABLE)) else { return Vec::new() };
-        let end = lines[start..].iter().position(|line| *line == "];").map_or(lines.len(), |at| start + at);
-        let starts: Vec<usize> = (start..end).filter(|index| lines[*index].starts_with(ROW)).collect();
+        let Some(start) = lines.iter().position(|line| line.starts_with(TABLE)) else {
+            return Vec::new();
+        };
+        let end = lines[start..]
+            .iter()
+            .position(|line| *line == "];")
+            .map_or(lines.len(), |at| start + at);
+        let starts: Vec<usize> =
+            (start..end).filter(|index| lines[*index].starts_with(ROW)).collect();
         let ends = starts.iter().skip(1).copied().chain([end]);
         starts
             .iter()
             .zip(ends)
             .map(|(start, end)| {
-                let id = lines[*start..end].iter().find_map(|line| line.split('"').nth(1)).unwrap_or_default().to_owned();
-                let reached = verdict(&lines, *start..end).and_then(|place| measured.executed_at(place));
+                let id = lines[*start..end]
+                    .iter()
+                    .find_map(|line| line.split('"').nth(1))
+                    .unwrap_or_default()
+                    .to_owned();
+                let reached =
+                    verdict(&lines, *start..end).and_then(|place| measured.executed_at(place));
                 Row { id, line: *start as u64 + 1, reached }
             })
             .collect()
@@ -85,20 +97,35 @@ pub static ROWS: [Row; 3] = [
 
     fn rows(text: &str, regions: Regions) -> Vec<Row> {
         let derivation = &DERIVATIONS[0];
-        let files = Files::from([(derivation.file.to_owned(), Measured { regions, ..Measured::default() })]);
+        let files = Files::from([(
+            derivation.file.to_owned(),
+            Measured { regions, ..Measured::default() },
+        )]);
         derivation.rows(&files, |_| text.to_owned())
     }
 
     #[test]
     fn a_row_has_its_id_and_how_often_its_verdict_was_given() {
-        let regions = BTreeMap::from([(((5, 61), (5, 75)), 4), (((5, 31), (5, 57)), 9), (((10, 13), (10, 40)), 0)]);
-        let found: Vec<(String, u64, Option<u64>)> = rows(TEXT, regions).into_iter().map(|row| (row.id, row.line, row.reached)).collect();
+        let regions = BTreeMap::from([
+            (((5, 61), (5, 75)), 4),
+            (((5, 31), (5, 57)), 9),
+            (((10, 13), (10, 40)), 0),
+        ]);
+        let found: Vec<(String, u64, Option<u64>)> =
+            rows(TEXT, regions).into_iter().map(|row| (row.id, row.line, row.reached)).collect();
         let expected = [("error", 5, Some(4)), ("time", 7, Some(0)), ("completed", 12, None)];
         assert_eq!(found, expected.map(|(id, line, reached)| (id.to_owned(), line, reached)));
     }
 
     #[test]
     fn a_table_that_is_not_there_has_no_rows() {
-        assert_eq!(rows("pub static CELLS: [Row; 1] = [\n    Row::new(\"other\", |_| true, |_| closed()),\n];\n", BTreeMap::new()), []);
+        assert_eq!(
+            rows(
+                "pub static CELLS: [Row; 1] = [\n    Row::new(\"other\", |_| true, |_| \
+                 closed()),\n];\n",
+                BTreeMap::new()
+            ),
+            []
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! The rules of the ladder, read from their source: which of them decided anything, and which tests name them.
+//! The rules of the ladder, read from their source: which of them decided anything, and which tests
+//! name them.
 //!
-//! A rule has decided where the closure of its `decide` was executed: nothing else calls it than the ladder when the rule wins.
+//! A rule has decided where the closure of its `decide` was executed: nothing else calls it than
+//! the ladder when the rule wins.
 
 use super::export::{Files, Measured, Place};
 
@@ -11,13 +13,19 @@ const LADDER: &str = "core/src/ladder/";
 #[derive(Debug, PartialEq, Eq)]
 pub(super) struct Rule {
     pub(super) id: String,
-    /// How often it decided; nothing where its `decide` is no closure of its own, so that it cannot be told.
+    /// How often it decided; nothing where its `decide` is no closure of its own, so that it cannot
+    /// be told.
     pub(super) decided: Option<u64>,
 }
 
-/// The rules of all files of the ladder, in the order in which they are written. `text_of` gives a file's text.
+/// The rules of all files of the ladder, in the order in which they are written. `text_of` gives a
+/// file's text.
 pub(super) fn all(files: &Files, text_of: impl Fn(&str) -> String) -> Vec<Rule> {
-    files.iter().filter(|(path, _)| path.starts_with(LADDER)).flat_map(|(path, file)| in_file(&text_of(path), file)).collect()
+    files
+        .iter()
+        .filter(|(path, _)| path.starts_with(LADDER))
+        .flat_map(|(path, file)| in_file(&text_of(path), file))
+        .collect()
 }
 
 fn in_file(text: &str, file: &Measured) -> Vec<Rule> {
@@ -73,7 +81,10 @@ pub(super) const CLOSING: Rule = Rule {
             ("core/src/ladder/rule.rs".to_owned(), Measured { functions, ..Measured::default() }),
             ("core/src/derive/rule.rs".to_owned(), Measured::default()),
         ]);
-        let expected = [Rule { id: "1.stopped".to_owned(), decided: Some(2) }, Rule { id: "1.closing".to_owned(), decided: None }];
+        let expected = [
+            Rule { id: "1.stopped".to_owned(), decided: Some(2) },
+            Rule { id: "1.closing".to_owned(), decided: None },
+        ];
         assert_eq!(all(&files, |_| TEXT.to_owned()), expected);
     }
 }

@@ -18,7 +18,10 @@ pub(super) struct Share {
 
 impl Share {
     fn from_counts<'a>(counts: impl Iterator<Item = &'a u64>) -> Self {
-        counts.fold(Self::default(), |sum, count| Self { all: sum.all + 1, executed: sum.executed + u64::from(*count > 0) })
+        counts.fold(Self::default(), |sum, count| Self {
+            all: sum.all + 1,
+            executed: sum.executed + u64::from(*count > 0),
+        })
     }
 
     /// In tenths of a per cent, rounded down: 100 % is said only where nothing is missing.
@@ -53,7 +56,11 @@ impl Shares {
         let inside = files.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/")));
         inside.fold(Self::default(), |sum, (_, file)| {
             let one = Self::from_file(file);
-            Self { lines: sum.lines.plus(one.lines), regions: sum.regions.plus(one.regions), functions: sum.functions.plus(one.functions) }
+            Self {
+                lines: sum.lines.plus(one.lines),
+                regions: sum.regions.plus(one.regions),
+                functions: sum.functions.plus(one.functions),
+            }
         })
     }
 }
@@ -80,7 +87,8 @@ pub(super) fn of_files(files: &Files, folders: &[&str]) -> String {
     };
     let mut text = format!("{}\n", bold(head));
     for folder in folders {
-        for (path, file) in files.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/"))) {
+        for (path, file) in files.iter().filter(|(path, _)| path.starts_with(&format!("{folder}/")))
+        {
             text.push_str(&line(path, Shares::from_file(file)));
             text.push('\n');
         }
@@ -98,7 +106,10 @@ pub(super) fn per_cent(per_mille: u64) -> String {
 /// The lines that were not executed, a line per file: `core/src/a.rs: 3-5, 9`.
 pub(super) fn missed(files: &Files, folders: &[&str]) -> String {
     let mut text = String::new();
-    for (path, file) in files.iter().filter(|(path, _)| folders.iter().any(|folder| path.starts_with(&format!("{folder}/")))) {
+    for (path, file) in files
+        .iter()
+        .filter(|(path, _)| folders.iter().any(|folder| path.starts_with(&format!("{folder}/"))))
+    {
         let spans = spans(file);
         if !spans.is_empty() {
             let _ = writeln!(text, "not executed: {path}: {}", spans.join(", "));
@@ -118,7 +129,10 @@ fn spans(file: &Measured) -> Vec<String> {
         }
         goes_on = *count == 0;
     }
-    spans.iter().map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") }).collect()
+    spans
+        .iter()
+        .map(|(from, to)| if from == to { from.to_string() } else { format!("{from}-{to}") })
+        .collect()
 }
 
 /// One line per rule: how often it decided, and the first test that names it.
@@ -155,7 +169,10 @@ mod tests {
     use super::*;
 
     fn files() -> Files {
-        let file = |lines: &[(u64, u64)]| Measured { lines: lines.iter().copied().collect(), ..Measured::default() };
+        let file = |lines: &[(u64, u64)]| Measured {
+            lines: lines.iter().copied().collect(),
+            ..Measured::default()
+        };
         Files::from([
             ("core/src/ladder/a.rs".to_owned(), file(&[(1, 1), (2, 0), (4, 0), (5, 3), (9, 0)])),
             ("core/src/ladder/b.rs".to_owned(), file(&[(1, 1)])),
@@ -170,7 +187,8 @@ mod tests {
         assert_eq!(shares.lines.per_mille(), 500);
         assert_eq!(Share { all: 3, executed: 2 }.per_mille(), 666, "rounded down");
         assert_eq!(Share::default().per_mille(), 1000, "nothing is missing of nothing");
-        let table = anstream::adapter::strip_str(&of_files(&files(), &["core/src/ladder"])).to_string();
+        let table =
+            anstream::adapter::strip_str(&of_files(&files(), &["core/src/ladder"])).to_string();
         let lines: Vec<&str> = table.lines().collect();
         assert_eq!(lines.len(), 4, "a head, two files, the folder: {table}");
         assert!(lines[1].starts_with("core/src/ladder/a.rs      5       2  40.0 %"), "{table}");
@@ -179,7 +197,10 @@ mod tests {
 
     #[test]
     fn lines_that_were_not_executed_are_spans() {
-        assert_eq!(missed(&files(), &["core/src/ladder"]), "not executed: core/src/ladder/a.rs: 2-4, 9\n");
+        assert_eq!(
+            missed(&files(), &["core/src/ladder"]),
+            "not executed: core/src/ladder/a.rs: 2-4, 9\n"
+        );
         assert_eq!(missed(&files(), &["core/src/derive"]), "");
     }
 
@@ -196,6 +217,13 @@ mod tests {
         ]);
         let table = anstream::adapter::strip_str(&of_rules(&rules, &named)).to_string();
         let lines: Vec<&str> = table.lines().skip(1).collect();
-        assert_eq!(lines, ["1.stopped         3  a.txt, and 1 more", "8.timer           0  c.txt", "9.sleep           ?  -"]);
+        assert_eq!(
+            lines,
+            [
+                "1.stopped         3  a.txt, and 1 more",
+                "8.timer           0  c.txt",
+                "9.sleep           ?  -"
+            ]
+        );
     }
 }

@@ -1,6 +1,8 @@
-//! The code of a file as one number, so that a file whose mutants were tried is known again after it moved.
+//! The code of a file as one number, so that a file whose mutants were tried is known again after
+//! it moved.
 //!
-//! Comments, layout and `use` lines are left out: they have no mutants, and a move of other files changes them.
+//! Comments, layout and `use` lines are left out: they have no mutants, and a move of other files
+//! changes them.
 
 use std::str::FromStr;
 
@@ -30,7 +32,10 @@ fn write_one(tokens: &[TokenTree], at: usize, words: &mut String) -> usize {
     match &tokens[at] {
         // `impl Trait + use<'a>` is not an import.
         TokenTree::Ident(word) if word == "use" && !is_mark(tokens.get(at + 1), '<') => {
-            return tokens[at..].iter().position(|token| is_mark(Some(token), ';')).map_or(tokens.len(), |end| at + end + 1);
+            return tokens[at..]
+                .iter()
+                .position(|token| is_mark(Some(token), ';'))
+                .map_or(tokens.len(), |end| at + end + 1);
         }
         TokenTree::Punct(mark) if mark.as_char() == '#' => {
             let inner = usize::from(is_mark(tokens.get(at + 1), '!'));
@@ -77,8 +82,10 @@ mod tests {
 
     #[test]
     fn comments_layout_and_imports_do_not_count() {
-        let one = "//! A.\nuse crate::plane::{a, b};\n\n/// B.\nfn f(a: A) -> u8 {\n    // why\n    g(a, 1)\n}\n";
-        let other = "//! C.\n//! D.\nuse crate::record::a;\nuse crate::state::b;\nfn f(\n    a: A,\n) -> u8 { use x::g; g(a, 1) }\n";
+        let one = "//! A.\nuse crate::plane::{a, b};\n\n/// B.\nfn f(a: A) -> u8 {\n    // why\n    \
+             g(a, 1)\n}\n";
+        let other = "//! C.\n//! D.\nuse crate::record::a;\nuse crate::state::b;\nfn f(\n    a: \
+                     A,\n) -> u8 { use x::g; g(a, 1) }\n";
         assert_eq!(stamp_of(one), stamp_of(other));
     }
 

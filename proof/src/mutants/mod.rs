@@ -1,12 +1,14 @@
-//! `cargo xtask mutants`: changes the core in small ways, one at a time, and asks whether some test notices.
+//! `cargo xtask mutants`: changes the core in small ways, one at a time, and asks whether some test
+//! notices.
 //!
-//! cargo-mutants makes the mutants and tries them, file by file; .cargo/mutants.toml says how, and nextest.toml in which order the tests
-//! run. The judges are the unit tests of the core and the tests of wakeful-tests that need no guest: a guest that was built before the mutant
-//! would notice any difference, and would so hide what no test states. In the copy no recordings lie beside the tree, so what needs them does
-//! what it can.
+//! cargo-mutants makes the mutants and tries them, file by file; .cargo/mutants.toml says how, and
+//! nextest.toml in which order the tests run. The judges are the unit tests of the core and the
+//! tests of wakeful-tests that need no guest: a guest that was built before the mutant would notice
+//! any difference, and would so hide what no test states. In the copy no recordings lie beside the
+//! tree, so what needs them does what it can.
 //!
-//! What became of a file's mutants is kept in settled.txt as soon as all of them were tried, so a run that was ended goes on with the file
-//! that it was at.
+//! What became of a file's mutants is kept in settled.txt as soon as all of them were tried, so a
+//! run that was ended goes on with the file that it was at.
 
 mod code;
 mod outcome;
@@ -65,10 +67,12 @@ const ROOMS: [&str; 6] = ["record", "state", "derive", "fact", "ladder", "machin
 /// Of the mutants that compile, so many of a hundred must be noticed.
 const FLOOR_PER_CENT: u64 = 95;
 
-/// What cargo-mutants says when all were caught, when a mutant survived, and when the tests of one did not end.
+/// What cargo-mutants says when all were caught, when a mutant survived, and when the tests of one
+/// did not end.
 const TELLS_OF_MUTANTS: [i32; 3] = [0, 2, 3];
 
-/// In seconds, for the tests of a mutant. Without a run of the tests that have no mutant cargo-mutants cannot tell by itself.
+/// In seconds, for the tests of a mutant. Without a run of the tests that have no mutant
+/// cargo-mutants cannot tell by itself.
 const LONGEST: &str = "1800";
 
 /// Tries mutants, and says what became of them.
@@ -79,13 +83,19 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     if Call::cargo(paths, "nextest-version", "nextest").arg("--version").answer().is_err() {
         return Ok(missing("cargo-nextest", "`cargo install --locked cargo-nextest`"));
     }
-    let accepted =
-        survivors::accepted().map_err(|line| Failure::new(format!("line {line} of {} has no reason; give it one", survivors::LIST)))?;
+    let accepted = survivors::accepted().map_err(|line| {
+        Failure::new(format!("line {line} of {} has no reason; give it one", survivors::LIST))
+    })?;
     let _alone = lock(paths)?;
     let copy = Paths::from_root(copy::update(paths, "mutants/tree")?);
     let trial = Trial { paths, copy: &copy };
     if !request.options.is_empty() {
-        return trial.cargo_mutants().args(&request.options).arg(trial.judges()?).pass_through().map(exit_code);
+        return trial
+            .cargo_mutants()
+            .args(&request.options)
+            .arg(trial.judges()?)
+            .pass_through()
+            .map(exit_code);
     }
     let stamps = stamps(&copy)?;
     let mut settled = Settled::load(paths, &stamps)?;
@@ -102,7 +112,10 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
     anstream::print!("{}", report(&asked, &settled, &compared));
     let enough = are_enough(noticed(&asked, &settled));
     if !enough {
-        anstream::println!("{}: fewer than {FLOOR_PER_CENT} % of the mutants were noticed; test what survived", red("mutants"));
+        anstream::println!(
+            "{}: fewer than {FLOOR_PER_CENT} % of the mutants were noticed; test what survived",
+            red("mutants")
+        );
     }
     Ok(if enough { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
@@ -110,18 +123,22 @@ pub(crate) fn mutants(paths: &Paths, request: &Request) -> Result<ExitCode, Fail
 /// The names of the mutants of each file.
 type Mutants = BTreeMap<String, Vec<String>>;
 
-/// Where mutants are tried: in a copy of the tree, which stays between runs, so that only the core is compiled again.
+/// Where mutants are tried: in a copy of the tree, which stays between runs, so that only the core
+/// is compiled again.
 struct Trial<'a> {
     paths: &'a Paths,
     copy: &'a Paths,
 }
 
 impl Trial<'_> {
-    /// cargo-mutants in the copy. It builds in a folder of its own: in the common one its builds and those of somebody who goes on working
-    /// would wait for each other, and a test that waits counts as one that does not end.
+    /// cargo-mutants in the copy. It builds in a folder of its own: in the common one its builds
+    /// and those of somebody who goes on working would wait for each other, and a test that waits
+    /// counts as one that does not end.
     fn cargo_mutants(&self) -> Call {
         let folder = self.paths.target().join("mutants");
-        let call = Call::cargo(self.paths, "mutants", "mutants").env("CARGO_TARGET_DIR", folder.join("target")).folder(self.copy.root());
+        let call = Call::cargo(self.paths, "mutants", "mutants")
+            .env("CARGO_TARGET_DIR", folder.join("target"))
+            .folder(self.copy.root());
         call.args(["--package=wakeful-core", "--in-place", "--output"]).arg(folder)
     }
 
@@ -142,7 +159,8 @@ impl Trial<'_> {
     fn judges(&self) -> Result<String, Failure> {
         let left_out = self_contained::others(self.copy, &[GUEST, PROGRAM])?;
         anstream::println!(
-            "{}: the unit tests of wakeful-core, and wakeful-tests without the {} tests that need a guest or a program",
+            "{}: the unit tests of wakeful-core, and wakeful-tests without the {} tests that need \
+             a guest or a program",
             bold("judged by"),
             left_out.len(),
         );
@@ -163,23 +181,48 @@ impl Trial<'_> {
         }
         let (judges, begun) = (self.judges()?, Instant::now());
         for (index, file) in files.iter().enumerate() {
-            if request.minutes.is_some_and(|minutes| begun.elapsed() >= Duration::from_secs(60 * minutes)) {
-                anstream::println!("{}: the time is over; {} files are left", bold("mutants"), files.len() - index);
+            if request
+                .minutes
+                .is_some_and(|minutes| begun.elapsed() >= Duration::from_secs(60 * minutes))
+            {
+                anstream::println!(
+                    "{}: the time is over; {} files are left",
+                    bold("mutants"),
+                    files.len() - index
+                );
                 break;
             }
             // Once is enough: the tests without a mutant are the same for every file.
             let baseline = if index == 0 { "--baseline=run" } else { "--baseline=skip" };
-            let survivor = |name: &str| Key::from_mutant(name, |file| text_of(self.copy, file)).survivor().to_owned();
-            let call = self.cargo_mutants().args([baseline, "--timeout", LONGEST, "--file"]).arg(file).arg(&judges);
+            let survivor = |name: &str| {
+                Key::from_mutant(name, |file| text_of(self.copy, file)).survivor().to_owned()
+            };
+            let call = self
+                .cargo_mutants()
+                .args([baseline, "--timeout", LONGEST, "--file"])
+                .arg(file)
+                .arg(&judges);
             let known = settled.files.get_mut(*file).filter(|_| request.which == Which::Survivors);
             let mutants: Vec<&String> = match &known {
                 None => asked[*file].iter().collect(),
-                Some(known) => asked[*file].iter().filter(|name| known.survivors.contains(&survivor(name))).collect(),
+                Some(known) => asked[*file]
+                    .iter()
+                    .filter(|name| known.survivors.contains(&survivor(name)))
+                    .collect(),
             };
-            let call = if known.is_some() { call.arg("--re").arg(alternatives(&mutants)) } else { call };
-            let outcomes = stage(file, &format!("{} mutants, {} of {} files", mutants.len(), index + 1, files.len()), || self.run(call))?;
+            let call =
+                if known.is_some() { call.arg("--re").arg(alternatives(&mutants)) } else { call };
+            let outcomes = stage(
+                file,
+                &format!("{} mutants, {} of {} files", mutants.len(), index + 1, files.len()),
+                || self.run(call),
+            )?;
             if outcomes.len() != mutants.len() {
-                return Err(Failure::new(format!("cargo-mutants tried {} of the {} mutants of {file}", outcomes.len(), mutants.len())));
+                return Err(Failure::new(format!(
+                    "cargo-mutants tried {} of the {} mutants of {file}",
+                    outcomes.len(),
+                    mutants.len()
+                )));
             }
             match known {
                 Some(known) => known.take_in(&outcomes, survivor),
@@ -197,11 +240,13 @@ impl Trial<'_> {
         let status = call.pass_through()?;
         if !status.code().is_some_and(|code| TELLS_OF_MUTANTS.contains(&code)) {
             return Err(Failure::new(format!(
-                "cargo-mutants gave up ({status}); if the tests fail without a mutant, repair them first. The same command goes on"
+                "cargo-mutants gave up ({status}); if the tests fail without a mutant, repair \
+                 them first. The same command goes on"
             )));
         }
         let written = self.paths.target().join("mutants/mutants.out");
-        outcome::read(&written).map_err(|why| Failure::new(format!("cannot read {}: {why}", written.display())))
+        outcome::read(&written)
+            .map_err(|why| Failure::new(format!("cannot read {}: {why}", written.display())))
     }
 }
 
@@ -213,18 +258,24 @@ fn lock(paths: &Paths) -> Result<fs::File, Failure> {
     let lock = fs::File::create(&file).map_err(unusable)?;
     match lock.try_lock() {
         Ok(()) => Ok(lock),
-        Err(TryLockError::WouldBlock) => {
-            Err(Failure::new("another `cargo xtask mutants` is running in this tree; wait for its end, or end it: the next goes on"))
-        }
+        Err(TryLockError::WouldBlock) => Err(Failure::new(
+            "another `cargo xtask mutants` is running in this tree; wait for its end, or end it: \
+             the next goes on",
+        )),
         Err(TryLockError::Error(why)) => Err(unusable(why)),
     }
 }
 
 /// The rooms that are asked for, which must be there.
 fn rooms(copy: &Paths, named: &[String]) -> Result<Vec<String>, Failure> {
-    let is_there = |room: &str| copy.at(&format!("core/src/{room}")).is_dir() || copy.at(&format!("core/src/{room}.rs")).is_file();
+    let is_there = |room: &str| {
+        copy.at(&format!("core/src/{room}")).is_dir()
+            || copy.at(&format!("core/src/{room}.rs")).is_file()
+    };
     if let Some(room) = named.iter().find(|room| !is_there(room)) {
-        return Err(Failure::new(format!("`{room}` is not a folder or a file of core/src; name it without `.rs`")));
+        return Err(Failure::new(format!(
+            "`{room}` is not a folder or a file of core/src; name it without `.rs`"
+        )));
     }
     let all = ROOMS.into_iter().filter(|room| is_there(room)).map(str::to_owned);
     Ok(if named.is_empty() { all.collect() } else { named.to_vec() })
@@ -235,8 +286,13 @@ fn stamps(copy: &Paths) -> Result<BTreeMap<String, String>, Failure> {
     let source = copy.at("core/src");
     let unread = |why| Failure::new(format!("cannot read {}: {why}", source.display()));
     let mut stamps = BTreeMap::new();
-    for file in files_below(&source).map_err(unread)?.iter().filter(|file| file.extension().is_some_and(|end| end == "rs")) {
-        let path = file.strip_prefix(copy.root()).unwrap_or(file).to_string_lossy().replace('\\', "/");
+    for file in files_below(&source)
+        .map_err(unread)?
+        .iter()
+        .filter(|file| file.extension().is_some_and(|end| end == "rs"))
+    {
+        let path =
+            file.strip_prefix(copy.root()).unwrap_or(file).to_string_lossy().replace('\\', "/");
         stamps.insert(path, code::stamp_of(&fs::read_to_string(file).map_err(unread)?));
     }
     Ok(stamps)
@@ -266,31 +322,45 @@ fn others_than(left_out: &[String]) -> String {
 fn alternatives(names: &[&String]) -> String {
     let literal = |name: &String| -> String {
         name.chars()
-            .flat_map(|letter| [(!letter.is_alphanumeric() && !letter.is_whitespace()).then_some('\\'), Some(letter)])
+            .flat_map(|letter| {
+                [
+                    (!letter.is_alphanumeric() && !letter.is_whitespace()).then_some('\\'),
+                    Some(letter),
+                ]
+            })
             .flatten()
             .collect()
     };
     format!("^({})$", names.iter().map(|name| literal(name)).collect::<Vec<_>>().join("|"))
 }
 
-/// Compares the survivors of the settled files that are asked for with the list. A line of the list is stale if its mutant was noticed, or
-/// is not there any more.
-fn compare(asked: &Mutants, settled: &Settled, accepted: &[Accepted], text_of: impl Fn(&str) -> String) -> Compared {
+/// Compares the survivors of the settled files that are asked for with the list. A line of the list
+/// is stale if its mutant was noticed, or is not there any more.
+fn compare(
+    asked: &Mutants,
+    settled: &Settled,
+    accepted: &[Accepted],
+    text_of: impl Fn(&str) -> String,
+) -> Compared {
     let known = |file: &String| settled.files.get(file);
-    let survived = asked.keys().filter_map(|file| Some((file, known(file)?))).flat_map(|(file, known)| {
-        known.survivors.iter().map(move |survivor| {
-            let key = Key::settled(file, survivor);
-            (key.as_str().to_owned(), key)
-        })
-    });
-    let untried = asked.iter().filter(|(file, _)| known(file).is_none()).flat_map(|(_, names)| names);
+    let survived =
+        asked.keys().filter_map(|file| Some((file, known(file)?))).flat_map(|(file, known)| {
+            known.survivors.iter().map(move |survivor| {
+                let key = Key::settled(file, survivor);
+                (key.as_str().to_owned(), key)
+            })
+        });
+    let untried =
+        asked.iter().filter(|(file, _)| known(file).is_none()).flat_map(|(_, names)| names);
     let others = untried.map(|name| Key::from_mutant(name, &text_of)).collect();
     // A file that is not there any more is in no room.
-    let is_asked = |listed: &str| asked.contains_key(file_of(listed)) || text_of(file_of(listed)).is_empty();
+    let is_asked =
+        |listed: &str| asked.contains_key(file_of(listed)) || text_of(file_of(listed)).is_empty();
     survivors::compare(survived.collect(), others, accepted, is_asked)
 }
 
-/// How many mutants were noticed, and how many compiled; `None` if none did. A mutant whose tests do not end was noticed.
+/// How many mutants were noticed, and how many compiled; `None` if none did. A mutant whose tests
+/// do not end was noticed.
 fn noticed(asked: &Mutants, settled: &Settled) -> Option<(u64, u64)> {
     let count = |outcome| settled.count(asked.keys().map(String::as_str), outcome);
     let noticed = count(Outcome::Caught) + count(Outcome::Timeout);
@@ -310,26 +380,51 @@ fn report(asked: &Mutants, settled: &Settled, compared: &Compared) -> String {
         let _ = writeln!(text, "accepted: {name}: {reason}");
     }
     for line in &compared.stale {
-        let _ = writeln!(text, "{}: {line}: it does not survive any more, or its file moved; correct {}", bold("listed"), survivors::LIST);
+        let _ = writeln!(
+            text,
+            "{}: {line}: it does not survive any more, or its file moved; correct {}",
+            bold("listed"),
+            survivors::LIST
+        );
     }
     for (name, _) in &compared.unlisted {
         let _ = writeln!(text, "{}: {name}", red("survived"));
     }
     if !compared.unlisted.is_empty() {
-        let _ = writeln!(text, "test them, or list them in {} with a reason behind ` -- `", survivors::LIST);
+        let _ = writeln!(
+            text,
+            "test them, or list them in {} with a reason behind ` -- `",
+            survivors::LIST
+        );
     }
     let count = |outcome| settled.count(asked.keys().map(String::as_str), outcome);
-    let counts: Vec<String> = Outcome::ALL.iter().map(|outcome| format!("{} {}", count(*outcome), outcome.as_str())).collect();
+    let counts: Vec<String> = Outcome::ALL
+        .iter()
+        .map(|outcome| format!("{} {}", count(*outcome), outcome.as_str()))
+        .collect();
     let all: usize = asked.values().map(Vec::len).sum();
-    let tried: usize = asked.iter().filter(|(file, _)| settled.files.contains_key(*file)).map(|(_, names)| names.len()).sum();
+    let tried: usize = asked
+        .iter()
+        .filter(|(file, _)| settled.files.contains_key(*file))
+        .map(|(_, names)| names.len())
+        .sum();
     let _ = writeln!(text, "{}: {tried} of {all} tried: {}", bold("mutants"), counts.join(", "));
     match noticed(asked, settled) {
         None => text.push_str("no mutant that compiles was tried\n"),
         Some((noticed, viable)) => {
             let per_mille = noticed * 1000 / viable;
-            let share = format!("{}.{} % of those that compile were noticed", per_mille / 10, per_mille % 10);
+            let share = format!(
+                "{}.{} % of those that compile were noticed",
+                per_mille / 10,
+                per_mille % 10
+            );
             let whole = if tried == all { "" } else { "; the same command tries the rest" };
-            let _ = writeln!(text, "{}: {}{whole}", bold("mutants"), if noticed == viable { green(share).to_string() } else { share });
+            let _ = writeln!(
+                text,
+                "{}: {}{whole}",
+                bold("mutants"),
+                if noticed == viable { green(share).to_string() } else { share }
+            );
         }
     }
     text
@@ -340,11 +435,18 @@ mod tests {
     use super::*;
 
     fn asked() -> Mutants {
-        let of = |file: &str, names: &[&str]| (file.to_owned(), names.iter().map(|name| format!("{file}:{name}")).collect());
-        [of("core/src/a.rs", &["1:1: f", "2:2: g", "3:3: h", "4:4: i"]), of("core/src/b.rs", &["1:1: f"])].into()
+        let of = |file: &str, names: &[&str]| {
+            (file.to_owned(), names.iter().map(|name| format!("{file}:{name}")).collect())
+        };
+        [
+            of("core/src/a.rs", &["1:1: f", "2:2: g", "3:3: h", "4:4: i"]),
+            of("core/src/b.rs", &["1:1: f"]),
+        ]
+        .into()
     }
 
-    /// One of four caught, one that did not end, one survivor, one that does not compile; the other file was not tried.
+    /// One of four caught, one that did not end, one survivor, one that does not compile; the other
+    /// file was not tried.
     fn settled() -> Settled {
         let outcomes = [Outcome::Caught, Outcome::Timeout, Outcome::Missed, Outcome::Unviable];
         let outcomes: Vec<_> = asked()["core/src/a.rs"].iter().cloned().zip(outcomes).collect();
@@ -362,13 +464,19 @@ mod tests {
 
     #[test]
     fn judges_that_need_a_guest_are_left_out_by_their_whole_names() {
-        assert_eq!(others_than(&["a::b", "c"].map(str::to_owned)), "all() - test(=a::b) - test(=c)");
+        assert_eq!(
+            others_than(&["a::b", "c"].map(str::to_owned)),
+            "all() - test(=a::b) - test(=c)"
+        );
     }
 
     #[test]
     fn survivors_are_asked_for_by_their_whole_names() {
         let name = "a.rs:1:5: replace f -> Option<&A> with None".to_owned();
-        assert_eq!(alternatives(&[&name, &"b".to_owned()]), r"^(a\.rs\:1\:5\: replace f \-\> Option\<\&A\> with None|b)$");
+        assert_eq!(
+            alternatives(&[&name, &"b".to_owned()]),
+            r"^(a\.rs\:1\:5\: replace f \-\> Option\<\&A\> with None|b)$"
+        );
     }
 
     #[test]
@@ -385,15 +493,29 @@ mod tests {
         let compared = compare(&asked, &settled, &[], |_| "if !x\n".to_owned());
         let text = anstream::adapter::strip_str(&report(&asked, &settled, &compared)).to_string();
         assert!(text.starts_with("survived: core/src/a.rs: h -- if !x\n"), "{text}");
-        assert!(text.contains("mutants: 4 of 5 tried: 1 caught, 1 timeout, 1 missed, 1 unviable\n"), "{text}");
-        assert!(text.ends_with("mutants: 66.6 % of those that compile were noticed; the same command tries the rest\n"), "{text}");
+        assert!(
+            text.contains("mutants: 4 of 5 tried: 1 caught, 1 timeout, 1 missed, 1 unviable\n"),
+            "{text}"
+        );
+        assert!(
+            text.ends_with(
+                "mutants: 66.6 % of those that compile were noticed; the same command tries the \
+                 rest\n"
+            ),
+            "{text}"
+        );
     }
 
     #[test]
     fn the_rooms_are_those_of_the_tree() {
         let paths = Paths::find().expect("the root");
         let all = rooms(&paths, &[]).expect("rooms");
-        assert!(all.contains(&"ladder".to_owned()) && all.contains(&"machine".to_owned()), "{all:?}");
-        assert!(rooms(&paths, &["effects".to_owned()]).is_err_and(|why| why.what.contains("`effects`")));
+        assert!(
+            all.contains(&"ladder".to_owned()) && all.contains(&"machine".to_owned()),
+            "{all:?}"
+        );
+        assert!(
+            rooms(&paths, &["effects".to_owned()]).is_err_and(|why| why.what.contains("`effects`"))
+        );
     }
 }

@@ -34,7 +34,9 @@ pub(super) fn read(folder: &Path) -> io::Result<Vec<(String, Outcome)>> {
     let mut all = Vec::new();
     for outcome in Outcome::ALL {
         let text = fs::read_to_string(folder.join(format!("{}.txt", outcome.as_str())))?;
-        all.extend(text.lines().filter(|line| !line.is_empty()).map(|name| (name.to_owned(), outcome)));
+        all.extend(
+            text.lines().filter(|line| !line.is_empty()).map(|name| (name.to_owned(), outcome)),
+        );
     }
     Ok(all)
 }
@@ -52,14 +54,24 @@ mod tests {
     fn outcomes_are_read_from_the_files_of_a_run() {
         let folder = std::env::temp_dir().join(format!("wakeful-outcomes-{}", std::process::id()));
         fs::create_dir_all(&folder).expect("a folder");
-        for (file, text) in [("caught", "a.rs:1:1: f\na.rs:2:2: g\n"), ("missed", "a.rs:3:3: h\n"), ("timeout", "")] {
+        for (file, text) in
+            [("caught", "a.rs:1:1: f\na.rs:2:2: g\n"), ("missed", "a.rs:3:3: h\n"), ("timeout", "")]
+        {
             fs::write(folder.join(format!("{file}.txt")), text).expect("a file");
         }
         assert!(read(&folder).is_err(), "a run that broke off");
         fs::write(folder.join("unviable.txt"), "a.rs:4:4: i\n").expect("a file");
         let found = read(&folder).expect("a run");
-        let expected = [("f", Outcome::Caught), ("g", Outcome::Caught), ("h", Outcome::Missed), ("i", Outcome::Unviable)];
-        assert!(found.iter().map(|(name, outcome)| (&name[name.len() - 1..], *outcome)).eq(expected), "{found:?}");
+        let expected = [
+            ("f", Outcome::Caught),
+            ("g", Outcome::Caught),
+            ("h", Outcome::Missed),
+            ("i", Outcome::Unviable),
+        ];
+        assert!(
+            found.iter().map(|(name, outcome)| (&name[name.len() - 1..], *outcome)).eq(expected),
+            "{found:?}"
+        );
         assert_eq!(file_of(&found[0].0), "a.rs");
         fs::remove_dir_all(&folder).expect("it goes");
     }

@@ -1,9 +1,11 @@
-//! Files of which every mutant was tried, in settled.txt: what a run of hours has found out stays in the tree.
+//! Files of which every mutant was tried, in settled.txt: what a run of hours has found out stays
+//! in the tree.
 //!
-//! A line each: `<file> <stamp of its code>: 30 caught, 0 timeout, 1 missed, 9 unviable`; below it the survivors, each with the line of
-//! source that it changes. It counts for as long as the code of the file is as it was. A file that moved is found again by its stamp, and
-//! gets its new path when the list is written. Tests that were changed since can only be asked anew: `--retry` for the survivors,
-//! `--again` for all.
+//! A line each: `<file> <stamp of its code>: 30 caught, 0 timeout, 1 missed, 9 unviable`; below it
+//! the survivors, each with the line of source that it changes. It counts for as long as the code
+//! of the file is as it was. A file that moved is found again by its stamp, and gets its new path
+//! when the list is written. Tests that were changed since can only be asked anew: `--retry` for
+//! the survivors, `--again` for all.
 
 use std::{collections::BTreeMap, fs, io};
 
@@ -43,7 +45,10 @@ impl Settled {
             Err(why) => return Err(Failure::new(format!("cannot read {LIST}: {why}"))),
         };
         let settled = Self::read(&text).map_err(|line| {
-            Failure::new(format!("line {line} of {LIST} does not say what became of a file's mutants; remove its file from the list"))
+            Failure::new(format!(
+                "line {line} of {LIST} does not say what became of a file's mutants; remove its \
+                 file from the list"
+            ))
         })?;
         Ok(settled.moved(now))
     }
@@ -51,10 +56,13 @@ impl Settled {
     /// Keeps what is as it was. `now` has the stamp of each file by its path.
     fn moved(self, now: &BTreeMap<String, String>) -> Self {
         let mut files = BTreeMap::new();
-        let (stayed, gone): (Vec<_>, Vec<_>) = self.files.into_iter().partition(|(path, file)| now.get(path) == Some(&file.stamp));
+        let (stayed, gone): (Vec<_>, Vec<_>) =
+            self.files.into_iter().partition(|(path, file)| now.get(path) == Some(&file.stamp));
         files.extend(stayed);
         for (_, file) in gone {
-            let is_it = |(path, stamp): &(&String, &String)| **stamp == file.stamp && !files.contains_key(*path);
+            let is_it = |(path, stamp): &(&String, &String)| {
+                **stamp == file.stamp && !files.contains_key(*path)
+            };
             if let Some((path, _)) = now.iter().find(is_it) {
                 files.insert(path.clone(), file);
             }
@@ -63,20 +71,33 @@ impl Settled {
     }
 
     /// How many mutants of these files had this outcome.
-    pub(super) fn count<'a>(&self, files: impl IntoIterator<Item = &'a str>, outcome: Outcome) -> u64 {
-        files.into_iter().filter_map(|file| self.files.get(file)).map(|file| file.counts[outcome as usize]).sum()
+    pub(super) fn count<'a>(
+        &self,
+        files: impl IntoIterator<Item = &'a str>,
+        outcome: Outcome,
+    ) -> u64 {
+        files
+            .into_iter()
+            .filter_map(|file| self.files.get(file))
+            .map(|file| file.counts[outcome as usize])
+            .sum()
     }
 
     /// Writes the list.
     pub(super) fn write(&self, paths: &Paths) -> Result<(), Failure> {
-        fs::write(paths.at(LIST), self.to_text()).map_err(|why| Failure::new(format!("cannot write {LIST}: {why}")))
+        fs::write(paths.at(LIST), self.to_text())
+            .map_err(|why| Failure::new(format!("cannot write {LIST}: {why}")))
     }
 
     fn to_text(&self) -> String {
         let of_file = |(name, file): (&String, &File)| {
-            let counts: Vec<String> =
-                Outcome::ALL.iter().zip(file.counts).map(|(outcome, count)| format!("{count} {}", outcome.as_str())).collect();
-            let survivors: String = file.survivors.iter().map(|survivor| format!("  {survivor}\n")).collect();
+            let counts: Vec<String> = Outcome::ALL
+                .iter()
+                .zip(file.counts)
+                .map(|(outcome, count)| format!("{count} {}", outcome.as_str()))
+                .collect();
+            let survivors: String =
+                file.survivors.iter().map(|survivor| format!("  {survivor}\n")).collect();
             format!("{name} {}: {}\n{survivors}", file.stamp, counts.join(", "))
         };
         HEAD.to_owned() + &self.files.iter().map(of_file).collect::<String>()
@@ -89,7 +110,10 @@ impl Settled {
         for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.starts_with('#')) {
             let wrong = index + 1;
             if let Some(survivor) = line.strip_prefix("  ") {
-                let file = last.as_ref().filter(|_| survivor.contains(" -- ")).and_then(|file| settled.files.get_mut(file));
+                let file = last
+                    .as_ref()
+                    .filter(|_| survivor.contains(" -- "))
+                    .and_then(|file| settled.files.get_mut(file));
                 file.ok_or(wrong)?.survivors.push(survivor.to_owned());
                 continue;
             }
@@ -98,10 +122,17 @@ impl Settled {
             let mut told = counts.split(", ").map(|count| count.split_once(' '));
             let mut counts = [0; 4];
             for (count, outcome) in counts.iter_mut().zip(Outcome::ALL) {
-                let (number, _) = told.next().flatten().filter(|(_, word)| *word == outcome.as_str()).ok_or(wrong)?;
+                let (number, _) = told
+                    .next()
+                    .flatten()
+                    .filter(|(_, word)| *word == outcome.as_str())
+                    .ok_or(wrong)?;
                 *count = number.parse().map_err(|_| wrong)?;
             }
-            settled.files.insert(file.to_owned(), File { stamp: stamp.to_owned(), counts, survivors: Vec::new() });
+            settled.files.insert(
+                file.to_owned(),
+                File { stamp: stamp.to_owned(), counts, survivors: Vec::new() },
+            );
             last = Some(file.to_owned());
         }
         Ok(settled)
@@ -110,14 +141,23 @@ impl Settled {
 
 impl File {
     /// What a run found out about all mutants of a file.
-    pub(super) fn new(stamp: String, outcomes: &[(String, Outcome)], survivor: impl Fn(&str) -> String) -> Self {
-        let counts = Outcome::ALL.map(|outcome| outcomes.iter().filter(|(_, one)| *one == outcome).count() as u64);
+    pub(super) fn new(
+        stamp: String,
+        outcomes: &[(String, Outcome)],
+        survivor: impl Fn(&str) -> String,
+    ) -> Self {
+        let counts = Outcome::ALL
+            .map(|outcome| outcomes.iter().filter(|(_, one)| *one == outcome).count() as u64);
         let missed = outcomes.iter().filter(|(_, outcome)| *outcome == Outcome::Missed);
         Self { stamp, counts, survivors: missed.map(|(name, _)| survivor(name)).collect() }
     }
 
     /// Takes in what became of survivors that were tried again.
-    pub(super) fn take_in(&mut self, outcomes: &[(String, Outcome)], survivor: impl Fn(&str) -> String) {
+    pub(super) fn take_in(
+        &mut self,
+        outcomes: &[(String, Outcome)],
+        survivor: impl Fn(&str) -> String,
+    ) {
         for (name, outcome) in outcomes.iter().filter(|(_, outcome)| *outcome != Outcome::Missed) {
             if let Some(at) = self.survivors.iter().position(|one| *one == survivor(name)) {
                 self.survivors.remove(at);
@@ -132,7 +172,8 @@ impl File {
 mod tests {
     use super::*;
 
-    const TEXT: &str = "a.rs 0f: 3 caught, 0 timeout, 1 missed, 2 unviable\n  delete ! in f -- if !x\nb.rs 01: 1 caught, 1 timeout, 0 missed, 0 unviable\n";
+    const TEXT: &str = "a.rs 0f: 3 caught, 0 timeout, 1 missed, 2 unviable\n  delete ! in f -- if \
+                        !x\nb.rs 01: 1 caught, 1 timeout, 0 missed, 0 unviable\n";
 
     fn now(files: &[(&str, &str)]) -> BTreeMap<String, String> {
         files.iter().map(|(path, stamp)| ((*path).to_owned(), (*stamp).to_owned())).collect()
@@ -142,8 +183,19 @@ mod tests {
     fn the_list_is_read_as_it_was_written() {
         let settled = Settled::read(TEXT).expect("a list");
         assert_eq!(settled.to_text(), HEAD.to_owned() + TEXT);
-        assert_eq!((settled.count(["a.rs", "c.rs"], Outcome::Caught), settled.count(["a.rs", "b.rs"], Outcome::Caught)), (3, 4));
-        for (line, wrong) in [("a.rs 0f", 1), ("# x\na.rs 0f: 3 caught", 2), ("a.rs 0f: 3 missed, 0 x, 1 y, 2 z", 1), ("  f -- g", 1)] {
+        assert_eq!(
+            (
+                settled.count(["a.rs", "c.rs"], Outcome::Caught),
+                settled.count(["a.rs", "b.rs"], Outcome::Caught)
+            ),
+            (3, 4)
+        );
+        for (line, wrong) in [
+            ("a.rs 0f", 1),
+            ("# x\na.rs 0f: 3 caught", 2),
+            ("a.rs 0f: 3 missed, 0 x, 1 y, 2 z", 1),
+            ("  f -- g", 1),
+        ] {
             assert_eq!(Settled::read(line), Err(wrong), "{line}");
         }
         assert!(Settled::read(include_str!("settled.txt")).is_ok());
@@ -156,22 +208,44 @@ mod tests {
             settled.files.into_iter().map(|(path, file)| (path, file.counts[0])).collect::<Vec<_>>()
         };
         assert_eq!(of(&[("a.rs", "0f"), ("b.rs", "02")]), [("a.rs".to_owned(), 3)]);
-        assert_eq!(of(&[("c/a.rs", "0f"), ("b.rs", "01")]), [("b.rs".to_owned(), 1), ("c/a.rs".to_owned(), 3)]);
-        assert_eq!(of(&[("a.rs", "01"), ("b.rs", "0f")]), [("a.rs".to_owned(), 1), ("b.rs".to_owned(), 3)], "they changed places");
-        assert_eq!(of(&[("a.rs", "0f"), ("z.rs", "0f")]), [("a.rs".to_owned(), 3)], "a copy is another file");
+        assert_eq!(
+            of(&[("c/a.rs", "0f"), ("b.rs", "01")]),
+            [("b.rs".to_owned(), 1), ("c/a.rs".to_owned(), 3)]
+        );
+        assert_eq!(
+            of(&[("a.rs", "01"), ("b.rs", "0f")]),
+            [("a.rs".to_owned(), 1), ("b.rs".to_owned(), 3)],
+            "they changed places"
+        );
+        assert_eq!(
+            of(&[("a.rs", "0f"), ("z.rs", "0f")]),
+            [("a.rs".to_owned(), 3)],
+            "a copy is another file"
+        );
     }
 
     #[test]
     fn a_survivor_that_is_noticed_later_is_none_any_more() {
         let mut file = Settled::read(TEXT).expect("a list").files.remove("a.rs").expect("a file");
-        let key = |name: &str| name.split_once(": ").map(|(_, what)| format!("{what} -- if !x")).unwrap_or_default();
+        let key = |name: &str| {
+            name.split_once(": ").map(|(_, what)| format!("{what} -- if !x")).unwrap_or_default()
+        };
         let name = "a.rs:1:5: delete ! in f".to_owned();
         file.take_in(&[(name.clone(), Outcome::Missed)], key);
         assert_eq!(file.counts, [3, 0, 1, 2]);
-        file.take_in(&[(name, Outcome::Caught), ("a.rs:2:5: other".to_owned(), Outcome::Caught)], key);
+        file.take_in(
+            &[(name, Outcome::Caught), ("a.rs:2:5: other".to_owned(), Outcome::Caught)],
+            key,
+        );
         assert_eq!((file.counts, file.survivors.len()), ([4, 0, 0, 2], 0));
-        let outcomes = [("a.rs:1:5: f".to_owned(), Outcome::Missed), ("a.rs:1:6: g".to_owned(), Outcome::Unviable)];
+        let outcomes = [
+            ("a.rs:1:5: f".to_owned(), Outcome::Missed),
+            ("a.rs:1:6: g".to_owned(), Outcome::Unviable),
+        ];
         let new = File::new("00".to_owned(), &outcomes, key);
-        assert_eq!((new.counts, new.survivors.as_slice()), ([0, 0, 1, 1], ["f -- if !x".to_owned()].as_slice()));
+        assert_eq!(
+            (new.counts, new.survivors.as_slice()),
+            ([0, 0, 1, 1], ["f -- if !x".to_owned()].as_slice())
+        );
     }
 }

@@ -1,7 +1,8 @@
 //! Survivors that are accepted, each with its reason, in survivors.txt.
 //!
-//! One line each: `<file>: <mutation> -- <the line of source> -- <reason>`. Lines of source stand in for numbers, which every edit above
-//! would move. Two mutants that read the same need two lines.
+//! One line each: `<file>: <mutation> -- <the line of source> -- <reason>`. Lines of source stand
+//! in for numbers, which every edit above would move. Two mutants that read the same need two
+//! lines.
 
 /// What survived and may.
 const ACCEPTED: &str = include_str!("survivors.txt");
@@ -32,14 +33,19 @@ pub(super) struct Compared {
 }
 
 impl Key {
-    /// Reads a mutant's name (`core/src/a.rs:12:5: delete ! in f`) and takes the line it changes from the source of its file.
+    /// Reads a mutant's name (`core/src/a.rs:12:5: delete ! in f`) and takes the line it changes
+    /// from the source of its file.
     pub(super) fn from_mutant(mutant: &str, text_of: impl Fn(&str) -> String) -> Self {
         let (place, what) = mutant.split_once(": ").unwrap_or((mutant, ""));
         let mut parts = place.split(':');
         let file = parts.next().unwrap_or_default();
         let line = parts.next().and_then(|line| line.parse::<usize>().ok()).unwrap_or_default();
         let text = text_of(file);
-        let source = line.checked_sub(1).and_then(|index| text.lines().nth(index)).map(str::trim).unwrap_or_default();
+        let source = line
+            .checked_sub(1)
+            .and_then(|index| text.lines().nth(index))
+            .map(str::trim)
+            .unwrap_or_default();
         Self(format!("{file}: {what} -- {source}"))
     }
 
@@ -67,7 +73,10 @@ pub(super) fn accepted() -> Result<Vec<Accepted>, usize> {
 }
 
 fn read(text: &str) -> Result<Vec<Accepted>, usize> {
-    let lines = text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
+    let lines = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'));
     lines
         .map(|(index, line)| {
             let (key, reason) = line.rsplit_once(" -- ").ok_or(index + 1)?;
@@ -79,8 +88,9 @@ fn read(text: &str) -> Result<Vec<Accepted>, usize> {
         .collect()
 }
 
-/// Compares survivors, as names with their keys, with the list. `others` are the keys of further mutants that may survive, because
-/// they were not tried or not asked for: their lines are not stale. Lines of files outside of `is_asked` are left alone.
+/// Compares survivors, as names with their keys, with the list. `others` are the keys of further
+/// mutants that may survive, because they were not tried or not asked for: their lines are not
+/// stale. Lines of files outside of `is_asked` are left alone.
 pub(super) fn compare(
     survivors: Vec<(String, Key)>,
     mut others: Vec<Key>,
@@ -118,7 +128,8 @@ mod tests {
     fn the_list_is_readable_and_every_line_has_a_reason() {
         assert!(accepted().is_ok(), "line {:?} of {LIST}", accepted().err());
         assert_eq!(
-            read("# note\n\na.rs: delete ! -- if !x -- it is an order\n").map(|all| all[0].reason.clone()),
+            read("# note\n\na.rs: delete ! -- if !x -- it is an order\n")
+                .map(|all| all[0].reason.clone()),
             Ok("it is an order".into())
         );
         for line in ["a.rs: delete !", "a.rs: delete ! -- if !x", "a.rs: delete ! -- if !x -- "] {
@@ -128,18 +139,32 @@ mod tests {
 
     #[test]
     fn a_mutant_is_known_by_its_source_and_not_by_its_line() {
-        assert_eq!(key("core/a.rs:2:8: delete ! in f"), Key("core/a.rs: delete ! in f -- if !x { a() }".to_owned()));
+        assert_eq!(
+            key("core/a.rs:2:8: delete ! in f"),
+            Key("core/a.rs: delete ! in f -- if !x { a() }".to_owned())
+        );
         assert_eq!(key("core/a.rs:2:8: delete ! in f"), key("core/a.rs:3:8: delete ! in f"));
-        assert_eq!(key("core/a.rs:9:8: delete ! in f"), Key("core/a.rs: delete ! in f -- ".to_owned()));
+        assert_eq!(
+            key("core/a.rs:9:8: delete ! in f"),
+            Key("core/a.rs: delete ! in f -- ".to_owned())
+        );
     }
 
     #[test]
     fn survivors_are_compared_one_by_one() {
-        let list =
-            read("core/a.rs: delete ! in f -- if !x { a() } -- one of the two\ncore/a.rs: gone -- a -- b\nhost/a.rs: other -- a -- b\n");
-        let survivors = ["core/a.rs:2:8: delete ! in f", "core/a.rs:3:8: delete ! in f"].map(|name| (name.to_owned(), key(name)));
-        let compared = compare(survivors.into(), Vec::new(), &list.expect("a list"), |key| key.starts_with("core/"));
-        assert_eq!(compared.accepted, [("core/a.rs:2:8: delete ! in f".to_owned(), "one of the two".to_owned())]);
+        let list = read(
+            "core/a.rs: delete ! in f -- if !x { a() } -- one of the two\ncore/a.rs: gone -- a -- \
+             b\nhost/a.rs: other -- a -- b\n",
+        );
+        let survivors = ["core/a.rs:2:8: delete ! in f", "core/a.rs:3:8: delete ! in f"]
+            .map(|name| (name.to_owned(), key(name)));
+        let compared = compare(survivors.into(), Vec::new(), &list.expect("a list"), |key| {
+            key.starts_with("core/")
+        });
+        assert_eq!(
+            compared.accepted,
+            [("core/a.rs:2:8: delete ! in f".to_owned(), "one of the two".to_owned())]
+        );
         assert_eq!(compared.unlisted.len(), 1);
         assert_eq!(compared.unlisted[0].0, "core/a.rs:3:8: delete ! in f");
         assert_eq!(compared.stale, ["core/a.rs: gone -- a"]);
@@ -148,7 +173,8 @@ mod tests {
     #[test]
     fn a_mutant_that_was_not_tried_yet_is_not_stale() {
         let list = read("core/a.rs: delete ! in f -- if !x { a() } -- why\n").expect("a list");
-        let compared = compare(Vec::new(), vec![key("core/a.rs:2:8: delete ! in f")], &list, |_| true);
+        let compared =
+            compare(Vec::new(), vec![key("core/a.rs:2:8: delete ! in f")], &list, |_| true);
         assert_eq!(compared, Compared::default());
     }
 }

@@ -1,4 +1,5 @@
-//! The methods: what each looks for, where its tests stand, how a night runs it, and how it is known that it can fail.
+//! The methods: what each looks for, where its tests stand, how a night runs it, and how it is
+//! known that it can fail.
 
 /// One way in which it is checked that the contract is kept.
 pub(crate) struct Method {
@@ -23,7 +24,8 @@ pub(crate) struct Command {
     pub(crate) tells: &'static str,
 }
 
-/// All methods: what every test run has, then what goes on for as long as it is given, then what asks about code and tests themselves.
+/// All methods: what every test run has, then what goes on for as long as it is given, then what
+/// asks about code and tests themselves.
 pub(crate) const METHODS: [Method; 21] = [
     Method {
         name: "unit tests",
@@ -34,28 +36,47 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "tables",
-        does: "every variant of an enum crossed with the others, so that a new one cannot be forgotten; bad facts, each with its typed error",
-        rooms: &["tests/all/tables/", "tests/all/bad_facts.rs", "tests/all/numbers.rs", "tests/all/instants.rs", "tests/all/sources.rs"],
+        does: "every variant of an enum crossed with the others, so that a new one cannot be \
+               forgotten; bad facts, each with its typed error",
+        rooms: &[
+            "tests/all/tables/",
+            "tests/all/bad_facts.rs",
+            "tests/all/numbers.rs",
+            "tests/all/instants.rs",
+            "tests/all/sources.rs",
+        ],
         command: None,
         fails: &[],
     },
     Method {
         name: "scenarios",
-        does: "stories as text: what the host says, and below it everything that can be seen of what follows",
-        rooms: &["tests/scenarios/", "tests/all/failure_classes.rs", "tests/all/stories.rs", "tests/all/scenarios.rs"],
+        does: "stories as text: what the host says, and below it everything that can be seen of \
+               what follows",
+        rooms: &[
+            "tests/scenarios/",
+            "tests/all/failure_classes.rs",
+            "tests/all/stories.rs",
+            "tests/all/scenarios.rs",
+        ],
         command: None,
         fails: &[],
     },
     Method {
         name: "fixtures",
         does: "folders of the reference runtime's layout, read, replayed, exported and read again",
-        rooms: &["tests/fixtures/", "tests/all/fixtures.rs", "tests/all/round_trips.rs", "tests/all/coverage_of_fixtures.rs"],
+        rooms: &[
+            "tests/fixtures/",
+            "tests/all/fixtures.rs",
+            "tests/all/round_trips.rs",
+            "tests/all/coverage_of_fixtures.rs",
+        ],
         command: None,
         fails: &[],
     },
     Method {
         name: "properties",
-        does: "random facts with shuffles, duplicates and losses, and hosts that fail: the invariants after each batch, the fold at each prefix",
+        does: "random facts with shuffles, duplicates and losses, and hosts that fail: the \
+               invariants after each batch, the fold at each prefix",
         rooms: &[
             "tests/all/properties.rs",
             "tests/all/invariants.rs",
@@ -66,30 +87,55 @@ pub(crate) const METHODS: [Method; 21] = [
             "tests/all/two_writers.rs",
         ],
         command: None,
-        fails: &[("tests/all/invariants.rs", "each_seeded_breach_is_reported_by_its_invariant_alone")],
+        fails: &[(
+            "tests/all/invariants.rs",
+            "each_seeded_breach_is_reported_by_its_invariant_alone",
+        )],
     },
     Method {
         name: "conformance",
-        does: "what the reference runtime answered to drawn inputs; a difference is one that the contract demands, or a failure",
-        rooms: &["tests/all/conformance.rs", "tests/all/ledgers.rs", "tests/conformance/", "cli/src/conformance/"],
+        does: "what the reference runtime answered to drawn inputs; a difference is one that the \
+               contract demands, or a failure",
+        rooms: &[
+            "tests/all/conformance.rs",
+            "tests/all/ledgers.rs",
+            "tests/conformance/",
+            "cli/src/conformance/",
+        ],
         command: None,
         fails: &[
             ("tests/all/conformance.rs", "without_any_one_rule_the_vectors_fail"),
-            ("tests/all/conformance.rs", "without_any_one_row_of_the_closure_table_the_vectors_fail"),
-            ("tests/all/conformance.rs", "without_any_one_row_of_the_continuation_table_the_vectors_fail"),
+            (
+                "tests/all/conformance.rs",
+                "without_any_one_row_of_the_closure_table_the_vectors_fail",
+            ),
+            (
+                "tests/all/conformance.rs",
+                "without_any_one_row_of_the_continuation_table_the_vectors_fail",
+            ),
         ],
     },
     Method {
         name: "time",
-        does: "thirty days of an agent in virtual time: timers, deadlines, backoffs and offers, with clocks that jump",
+        does: "thirty days of an agent in virtual time: timers, deadlines, backoffs and offers, \
+               with clocks that jump",
         rooms: &["tests/src/time/", "tests/all/time.rs"],
         command: None,
         fails: &[],
     },
     Method {
         name: "hosts",
-        does: "the command line, the sandbox, SQLite, agents, commands and the wire, with real files and real processes",
-        rooms: &["host-native/tests/", "agent/tests/", "cli/tests/", "tests/all/suite.rs", "examples/", "wasm/hostile/", "wasm/python/"],
+        does: "the command line, the sandbox, SQLite, agents, commands and the wire, with real \
+               files and real processes",
+        rooms: &[
+            "host-native/tests/",
+            "agent/tests/",
+            "cli/tests/",
+            "tests/all/suite.rs",
+            "examples/",
+            "wasm/hostile/",
+            "wasm/python/",
+        ],
         command: None,
         fails: &[],
     },
@@ -109,10 +155,14 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "model",
-        does: "every state that the machine can come to, breadth first: the invariants at each batch, a way to rest from each state, a ranking \
-               that falls",
+        does: "every state that the machine can come to, breadth first: the invariants at each \
+               batch, a way to rest from each state, a ranking that falls",
         rooms: &["tests/src/model/", "tests/all/model.rs"],
-        command: Some(Command { line: |minutes| format!("model --shapes {}", 70_000 * minutes), share: 15, tells: " shapes, " }),
+        command: Some(Command {
+            line: |minutes| format!("model --shapes {}", 70_000 * minutes),
+            share: 15,
+            tells: " shapes, ",
+        }),
         fails: &[
             ("tests/all/model.rs", "reason_class_matching_is_found"),
             ("tests/all/model.rs", "duplicates_by_window_are_found"),
@@ -126,15 +176,20 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "sim",
-        does: "families of agents over virtual days, with faults at every import, kills, jumping clocks and wild turns; in the end nothing may \
-               be left undone",
+        does: "families of agents over virtual days, with faults at every import, kills, jumping \
+               clocks and wild turns; in the end nothing may be left undone",
         rooms: &["tests/src/sim/", "tests/all/sim.rs"],
-        command: Some(Command { line: |minutes| format!("sim --minutes {minutes}"), share: 10, tells: " families, " }),
+        command: Some(Command {
+            line: |minutes| format!("sim --minutes {minutes}"),
+            share: 10,
+            tells: " families, ",
+        }),
         fails: &[("tests/all/sim.rs", "a_host_that_loses_a_message_is_found_out")],
     },
     Method {
         name: "crash",
-        does: "processes die after each append, and for real; what comes of it is compared with what came of those that nobody killed",
+        does: "processes die after each append, and for real; what comes of it is compared with \
+               what came of those that nobody killed",
         rooms: &["tests/src/crash/", "tests/all/crash.rs"],
         command: Some(Command {
             line: |minutes| format!("crash --stories {} --kills {}", 600 * minutes, 12 * minutes),
@@ -145,9 +200,14 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "crosscheck",
-        does: "the same stories in seven engines: entries, decisions, explanations and fuel, byte for byte; random ones, shrunk where they differ",
+        does: "the same stories in seven engines: entries, decisions, explanations and fuel, byte \
+               for byte; random ones, shrunk where they differ",
         rooms: &["cli/tests/crosscheck.rs", "cli/tests/seeded.rs", "cli/src/crosscheck/"],
-        command: Some(Command { line: |minutes| format!("crosscheck --random {}", 80_000 * minutes), share: 12, tells: " differences" }),
+        command: Some(Command {
+            line: |minutes| format!("crosscheck --random {}", 80_000 * minutes),
+            share: 12,
+            tells: " differences",
+        }),
         fails: &[
             ("cli/tests/seeded.rs", "an_altered_reason_code_is_found_by_case_step_and_path"),
             ("cli/tests/seeded.rs", "an_altered_entry_byte_is_found_by_its_head"),
@@ -156,35 +216,51 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "fuzz",
-        does: "libFuzzer on the decoder, the transitions, the foreign reader, the ledger reader and what the guest exports",
+        does: "libFuzzer on the decoder, the transitions, the foreign reader, the ledger reader \
+               and what the guest exports",
         rooms: &["tests/src/fuzz.rs", "tests/all/corpora.rs"],
-        command: Some(Command { line: |minutes| format!("fuzz --seconds {}", 15 * minutes), share: 12, tells: " inputs in " }),
+        command: Some(Command {
+            line: |minutes| format!("fuzz --seconds {}", 15 * minutes),
+            share: 12,
+            tells: " inputs in ",
+        }),
         fails: &[],
     },
     Method {
         name: "miri",
-        does: "the core's tests interpreted, on machines with other words and another order of bytes: undefined behaviour and leaks below the core",
+        does: "the core's tests interpreted, on machines with other words and another order of \
+               bytes: undefined behaviour and leaks below the core",
         rooms: &[],
         command: Some(Command { line: |_| "miri".to_owned(), share: 0, tells: " tests on " }),
         fails: &[],
     },
     Method {
         name: "coverage",
-        does: "what the tests execute of ladder, derivations, records, facts and state: floors, every rule, every row",
+        does: "what the tests execute of ladder, derivations, records, facts and state: floors, \
+               every rule, every row",
         rooms: &[],
-        command: Some(Command { line: |_| "coverage".to_owned(), share: 0, tells: "lines executed" }),
+        command: Some(Command {
+            line: |_| "coverage".to_owned(),
+            share: 0,
+            tells: "lines executed",
+        }),
         fails: &[("proof/src/coverage/mod.rs", "what_was_not_executed_or_not_named_is_found")],
     },
     Method {
         name: "mutants",
         does: "the core changed in small ways, one at a time: some test must notice",
         rooms: &[],
-        command: Some(Command { line: |minutes| format!("mutants --minutes {minutes}"), share: 15, tells: " tried: " }),
+        command: Some(Command {
+            line: |minutes| format!("mutants --minutes {minutes}"),
+            share: 15,
+            tells: " tried: ",
+        }),
         fails: &[("proof/src/mutants/mod.rs", "too_few_that_were_noticed_are_a_failure")],
     },
     Method {
         name: "tidy",
-        does: "every statement of the contract is cited by code and tests, and what no compiler checks",
+        does: "every statement of the contract is cited by code and tests, and what no compiler \
+               checks",
         rooms: &[],
         command: Some(Command { line: |_| "tidy".to_owned(), share: 0, tells: "tidy: " }),
         fails: &[],
@@ -198,7 +274,8 @@ pub(crate) const METHODS: [Method; 21] = [
     },
     Method {
         name: "semver",
-        does: "whether the public interface allows what the version says, compared with the last release",
+        does: "whether the public interface allows what the version says, compared with the last \
+               release",
         rooms: &[],
         command: Some(Command { line: |_| "semver".to_owned(), share: 0, tells: "semver: " }),
         fails: &[],
@@ -206,4 +283,5 @@ pub(crate) const METHODS: [Method; 21] = [
 ];
 
 /// The methods that run every invariant of contract 14 over each batch that they append.
-pub(crate) const OF_INVARIANTS: [&str; 7] = ["scenarios", "properties", "time", "model", "sim", "crash", "fuzz"];
+pub(crate) const OF_INVARIANTS: [&str; 7] =
+    ["scenarios", "properties", "time", "model", "sim", "crash", "fuzz"];

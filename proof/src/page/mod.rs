@@ -1,4 +1,5 @@
-//! How it is known that Wakeful keeps its contract: the methods, what they found, and docs/proof.md, which is made of them.
+//! How it is known that Wakeful keeps its contract: the methods, what they found, and
+//! docs/proof.md, which is made of them.
 
 mod judged;
 pub(crate) mod methods;
@@ -35,5 +36,6 @@ pub(crate) fn check(paths: &Paths) -> Result<ExitCode, Failure> {
 /// Writes it as the tree is now.
 pub(crate) fn write(paths: &Paths) -> Result<(), Failure> {
     let page = text::page(&tidy::read(paths)?).map_err(Failure::new)?;
-    fs::write(paths.at(PAGE), page).map_err(|why| Failure::new(format!("cannot write {PAGE}: {why}")))
+    fs::write(paths.at(PAGE), page)
+        .map_err(|why| Failure::new(format!("cannot write {PAGE}: {why}")))
 }

@@ -1,4 +1,5 @@
-//! The numbers of the last run of each method: what was run, at which commit, how long it took, and what it printed.
+//! The numbers of the last run of each method: what was run, at which commit, how long it took, and
+//! what it printed.
 
 use std::{collections::BTreeMap, fs};
 
@@ -24,16 +25,30 @@ pub(crate) type Runs = BTreeMap<String, Ran>;
 
 /// Reads the text of the file.
 pub(crate) fn read(text: &str) -> Result<Runs, String> {
-    let runs: BTreeMap<String, Value> = serde_json::from_str(text).map_err(|why| format!("{RUNS}: {why}"))?;
+    let runs: BTreeMap<String, Value> =
+        serde_json::from_str(text).map_err(|why| format!("{RUNS}: {why}"))?;
     runs.into_iter()
-        .map(|(name, run)| parse(&run).map(|run| (name.clone(), run)).ok_or_else(|| format!("{RUNS}: {name} is no run")))
+        .map(|(name, run)| {
+            parse(&run)
+                .map(|run| (name.clone(), run))
+                .ok_or_else(|| format!("{RUNS}: {name} is no run"))
+        })
         .collect()
 }
 
 fn parse(run: &Value) -> Option<Ran> {
     let text = |name: &str| run[name].as_str().map(str::to_owned);
-    let numbers = run["numbers"].as_array()?.iter().map(|line| line.as_str().map(str::to_owned)).collect::<Option<_>>()?;
-    Some(Ran { line: text("line")?, commit: text("commit")?, seconds: run["seconds"].as_u64()?, numbers })
+    let numbers = run["numbers"]
+        .as_array()?
+        .iter()
+        .map(|line| line.as_str().map(str::to_owned))
+        .collect::<Option<_>>()?;
+    Some(Ran {
+        line: text("line")?,
+        commit: text("commit")?,
+        seconds: run["seconds"].as_u64()?,
+        numbers,
+    })
 }
 
 /// Keeps a run beside those of the other methods.
@@ -44,7 +59,8 @@ pub(crate) fn keep(paths: &Paths, name: &str, run: &Ran) -> Result<(), Failure> 
         Err(_) => Runs::new(),
     };
     runs.insert(name.to_owned(), run.clone());
-    fs::write(&file, write(&runs)).map_err(|why| Failure::new(format!("cannot write {RUNS}: {why}")))
+    fs::write(&file, write(&runs))
+        .map_err(|why| Failure::new(format!("cannot write {RUNS}: {why}")))
 }
 
 fn write(runs: &Runs) -> String {
@@ -60,8 +76,16 @@ mod tests {
 
     #[test]
     fn runs_are_read_as_they_were_written() {
-        let ran = Ran { line: "a --b 1".into(), commit: "c".into(), seconds: 7, numbers: vec!["8 \"x\"".into(), "9".into()] };
-        let runs = Runs::from([("one".to_owned(), ran.clone()), ("two".to_owned(), Ran { numbers: Vec::new(), ..ran })]);
+        let ran = Ran {
+            line: "a --b 1".into(),
+            commit: "c".into(),
+            seconds: 7,
+            numbers: vec!["8 \"x\"".into(), "9".into()],
+        };
+        let runs = Runs::from([
+            ("one".to_owned(), ran.clone()),
+            ("two".to_owned(), Ran { numbers: Vec::new(), ..ran }),
+        ]);
         assert_eq!(read(&write(&runs)), Ok(runs));
         assert!(read(r#"{"one": {"line": "a"}}"#).is_err_and(|why| why.ends_with("one is no run")));
         assert!(read("[]").is_err_and(|why| why.starts_with(RUNS)));

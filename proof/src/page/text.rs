@@ -1,5 +1,5 @@
-//! docs/proof.md: the methods with their last numbers, what each is known to find, the statements of the contract with code, test and
-//! methods, and the bugs that were found.
+//! docs/proof.md: the methods with their last numbers, what each is known to find, the statements
+//! of the contract with code, test and methods, and the bugs that were found.
 
 use std::{
     collections::{BTreeMap, BTreeSet},
@@ -22,11 +22,15 @@ const OPENING: &str = "\
 
 # How it is known
 
-What must hold stands in numbered statements of the scheduling contract. This page says for each where the code is, which test says it, and which
-methods look for a case in which it does not hold; what the methods did when they last ran; and what they found.
+What must hold stands in numbered statements of the scheduling contract. This page says for each \
+                       where the code is, which test says it, and which
+methods look for a case in which it does not hold; what the methods did when they last ran; and \
+                       what they found.
 
-`cargo xtask test` runs what fits into a test run. The rest goes on for as long as it is given: `cargo xtask night --minutes 480` runs each
-method for a share of the time, keeps its numbers, and writes this page. Each is a command of its own, too: `cargo xtask <command> --help`.
+`cargo xtask test` runs what fits into a test run. The rest goes on for as long as it is given: \
+                       `cargo xtask night --minutes 480` runs each
+method for a share of the time, keeps its numbers, and writes this page. Each is a command of its \
+                       own, too: `cargo xtask <command> --help`.
 A command whose tools are missing exits with 3 and the line that installs them.
 ";
 
@@ -50,7 +54,9 @@ pub(crate) fn page(tree: &Tree) -> Result<String, String> {
 
 /// The methods with their last numbers.
 fn methods(runs: &Runs) -> String {
-    let mut text = "## Methods\n\n| method | what it does | command, and what it printed |\n|---|---|---|\n".to_owned();
+    let mut text = "## Methods\n\n| method | what it does | command, and what it printed \
+                    |\n|---|---|---|\n"
+        .to_owned();
     for Method { name, does, command, .. } in &METHODS {
         let told = match (command, runs.get(*name)) {
             (None, _) => "in every test run".to_owned(),
@@ -73,7 +79,8 @@ fn mistakes(runs: &Runs) -> String {
     let mut text = "\
 ## That they can fail
 
-A method that never failed is not trusted. `cargo xtask seeded` makes each of these mistakes in a copy of the tree, and asks the methods beside
+A method that never failed is not trusted. `cargo xtask seeded` makes each of these mistakes in a \
+                    copy of the tree, and asks the methods beside
 it; each must fail, and say why.
 
 | mistake | where | found by |
@@ -108,7 +115,8 @@ struct Known<'a> {
 struct Places<'a>(BTreeMap<&'a str, usize>);
 
 impl<'a> Places<'a> {
-    /// The file that is most about it: of the core, where one is, and among those the one that cites it most.
+    /// The file that is most about it: of the core, where one is, and among those the one that
+    /// cites it most.
     fn first(&self) -> Option<&'a str> {
         let rank = |(path, count): &(&&str, &usize)| (path.starts_with("core/"), **count);
         // Of equals the first: `max_by_key` takes the last.
@@ -118,21 +126,34 @@ impl<'a> Places<'a> {
 
 /// Everything that is known, by the number of the statement.
 fn known(tree: &Tree) -> BTreeMap<&'static str, Known<'_>> {
-    let mut all: BTreeMap<&str, Known> = statements::counted().map(|statement| (statement.number, Known::default())).collect();
+    let mut all: BTreeMap<&str, Known> =
+        statements::counted().map(|statement| (statement.number, Known::default())).collect();
     for citation in citations::all(tree) {
         let Some(known) = all.get_mut(citation.number.as_str()) else { continue };
         let places = if citation.is_test { &mut known.test } else { &mut known.code };
         *places.0.entry(citation.path).or_default() += 1;
         let has = |method: &Method| method.rooms.iter().any(|room| citation.path.starts_with(room));
         // Beside the code of a room stand its tests; code that a method is made of is the method.
-        let is_method = citation.is_test || citation.path.starts_with("tests/src/") || citation.path.starts_with("cli/src/conformance/");
-        known.methods.extend(METHODS.iter().enumerate().filter(|(_, method)| is_method && has(method)).map(|(index, _)| index));
+        let is_method = citation.is_test
+            || citation.path.starts_with("tests/src/")
+            || citation.path.starts_with("cli/src/conformance/");
+        known.methods.extend(
+            METHODS
+                .iter()
+                .enumerate()
+                .filter(|(_, method)| is_method && has(method))
+                .map(|(index, _)| index),
+        );
     }
     for (number, known) in &mut all {
         if number.starts_with('I') {
-            known
-                .methods
-                .extend(METHODS.iter().enumerate().filter(|(_, method)| OF_INVARIANTS.contains(&method.name)).map(|(index, _)| index));
+            known.methods.extend(
+                METHODS
+                    .iter()
+                    .enumerate()
+                    .filter(|(_, method)| OF_INVARIANTS.contains(&method.name))
+                    .map(|(index, _)| index),
+            );
         }
     }
     all
@@ -142,7 +163,9 @@ fn known(tree: &Tree) -> BTreeMap<&'static str, Known<'_>> {
 pub(crate) fn without_method(tree: &Tree) -> Vec<&'static str> {
     let known = known(tree);
     let numbers = statements::counted().map(|statement| statement.number);
-    numbers.filter(|number| known.get(number).is_none_or(|known| known.methods.is_empty())).collect()
+    numbers
+        .filter(|number| known.get(number).is_none_or(|known| known.methods.is_empty()))
+        .collect()
 }
 
 /// The statements, with code, test and methods.
@@ -150,8 +173,10 @@ fn statements(tree: &Tree) -> String {
     let mut text = "\
 ## Statements
 
-Statements of the contract, deliberate differences from the reference runtime (D), invariants (I). *Live* ones hold for what a driver records. Every
-batch that scenarios, properties, time, model, sim, crash and fuzz append is checked against every invariant by `core::check`; the
+Statements of the contract, deliberate differences from the reference runtime (D), invariants (I). \
+                    *Live* ones hold for what a driver records. Every
+batch that scenarios, properties, time, model, sim, crash and fuzz append is checked against every \
+                    invariant by `core::check`; the
 doctor does so with ledgers that are stored.
 
 | | what it is about | code | test | methods |
@@ -161,7 +186,11 @@ doctor does so with ledgers that are stored.
     let known = known(tree);
     for statement in statements::counted() {
         let Some(Known { code, test, methods }) = known.get(statement.number) else { continue };
-        let place = |places: &Places| places.first().map_or_else(|| "-".to_owned(), |path| format!("[{}](../{path})", short(path)));
+        let place = |places: &Places| {
+            places
+                .first()
+                .map_or_else(|| "-".to_owned(), |path| format!("[{}](../{path})", short(path)))
+        };
         let methods: Vec<&str> = methods.iter().map(|index| METHODS[*index].name).collect();
         let live = if statement.is_live { " (live)" } else { "" };
         let _ = writeln!(
@@ -184,7 +213,10 @@ fn short(path: &str) -> &str {
 
 /// The tests that the last column of a table names, with their lines.
 pub(crate) fn named_tests(text: &str) -> impl Iterator<Item = (usize, &str)> {
-    let rows = text.lines().enumerate().filter(|(_, line)| line.starts_with('|') && !line.starts_with("|---"));
+    let rows = text
+        .lines()
+        .enumerate()
+        .filter(|(_, line)| line.starts_with('|') && !line.starts_with("|---"));
     rows.flat_map(|(index, line)| {
         let last = line.trim_end_matches([' ', '|']).rsplit('|').next().unwrap_or_default();
         last.split('`').skip(1).step_by(2).map(move |test| (index + 1, test))
@@ -198,31 +230,61 @@ mod tests {
     #[test]
     fn a_statement_is_checked_by_the_methods_whose_tests_cite_it() {
         let tree = Tree::from_files(&[
-            ("core/src/a.rs", "// contract 5.4\n#[cfg(test)]\nmod tests {\n    // contract 5.5\n}\n"),
+            (
+                "core/src/a.rs",
+                "// contract 5.4\n#[cfg(test)]\nmod tests {\n    // contract 5.5\n}\n",
+            ),
             ("tests/src/model/laws.rs", "// contract 5.7\n"),
             ("core/src/b.rs", "// contract 5.4\n// contract 5.4\n"),
             ("host-native/src/c.rs", "// contract 5.4\n// contract 5.4\n// contract 5.4\n"),
             ("tests/scenarios/a.txt", "# contract 5.4, 5.7\n"),
         ]);
         let text = statements(&tree);
-        let row = |number: &str| text.lines().find(|line| line.starts_with(&format!("| {number} |"))).expect("a row").to_owned();
+        let row = |number: &str| {
+            text.lines()
+                .find(|line| line.starts_with(&format!("| {number} |")))
+                .expect("a row")
+                .to_owned()
+        };
         assert!(
-            row("5.4").ends_with("| [b.rs](../core/src/b.rs) | [scenarios/a.txt](../tests/scenarios/a.txt) | scenarios |"),
+            row("5.4").ends_with(
+                "| [b.rs](../core/src/b.rs) | [scenarios/a.txt](../tests/scenarios/a.txt) | \
+                 scenarios |"
+            ),
             "{}",
             row("5.4")
         );
-        assert!(row("5.5").ends_with("| - | [a.rs](../core/src/a.rs) | unit tests |"), "{}", row("5.5"));
+        assert!(
+            row("5.5").ends_with("| - | [a.rs](../core/src/a.rs) | unit tests |"),
+            "{}",
+            row("5.5")
+        );
         assert!(row("5.7").ends_with("| scenarios, model |"), "{}", row("5.7"));
-        assert!(row("I3").ends_with("| - | - | scenarios, properties, time, model, sim, crash, fuzz |"), "{}", row("I3"));
+        assert!(
+            row("I3").ends_with("| - | - | scenarios, properties, time, model, sim, crash, fuzz |"),
+            "{}",
+            row("I3")
+        );
         let without = without_method(&tree);
-        assert!(without.contains(&"5.6") && !without.contains(&"5.5") && !without.contains(&"I25"), "{without:?}");
+        assert!(
+            without.contains(&"5.6") && !without.contains(&"5.5") && !without.contains(&"I25"),
+            "{without:?}"
+        );
     }
 
     #[test]
     fn the_last_numbers_stand_beside_the_method() {
-        let ran = Ran { line: "sim --minutes 3".into(), commit: "abc".into(), seconds: 181, numbers: vec!["7 families".into()] };
+        let ran = Ran {
+            line: "sim --minutes 3".into(),
+            commit: "abc".into(),
+            seconds: 181,
+            numbers: vec!["7 families".into()],
+        };
         let text = methods(&Runs::from([("sim".to_owned(), ran)]));
-        assert!(text.contains("| `cargo xtask sim --minutes 3`, 181 s at abc:<br>7 families |"), "{text}");
+        assert!(
+            text.contains("| `cargo xtask sim --minutes 3`, 181 s at abc:<br>7 families |"),
+            "{text}"
+        );
         assert!(text.contains("`cargo xtask tidy`: not run yet"), "{text}");
     }
 }

@@ -65,8 +65,10 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         layer: Core,
         changes: &[Change {
             file: "core/src/ladder/edition.rs",
-            from: "    rule::HEAD_REDUCED,\n    rule::WAKE_HINT,\n    rule::CONTINUE_ACTIVE,\n    rule::QUEUED_AVAILABLE,\n",
-            to: "    rule::HEAD_REDUCED,\n    rule::CONTINUE_ACTIVE,\n    rule::QUEUED_AVAILABLE,\n    rule::WAKE_HINT,\n",
+            from: "    rule::HEAD_REDUCED,\n    rule::WAKE_HINT,\n    \
+                       rule::CONTINUE_ACTIVE,\n    rule::QUEUED_AVAILABLE,\n",
+            to: "    rule::HEAD_REDUCED,\n    rule::CONTINUE_ACTIVE,\n    \
+                     rule::QUEUED_AVAILABLE,\n    rule::WAKE_HINT,\n",
         }],
         found_by: &[
             FoundBy { method: "tables", run: Tests("all", "tables::"), says: "FAILED" },
@@ -84,12 +86,17 @@ pub(crate) const MISTAKES: &[Mistake] = &[
         changes: &[Change {
             file: "core/src/state/queue/lanes.rs",
             from: "        if slot.in_run {\n            return;",
-            to: "        if slot.in_run || slot.status == Some(QueueStatus::Dequeued) {\n            return;",
+            to: "        if slot.in_run || slot.status == Some(QueueStatus::Dequeued) \
+                             {\n            return;",
         }],
         found_by: &[
             FoundBy { method: "time", run: Tests("all", "time::"), says: "FAILED" },
             FoundBy { method: "sim", run: Command("sim --families 2 --days 2"), says: "wrong" },
-            FoundBy { method: "crash", run: Command("crash --stories 40 --kills 4"), says: "DIFFERENT" },
+            FoundBy {
+                method: "crash",
+                run: Command("crash --stories 40 --kills 4"),
+                says: "DIFFERENT",
+            },
         ],
     },
     Mistake {
@@ -120,17 +127,27 @@ pub(crate) const MISTAKES: &[Mistake] = &[
             from: "!same(ours[name], theirs[name])",
             to: "!same(ours[name], ours[name])",
         }],
-        found_by: &[FoundBy { method: "pages", run: Workbench, says: "the first difference is named by step" }],
+        found_by: &[FoundBy {
+            method: "pages",
+            run: Workbench,
+            says: "the first difference is named by step",
+        }],
     },
     Mistake {
         name: "an id is read past its end, without a check",
         layer: Core,
         changes: &[
-            Change { file: "core/src/lib.rs", from: "#![forbid(unsafe_code)]\n", to: "#![allow(unsafe_code)]\n" },
+            Change {
+                file: "core/src/lib.rs",
+                from: "#![forbid(unsafe_code)]\n",
+                to: "#![allow(unsafe_code)]\n",
+            },
             Change {
                 file: "core/src/id.rs",
                 from: "            pub fn as_str(&self) -> &str {\n                &self.0\n",
-                to: "            pub fn as_str(&self) -> &str {\n                unsafe { self.0.get_unchecked(..self.0.len() + 1).get_unchecked(..self.0.len()) }\n",
+                to: "            pub fn as_str(&self) -> &str {\n                unsafe { \
+                         self.0.get_unchecked(..self.0.len() + 1).get_unchecked(..self.0.len()) \
+                         }\n",
             },
         ],
         found_by: &[FoundBy { method: "miri", run: Command("miri"), says: "Undefined Behavior" }],
@@ -138,13 +155,25 @@ pub(crate) const MISTAKES: &[Mistake] = &[
     Mistake {
         name: "a function of the public interface is gone",
         layer: Core,
-        changes: &[Change { file: "core/src/record/edition.rs", from: "    pub fn has_offers(", to: "    pub(crate) fn has_offers(" }],
-        found_by: &[FoundBy { method: "semver", run: Command("semver --against HEAD"), says: "has_offers" }],
+        changes: &[Change {
+            file: "core/src/record/edition.rs",
+            from: "    pub fn has_offers(",
+            to: "    pub(crate) fn has_offers(",
+        }],
+        found_by: &[FoundBy {
+            method: "semver",
+            run: Command("semver --against HEAD"),
+            says: "has_offers",
+        }],
     },
     Mistake {
         name: "a package has a licence that asks for more than its notice",
         layer: Packages,
-        changes: &[Change { file: "Cargo.toml", from: "license = \"Apache-2.0\"", to: "license = \"AGPL-3.0-only\"" }],
+        changes: &[Change {
+            file: "Cargo.toml",
+            from: "license = \"Apache-2.0\"",
+            to: "license = \"AGPL-3.0-only\"",
+        }],
         found_by: &[FoundBy { method: "deny", run: Command("deny"), says: "AGPL-3.0" }],
     },
     Mistake {

@@ -1,4 +1,5 @@
-//! `cargo xtask seeded`: makes mistakes on purpose, one at a time, in a copy of the tree, and asks the methods whether they find them.
+//! `cargo xtask seeded`: makes mistakes on purpose, one at a time, in a copy of the tree, and asks
+//! the methods whether they find them.
 
 pub(crate) mod mistakes;
 
@@ -32,7 +33,13 @@ pub(crate) const SEEDED: &str = "seeded";
 const COPY: &str = "seeded/tree";
 
 /// What is built already and taken over into the copy.
-const BUILT: [&str; 5] = ["target/debug/deps", "target/debug/build", "target/debug/.fingerprint", "target/tools", "fuzz/target"];
+const BUILT: [&str; 5] = [
+    "target/debug/deps",
+    "target/debug/build",
+    "target/debug/.fingerprint",
+    "target/tools",
+    "fuzz/target",
+];
 
 /// Makes each mistake that one of these methods must find, and asks them; all where none is named.
 pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode, Failure> {
@@ -65,27 +72,40 @@ pub(crate) fn seeded(paths: &Paths, methods: &[&'static str]) -> Result<ExitCode
     }
     let verdict = format!("{} of {asked} found", asked - missed.len());
     if methods.is_empty() && missed.is_empty() {
-        let ran =
-            Ran { line: SEEDED.to_owned(), commit: commit_of_tree, seconds: begun.elapsed().as_secs(), numbers: vec![verdict.clone()] };
+        let ran = Ran {
+            line: SEEDED.to_owned(),
+            commit: commit_of_tree,
+            seconds: begun.elapsed().as_secs(),
+            numbers: vec![verdict.clone()],
+        };
         runs::keep(paths, SEEDED, &ran)?;
         page::write(paths)?;
     }
-    anstream::println!("{}: {}", bold("seeded"), if missed.is_empty() { green(verdict).to_string() } else { red(verdict).to_string() });
+    anstream::println!(
+        "{}: {}",
+        bold("seeded"),
+        if missed.is_empty() { green(verdict).to_string() } else { red(verdict).to_string() }
+    );
     Ok(if missed.is_empty() { ExitCode::SUCCESS } else { ExitCode::FAILURE })
 }
 
-/// The copy without a mistake. Each build there is used for a few minutes, so the tree's own packages are compiled for that; dependencies stay as
-/// they are.
+/// The copy without a mistake. Each build there is used for a few minutes, so the tree's own
+/// packages are compiled for that; dependencies stay as they are.
 fn fresh(paths: &Paths) -> Result<PathBuf, Failure> {
     let copy = copy::update(paths, COPY)?;
     let file = copy.join(".cargo/config.toml");
     let packages = native::SELECTION.iter().filter(|word| **word != "-p");
-    let settings: String = packages.map(|name| format!("\n[profile.dev.package.{name}]\nopt-level = 0\ndebug = false\n")).collect();
+    let settings: String = packages
+        .map(|name| format!("\n[profile.dev.package.{name}]\nopt-level = 0\ndebug = false\n"))
+        .collect();
     let written = fs::read_to_string(&file).and_then(|text| fs::write(&file, text + &settings));
-    written.map(|()| copy).map_err(|why| Failure::new(format!("cannot write {}: {why}", file.display())))
+    written
+        .map(|()| copy)
+        .map_err(|why| Failure::new(format!("cannot write {}: {why}", file.display())))
 }
 
-/// Makes the copy a repository of its own, whose one commit is the tree without a mistake: what an interface is compared with.
+/// Makes the copy a repository of its own, whose one commit is the tree without a mistake: what an
+/// interface is compared with.
 fn commit(copy: &Path) -> Result<(), Failure> {
     let there = Paths::from_root(copy.to_owned());
     let git = |args: &[&str]| {
@@ -100,33 +120,46 @@ fn commit(copy: &Path) -> Result<(), Failure> {
 /// Changes a text that stands in its file once.
 fn make(copy: &Path, Change { file, from, to }: &Change) -> Result<(), Failure> {
     let path = copy.join(file);
-    let text = fs::read_to_string(&path).map_err(|why| Failure::new(format!("cannot read {}: {why}", path.display())))?;
+    let text = fs::read_to_string(&path)
+        .map_err(|why| Failure::new(format!("cannot read {}: {why}", path.display())))?;
     if text.matches(from).count() != 1 {
         return Err(Failure::new(format!(
-            "the text that a mistake changes does not stand once in {file}; tell proof/src/seeded/mistakes.rs"
+            "the text that a mistake changes does not stand once in {file}; tell \
+             proof/src/seeded/mistakes.rs"
         )));
     }
-    fs::write(&path, text.replacen(from, to, 1)).map_err(|why| Failure::new(format!("cannot write {}: {why}", path.display())))
+    fs::write(&path, text.replacen(from, to, 1))
+        .map_err(|why| Failure::new(format!("cannot write {}: {why}", path.display())))
 }
 
 /// Whether the method fails, and says what it should.
-fn is_found(programs: &Programs, copy: &Path, FoundBy { method, run, says }: &FoundBy) -> Result<bool, Failure> {
+fn is_found(
+    programs: &Programs,
+    copy: &Path,
+    FoundBy { method, run, says }: &FoundBy,
+) -> Result<bool, Failure> {
     let there = Paths::from_root(copy.to_owned());
-    let ((status, printed), took) = match timed(method, "it must fail", || call(programs, &there, method, *run)?.told()) {
-        (Ok(told), took) => (told, took),
-        (Err(failure), _) => return Err(failure),
-    };
+    let ((status, printed), took) =
+        match timed(method, "it must fail", || call(programs, &there, method, *run)?.told()) {
+            (Ok(told), took) => (told, took),
+            (Err(failure), _) => return Err(failure),
+        };
     let is_found = has_failed(status) && printed.contains(says);
     let log = there.log(&format!("night-{method}"));
     if is_found {
         anstream::println!("  {method}: {} in {} s", green("found"), took.as_secs());
     } else {
-        anstream::println!("  {method}: {} ({status}, and `{says}` is not said); {}", red("not found"), log.display());
+        anstream::println!(
+            "  {method}: {} ({status}, and `{says}` is not said); {}",
+            red("not found"),
+            log.display()
+        );
     }
     Ok(is_found)
 }
 
-/// A failure of its own: not a command line that it did not understand, nor a program that is missing.
+/// A failure of its own: not a command line that it did not understand, nor a program that is
+/// missing.
 fn has_failed(status: ExitStatus) -> bool {
     !status.success() && !matches!(status.code(), Some(2 | 3))
 }
@@ -136,7 +169,10 @@ fn call(programs: &Programs, there: &Paths, method: &str, run: Run) -> Result<Ca
         Run::Command(line) => Ok(programs.with(there, method, line)),
         Run::Tests(target, begin) => {
             let target = if target == "lib" { vec!["--lib"] } else { vec!["--test", target] };
-            Ok(Call::cargo(there, &format!("night-{method}"), "test").args(native::SELECTION).args(target).args(["--", begin]))
+            Ok(Call::cargo(there, &format!("night-{method}"), "test")
+                .args(native::SELECTION)
+                .args(target)
+                .args(["--", begin]))
         }
         Run::Workbench => {
             tools::build(there)?;
@@ -165,7 +201,10 @@ mod tests {
     #[test]
     fn every_method_can_fail() {
         for method in &METHODS {
-            let finds = MISTAKES.iter().flat_map(|mistake| mistake.found_by).any(|found| found.method == method.name);
+            let finds = MISTAKES
+                .iter()
+                .flat_map(|mistake| mistake.found_by)
+                .any(|found| found.method == method.name);
             assert!(finds || !method.fails.is_empty(), "{} was never seen to fail", method.name);
         }
     }

@@ -1,7 +1,9 @@
-//! Two folders of histories, compared: the first entry at which the agents of a family do not write the same.
+//! Two folders of histories, compared: the first entry at which the agents of a family do not write
+//! the same.
 //!
-//! A history is what the program `sim` writes: SEED/AGENT.jsonl, a line `{"place":N,"entry":ENTRY}` for each entry, where the place is that among the
-//! entries of the whole family. What differs later in the family follows from what differed first.
+//! A history is what the program `sim` writes: SEED/AGENT.jsonl, a line `{"place":N,"entry":ENTRY}`
+//! for each entry, where the place is that among the entries of the whole family. What differs
+//! later in the family follows from what differed first.
 
 use std::{
     collections::BTreeSet,
@@ -36,7 +38,11 @@ pub(crate) fn first(one: &Path, other: &Path) -> io::Result<Option<Difference>> 
     let files: BTreeSet<String> = names(one)?.into_iter().chain(names(other)?).collect();
     let mut first: Option<(u64, Difference)> = None;
     for file in files {
-        let Some((place, wrote, seq)) = parts_of([open(&one.join(&file))?, open(&other.join(&file))?])? else { continue };
+        let Some((place, wrote, seq)) =
+            parts_of([open(&one.join(&file))?, open(&other.join(&file))?])?
+        else {
+            continue;
+        };
         if first.as_ref().is_none_or(|(least, _)| place < *least) {
             let agent = file.strip_suffix(".jsonl").unwrap_or(&file).to_owned();
             first = Some((place, Difference { agent, seq, wrote }));
@@ -54,29 +60,44 @@ fn open(file: &Path) -> io::Result<Option<Lines<BufReader<File>>>> {
     }
 }
 
-/// The first lines that are not the same: the lower of their places, what they have, and the number of the line.
+/// The first lines that are not the same: the lower of their places, what they have, and the number
+/// of the line.
 #[allow(clippy::type_complexity)]
-fn parts_of(mut histories: [Option<Lines<BufReader<File>>>; 2]) -> io::Result<Option<(u64, [Option<String>; 2], u64)>> {
+fn parts_of(
+    mut histories: [Option<Lines<BufReader<File>>>; 2],
+) -> io::Result<Option<(u64, [Option<String>; 2], u64)>> {
     for seq in 1.. {
-        let mut next = |which: usize| histories[which].as_mut().and_then(Iterator::next).transpose();
+        let mut next =
+            |which: usize| histories[which].as_mut().and_then(Iterator::next).transpose();
         let lines = [next(0)?, next(1)?];
-        let [one, other] = [lines[0].as_deref().map(read).transpose()?, lines[1].as_deref().map(read).transpose()?];
+        let [one, other] = [
+            lines[0].as_deref().map(read).transpose()?,
+            lines[1].as_deref().map(read).transpose()?,
+        ];
         let place = match (one, other) {
             (None, None) => return Ok(None),
             (Some((_, one)), Some((_, other))) if one == other => continue,
             (Some((one, _)), Some((other, _))) => one.min(other),
             (Some((place, _)), None) | (None, Some((place, _))) => place,
         };
-        return Ok(Some((place, [one, other].map(|wrote| wrote.map(|(_, entry)| entry.to_owned())), seq)));
+        return Ok(Some((
+            place,
+            [one, other].map(|wrote| wrote.map(|(_, entry)| entry.to_owned())),
+            seq,
+        )));
     }
     Ok(None)
 }
 
 /// The place and the entry of a line.
 fn read(line: &str) -> io::Result<(u64, &str)> {
-    let found = line.strip_prefix(r#"{"place":"#).and_then(|rest| rest.strip_suffix('}')?.split_once(r#","entry":"#));
+    let found = line
+        .strip_prefix(r#"{"place":"#)
+        .and_then(|rest| rest.strip_suffix('}')?.split_once(r#","entry":"#));
     let read = found.and_then(|(place, entry)| Some((place.parse().ok()?, entry)));
-    read.ok_or_else(|| io::Error::new(io::ErrorKind::InvalidData, format!("`{line}` is no line of a history")))
+    read.ok_or_else(|| {
+        io::Error::new(io::ErrorKind::InvalidData, format!("`{line}` is no line of a history"))
+    })
 }
 
 #[cfg(test)]
@@ -90,11 +111,15 @@ mod tests {
 
     impl Folder {
         fn new(name: &str, agents: &[(&str, &[(u64, &str)])]) -> Self {
-            let folder = env::temp_dir().join(format!("wakeful-histories-{}-{name}", process::id()));
+            let folder =
+                env::temp_dir().join(format!("wakeful-histories-{}-{name}", process::id()));
             fs::create_dir_all(&folder).expect("a folder");
             for (agent, entries) in agents {
-                let lines = entries.iter().map(|(place, entry)| format!("{{\"place\":{place},\"entry\":{entry}}}\n"));
-                fs::write(folder.join(format!("{agent}.jsonl")), lines.collect::<String>()).expect("a history");
+                let lines = entries
+                    .iter()
+                    .map(|(place, entry)| format!("{{\"place\":{place},\"entry\":{entry}}}\n"));
+                fs::write(folder.join(format!("{agent}.jsonl")), lines.collect::<String>())
+                    .expect("a history");
             }
             Self(folder)
         }
@@ -115,13 +140,23 @@ mod tests {
         one: &[(&str, &[(u64, &str)])],
         other: &[(&str, &[(u64, &str)])],
     ) -> Option<(String, u64, [Option<String>; 2])> {
-        let [one, other] = [Folder::new(&format!("{name}-1"), one), Folder::new(&format!("{name}-2"), other)];
-        first(&one.0, &other.0).expect("histories").map(|found| (found.agent, found.seq, found.wrote))
+        let [one, other] =
+            [Folder::new(&format!("{name}-1"), one), Folder::new(&format!("{name}-2"), other)];
+        first(&one.0, &other.0)
+            .expect("histories")
+            .map(|found| (found.agent, found.seq, found.wrote))
     }
 
     #[test]
     fn the_same_entries_are_no_difference_wherever_others_stand_between_them() {
-        assert_eq!(compared("same", &[("a", &parent()), ("b", &[(2, "{}")])], &[("a", &parent()), ("b", &[(2, "{}")])]), None);
+        assert_eq!(
+            compared(
+                "same",
+                &[("a", &parent()), ("b", &[(2, "{}")])],
+                &[("a", &parent()), ("b", &[(2, "{}")])]
+            ),
+            None
+        );
         assert_eq!(compared("places", &[("b", &[(2, "{}")])], &[("b", &[(7, "{}")])]), None);
         assert_eq!(compared("nobody", &[], &[]), None);
     }
@@ -133,18 +168,35 @@ mod tests {
         let mut later = parent();
         later[2].1 = r#"{"seq":"other"}"#;
         let wrote = [Some(r#"{"child":1}"#.to_owned()), Some(r#"{"child":"other"}"#.to_owned())];
-        let found = compared("first", &[("a", &parent()), ("b", child)], &[("a", &later), ("b", other_child)]);
-        assert_eq!(found, Some(("b".to_owned(), 1, wrote)), "the child's entry stands before that of its parent");
+        let found = compared(
+            "first",
+            &[("a", &parent()), ("b", child)],
+            &[("a", &later), ("b", other_child)],
+        );
+        assert_eq!(
+            found,
+            Some(("b".to_owned(), 1, wrote)),
+            "the child's entry stands before that of its parent"
+        );
         let wrote = [Some(r#"{"seq":3}"#.to_owned()), Some(r#"{"seq":"other"}"#.to_owned())];
-        assert_eq!(compared("alone", &[("a", &parent())], &[("a", &later)]), Some(("a".to_owned(), 3, wrote)));
+        assert_eq!(
+            compared("alone", &[("a", &parent())], &[("a", &later)]),
+            Some(("a".to_owned(), 3, wrote))
+        );
     }
 
     #[test]
     fn a_history_that_ends_before_the_other_differs_there() {
         let wrote = [Some(r#"{"seq":3}"#.to_owned()), None];
-        assert_eq!(compared("shorter", &[("a", &parent())], &[("a", &parent()[..2])]), Some(("a".to_owned(), 3, wrote.clone())));
+        assert_eq!(
+            compared("shorter", &[("a", &parent())], &[("a", &parent()[..2])]),
+            Some(("a".to_owned(), 3, wrote.clone()))
+        );
         let [one, other] = wrote;
-        assert_eq!(compared("longer", &[("a", &parent()[..2])], &[("a", &parent())]), Some(("a".to_owned(), 3, [other, one])));
+        assert_eq!(
+            compared("longer", &[("a", &parent()[..2])], &[("a", &parent())]),
+            Some(("a".to_owned(), 3, [other, one]))
+        );
     }
 
     #[test]
@@ -157,9 +209,14 @@ mod tests {
     fn a_line_that_is_none_is_an_error_and_families_come_by_their_numbers() {
         let folder = Folder::new("line", &[]);
         fs::write(folder.0.join("a.jsonl"), "{\"place\":x}\n").expect("a file");
-        assert!(first(&folder.0, &folder.0).is_err_and(|why| why.to_string().contains("no line of a history")));
+        assert!(
+            first(&folder.0, &folder.0)
+                .is_err_and(|why| why.to_string().contains("no line of a history"))
+        );
         let folder = Folder::new("names", &[]);
-        ["10", "9", "0"].iter().for_each(|name| fs::create_dir(folder.0.join(name)).expect("a folder"));
+        ["10", "9", "0"]
+            .iter()
+            .for_each(|name| fs::create_dir(folder.0.join(name)).expect("a folder"));
         assert_eq!(names(&folder.0).expect("names"), ["0", "9", "10"]);
     }
 }

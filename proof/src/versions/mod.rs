@@ -1,8 +1,8 @@
-//! `cargo xtask sim --against REV`: the same families live with the core of this tree and with the core of another commit, and the first entry at which
-//! they do not write the same is told.
+//! `cargo xtask sim --against REV`: the same families live with the core of this tree and with the
+//! core of another commit, and the first entry at which they do not write the same is told.
 //!
-//! The other core stands in a copy of this tree, target/versions/tree, and is built there, so that families, faults and hosts are the same, and
-//! nothing of this tree is built over.
+//! The other core stands in a copy of this tree, target/versions/tree, and is built there, so that
+//! families, faults and hosts are the same, and nothing of this tree is built over.
 
 mod histories;
 
@@ -25,21 +25,35 @@ const BUILT: [&str; 3] = ["target/debug/deps", "target/debug/build", "target/deb
 /// How many characters of an entry are shown.
 const SHOWN: usize = 400;
 
-/// Lets families live with both cores, and says where they part. The options are those of the program `sim`.
-pub(crate) fn against(paths: &Paths, revision: &str, options: &[String]) -> Result<ExitCode, Failure> {
+/// Lets families live with both cores, and says where they part. The options are those of the
+/// program `sim`.
+pub(crate) fn against(
+    paths: &Paths,
+    revision: &str,
+    options: &[String],
+) -> Result<ExitCode, Failure> {
     let commit = commit(paths, revision)?;
     let place = paths.target().join("versions");
-    stage("native", "building the native host and this program", || native::build_programs(paths, &["sim"]))?;
-    let copy = stage("copy", &format!("the tree with the core of {revision} ({commit}), in target/{COPY}"), || {
-        tree_with_core_of(paths, &commit, &place)
+    stage("native", "building the native host and this program", || {
+        native::build_programs(paths, &["sim"])
     })?;
+    let copy = stage(
+        "copy",
+        &format!("the tree with the core of {revision} ({commit}), in target/{COPY}"),
+        || tree_with_core_of(paths, &commit, &place),
+    )?;
     copy::take_over(paths, copy.root(), &BUILT)?;
     stage("version", "building the same with that core", || build(&copy, revision))?;
     let other = copy.sim();
-    let folders = [("here", paths.sim(), "this tree"), ("there", other, revision)].map(|(name, program, who)| {
-        let folder = place.join("histories").join(name);
-        stage("sim", &format!("families live with the core of {who}"), || live(paths, name, &program, options, &folder)).map(|()| folder)
-    });
+    let folders = [("here", paths.sim(), "this tree"), ("there", other, revision)].map(
+        |(name, program, who)| {
+            let folder = place.join("histories").join(name);
+            stage("sim", &format!("families live with the core of {who}"), || {
+                live(paths, name, &program, options, &folder)
+            })
+            .map(|()| folder)
+        },
+    );
     let [here, there] = folders;
     told(&here?, &there?, revision)
 }
@@ -47,8 +61,15 @@ pub(crate) fn against(paths: &Paths, revision: &str, options: &[String]) -> Resu
 /// The commit that a revision names.
 fn commit(paths: &Paths, revision: &str) -> Result<String, Failure> {
     let asked = ["rev-parse", "--verify", "--quiet", "--short", "--end-of-options"];
-    let answer = Call::new(paths, "versions-commit", "git").args(asked).arg(format!("{revision}^{{commit}}")).answer();
-    let commit = answer.map_err(|_| Failure::new(format!("git knows no commit `{revision}` here; `git log --oneline` lists them")))?;
+    let answer = Call::new(paths, "versions-commit", "git")
+        .args(asked)
+        .arg(format!("{revision}^{{commit}}"))
+        .answer();
+    let commit = answer.map_err(|_| {
+        Failure::new(format!(
+            "git knows no commit `{revision}` here; `git log --oneline` lists them"
+        ))
+    })?;
     Ok(commit.trim().to_owned())
 }
 
@@ -56,14 +77,24 @@ fn commit(paths: &Paths, revision: &str) -> Result<String, Failure> {
 fn tree_with_core_of(paths: &Paths, commit: &str, place: &Path) -> Result<Paths, Failure> {
     let (archive, core) = (place.join("core.tar"), place.join("core"));
     emptied(&core).map_err(|why| Failure::new(format!("cannot make {}: {why}", core.display())))?;
-    Call::new(paths, "versions-archive", "git").args(["archive", "--format=tar", "-o"]).arg(&archive).args([commit, "core"]).answer()?;
-    Call::new(paths, "versions-unpack", "tar").arg("-xf").arg(&archive).arg("-C").arg(&core).answer()?;
+    Call::new(paths, "versions-archive", "git")
+        .args(["archive", "--format=tar", "-o"])
+        .arg(&archive)
+        .args([commit, "core"])
+        .answer()?;
+    Call::new(paths, "versions-unpack", "tar")
+        .arg("-xf")
+        .arg(&archive)
+        .arg("-C")
+        .arg(&core)
+        .answer()?;
     copy::update_but(paths, COPY, "core", &core).map(Paths::from_root)
 }
 
 /// Builds the program that lets families live, in the copy.
 fn build(copy: &Paths, revision: &str) -> Result<(), Failure> {
-    let call = Call::cargo(copy, "versions", "build").args(native::SELECTION).args(["--bin", "sim"]);
+    let call =
+        Call::cargo(copy, "versions", "build").args(native::SELECTION).args(["--bin", "sim"]);
     let log = call.log();
     let (status, printed) = call.told()?;
     if status.success() {
@@ -71,16 +102,27 @@ fn build(copy: &Paths, revision: &str) -> Result<(), Failure> {
     }
     let errors: Vec<&str> = printed.lines().filter(|line| line.starts_with("error")).collect();
     let what = format!(
-        "the core of {revision} does not compile with the host and the tests of this tree, so the two cannot be compared; {} has all of it",
+        "the core of {revision} does not compile with the host and the tests of this tree, so the \
+         two cannot be compared; {} has all of it",
         log.display()
     );
     Err(Failure { what, printed: errors.join("\n") })
 }
 
 /// Lets families live, and keeps what each agent wrote in a folder that is emptied before.
-fn live(paths: &Paths, name: &str, program: &Path, options: &[String], folder: &Path) -> Result<(), Failure> {
-    emptied(folder).map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
-    let call = Call::new(paths, &format!("versions-{name}"), program).args(options).arg("--histories").arg(folder);
+fn live(
+    paths: &Paths,
+    name: &str,
+    program: &Path,
+    options: &[String],
+    folder: &Path,
+) -> Result<(), Failure> {
+    emptied(folder)
+        .map_err(|why| Failure::new(format!("cannot make {}: {why}", folder.display())))?;
+    let call = Call::new(paths, &format!("versions-{name}"), program)
+        .args(options)
+        .arg("--histories")
+        .arg(folder);
     let log = call.log();
     let (status, printed) = call.told()?;
     match (status.code(), printed.lines().last()) {
@@ -91,7 +133,10 @@ fn live(paths: &Paths, name: &str, program: &Path, options: &[String], folder: &
             Ok(())
         }
         _ => Err(Failure {
-            what: format!("the families did not live to their end ({status}); {} has what was printed", log.display()),
+            what: format!(
+                "the families did not live to their end ({status}); {} has what was printed",
+                log.display()
+            ),
             printed,
         }),
     }
@@ -106,7 +151,9 @@ fn emptied(folder: &Path) -> io::Result<()> {
 
 /// Says of each family where it parts, or that it does not.
 fn told(here: &Path, there: &Path, revision: &str) -> Result<ExitCode, Failure> {
-    let cannot = |why: io::Error| Failure::new(format!("cannot compare {} with {}: {why}", here.display(), there.display()));
+    let cannot = |why: io::Error| {
+        Failure::new(format!("cannot compare {} with {}: {why}", here.display(), there.display()))
+    };
     let seeds = histories::names(here).map_err(cannot)?;
     let mut parted = 0;
     for seed in &seeds {
@@ -118,9 +165,14 @@ fn told(here: &Path, there: &Path, revision: &str) -> Result<ExitCode, Failure> 
             }
         }
     }
-    let verdict = if parted == 0 { green("no difference").to_string() } else { red(format!("{parted} differ")).to_string() };
+    let verdict = if parted == 0 {
+        green("no difference").to_string()
+    } else {
+        red(format!("{parted} differ")).to_string()
+    };
     anstream::println!(
-        "{} families with the core of this tree and that of {revision}: {verdict}; {} has what they wrote",
+        "{} families with the core of this tree and that of {revision}: {verdict}; {} has what \
+         they wrote",
         seeds.len(),
         here.with_file_name("").display()
     );
@@ -130,9 +182,18 @@ fn told(here: &Path, there: &Path, revision: &str) -> Result<ExitCode, Failure> 
 /// The agent, the entry, and what the one and the other wrote.
 fn difference(found: &Difference, revision: &str) -> String {
     let [one, other] = found.wrote.each_ref().map(|entry| entry.as_deref().map(without_chain));
-    let shared = one.unwrap_or_default().chars().zip(other.unwrap_or_default().chars()).take_while(|(one, other)| one == other).count();
-    let [one, other] = [one, other].map(|entry| entry.map_or_else(|| "nothing".to_owned(), |entry| part(entry, shared)));
-    format!("{} at entry {}\n  this tree wrote {one}\n  {revision} wrote {other}", found.agent, found.seq)
+    let shared = one
+        .unwrap_or_default()
+        .chars()
+        .zip(other.unwrap_or_default().chars())
+        .take_while(|(one, other)| one == other)
+        .count();
+    let [one, other] = [one, other]
+        .map(|entry| entry.map_or_else(|| "nothing".to_owned(), |entry| part(entry, shared)));
+    format!(
+        "{} at entry {}\n  this tree wrote {one}\n  {revision} wrote {other}",
+        found.agent, found.seq
+    )
 }
 
 /// An entry without its chain, which differs wherever something before it does.
@@ -140,7 +201,8 @@ fn without_chain(entry: &str) -> &str {
     entry.rsplit_once(",\"chain\":").map_or(entry, |(body, _)| body)
 }
 
-/// What is shown of an entry: its beginning, and from a little before the character at which it differs.
+/// What is shown of an entry: its beginning, and from a little before the character at which it
+/// differs.
 fn part(entry: &str, differs_at: usize) -> String {
     let (length, half) = (entry.chars().count(), SHOWN / 2);
     if length <= SHOWN {
@@ -161,9 +223,14 @@ mod tests {
 
     #[test]
     fn a_difference_shows_both_entries_without_their_chains() {
-        let wrote = [Some(r#"{"seq":3,"record":{"rule":"9.sleep"},"chain":"00ff"}"#.to_owned()), None];
+        let wrote =
+            [Some(r#"{"seq":3,"record":{"rule":"9.sleep"},"chain":"00ff"}"#.to_owned()), None];
         let text = difference(&Difference { agent: "sim-7".to_owned(), seq: 3, wrote }, "v1");
-        assert_eq!(text, "sim-7 at entry 3\n  this tree wrote {\"seq\":3,\"record\":{\"rule\":\"9.sleep\"}\n  v1 wrote nothing");
+        assert_eq!(
+            text,
+            "sim-7 at entry 3\n  this tree wrote {\"seq\":3,\"record\":{\"rule\":\"9.sleep\"}\n  \
+             v1 wrote nothing"
+        );
     }
 
     #[test]
@@ -172,7 +239,10 @@ mod tests {
         let at = long.find("here").expect("it is there");
         let shown = part(&long, at);
         assert!(
-            shown.starts_with("{\"seq\":3aaa") && shown.contains("aaahere") && shown.ends_with("bb ..") && shown.len() < 450,
+            shown.starts_with("{\"seq\":3aaa")
+                && shown.contains("aaahere")
+                && shown.ends_with("bb ..")
+                && shown.len() < 450,
             "{shown}"
         );
         assert!(part(&long, 10).starts_with("{\"seq\":3aaa") && part("short", 2) == "short");

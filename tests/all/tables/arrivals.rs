@@ -1,4 +1,5 @@
-//! What the core itself makes messages of: ends of tasks, deadlines, rechecks, failed turns (contract 5.6, 5.11, 5.17, 7.2).
+//! What the core itself makes messages of: ends of tasks, deadlines, rechecks, failed turns
+//! (contract 5.6, 5.11, 5.17, 7.2).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -19,7 +20,11 @@ fn later(ms: u64) -> Timestamp {
 }
 
 fn queued(driven: &Driven, kind: MessageKind) -> usize {
-    driven.records.iter().filter(|record| matches!(record, Record::Message(message) if message.kind == kind)).count()
+    driven
+        .records
+        .iter()
+        .filter(|record| matches!(record, Record::Message(message) if message.kind == kind))
+        .count()
 }
 
 #[test]
@@ -29,22 +34,33 @@ fn a_terminal_task_queues_its_one_result() {
         let before = driven.records.len();
         driven.tell(&[of_task(ends, "t")]);
         let batch = &driven.records[before..];
-        let [Record::Task(ended), Record::Message(result), Record::QueueEntry(_)] = batch else { panic!("{ends}: {batch:?}") };
+        let [Record::Task(ended), Record::Message(result), Record::QueueEntry(_)] = batch else {
+            panic!("{ends}: {batch:?}")
+        };
         assert_eq!(
             (result.kind, result.task_id.as_ref(), result.work_item_id.as_ref()),
             (MessageKind::TaskResult, Some(&ended.id), Some(&"w".into()))
         );
         // A second result, whoever tells it and how often, is a duplicate.
-        for again in [of_task("task_failed", "t"), task_message("m", "task_result", "t", "completed"), of_task(ends, "t")] {
+        for again in [
+            of_task("task_failed", "t"),
+            task_message("m", "task_result", "t", "completed"),
+            of_task(ends, "t"),
+        ] {
             driven.say(&again);
         }
         driven.run_to_rest();
         driven.restart();
         driven.run_to_rest();
-        assert_eq!((queued(&driven, MessageKind::TaskResult), driven.started().len()), (1, 1), "{ends}: one turn, about the item");
+        assert_eq!(
+            (queued(&driven, MessageKind::TaskResult), driven.started().len()),
+            (1, 1),
+            "{ends}: one turn, about the item"
+        );
     }
     // A status message that ends the task is followed by its result too.
-    let mut driven = Driven::told(&[task("t", None, false), task_message("m", "task_status", "t", "failed")]);
+    let mut driven =
+        Driven::told(&[task("t", None, false), task_message("m", "task_status", "t", "failed")]);
     driven.run_to_rest();
     assert_eq!((queued(&driven, MessageKind::TaskResult), driven.started().len()), (1, 1));
 }
@@ -61,13 +77,33 @@ fn a_reached_deadline_ends_its_condition() {
     for (what, sources, expires, due, how) in [
         ("a deadline", &ingress, Some(5_000), 5_000, WaitConditionStatus::Expired),
         ("an instant", &instant(5_000), None, 5_000, WaitConditionStatus::Resolved),
-        ("an instant before the deadline", &instant(5_000), Some(9_000), 5_000, WaitConditionStatus::Resolved),
-        ("a deadline before the instant", &instant(9_000), Some(5_000), 5_000, WaitConditionStatus::Expired),
+        (
+            "an instant before the deadline",
+            &instant(5_000),
+            Some(9_000),
+            5_000,
+            WaitConditionStatus::Resolved,
+        ),
+        (
+            "a deadline before the instant",
+            &instant(9_000),
+            Some(5_000),
+            5_000,
+            WaitConditionStatus::Expired,
+        ),
     ] {
         for owner in [None, Some("w")] {
-            let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), wait(owner, sources.clone(), expires.map(later))]);
+            let mut driven = Driven::told(&[
+                item("w"),
+                of_item("work_item_picked", "w"),
+                wait(owner, sources.clone(), expires.map(later)),
+            ]);
             driven.run_to_rest();
-            assert_eq!(driven.machine().next_wake(driven.now), Some(later(due)), "{what}, {owner:?}");
+            assert_eq!(
+                driven.machine().next_wake(driven.now),
+                Some(later(due)),
+                "{what}, {owner:?}"
+            );
             driven.now = later(due - 1);
             driven.run_to_rest();
             assert_eq!(driven.state().waiting().conditions.len(), 1, "{what}, {owner:?}: not yet");
@@ -76,7 +112,11 @@ fn a_reached_deadline_ends_its_condition() {
             driven.restart();
             let turns = driven.started().len();
             let told = driven.step().expect("a turn");
-            assert_eq!((told.kind, driven.started().len()), (DecisionKind::StartModelTurn, turns + 1), "{what}, {owner:?}");
+            assert_eq!(
+                (told.kind, driven.started().len()),
+                (DecisionKind::StartModelTurn, turns + 1),
+                "{what}, {owner:?}"
+            );
             let ended = driven.records.iter().rev().find_map(|record| match record {
                 Record::WaitCondition(wait) => Some((wait.status, wait.ended_by)),
                 _ => None,
@@ -85,7 +125,11 @@ fn a_reached_deadline_ends_its_condition() {
             driven.run_to_rest();
             driven.now = later(86_400_000);
             driven.run_to_rest();
-            assert_eq!(driven.events_of_subsystem("wait_deadline"), 1, "{what}, {owner:?}: told once");
+            assert_eq!(
+                driven.events_of_subsystem("wait_deadline"),
+                1,
+                "{what}, {owner:?}: told once"
+            );
         }
     }
 }
@@ -101,7 +145,11 @@ fn a_recheck_arrives_once_per_instant() {
         driven.run_to_rest();
         assert_eq!(driven.events_of_subsystem("work_item_recheck"), told, "at {now} ms");
     }
-    assert_eq!(driven.state().work().items[&"w".into()].record.revision, revision, "D29: without a snapshot");
+    assert_eq!(
+        driven.state().work().items[&"w".into()].record.revision,
+        revision,
+        "D29: without a snapshot"
+    );
     // A new instant is told again; one whose turn was interrupted replays and is not told twice.
     driven.tell(&[block(90_000)]);
     driven.now = later(90_000);
@@ -140,26 +188,42 @@ fn a_failed_turn_owes_its_retries() {
             driven.now = later(due);
             driven.run();
             let run = driven.state().turns().run.as_ref().expect("a try");
-            assert_eq!((run.retry_of.as_ref(), run.attempt), (Some(&"m".into()), attempt as u64 + 1));
+            assert_eq!(
+                (run.retry_of.as_ref(), run.attempt),
+                (Some(&"m".into()), attempt as u64 + 1)
+            );
         }
         fail(&mut driven, first);
         driven.run();
         driven.now = later(86_400_000);
         driven.run();
-        assert_eq!((driven.started().len(), driven.state().turns().retries.len()), (4, 0), "no more than the policy says");
+        assert_eq!(
+            (driven.started().len(), driven.state().turns().retries.len()),
+            (4, 0),
+            "no more than the policy says"
+        );
         assert_eq!(driven.diagnostics("retries_exhausted"), 1);
     }
     // What ended well, on purpose, or because it does not fit, owes nothing.
-    let ended =
-        TurnTerminalKind::ALL.iter().filter(|kind| matches!(kind, TurnTerminalKind::Completed | TurnTerminalKind::BaselineOverBudget));
-    let aborted = AbortReason::ALL.iter().filter(|reason| matches!(reason, AbortReason::OperatorAborted | AbortReason::AgentStopped));
-    let ends = ended.map(|kind| end(&kind.to_string())).chain(aborted.map(|reason| abort(&reason.to_string())));
+    let ended = TurnTerminalKind::ALL.iter().filter(|kind| {
+        matches!(kind, TurnTerminalKind::Completed | TurnTerminalKind::BaselineOverBudget)
+    });
+    let aborted = AbortReason::ALL.iter().filter(|reason| {
+        matches!(reason, AbortReason::OperatorAborted | AbortReason::AgentStopped)
+    });
+    let ends = ended
+        .map(|kind| end(&kind.to_string()))
+        .chain(aborted.map(|reason| abort(&reason.to_string())));
     for ends in ends {
         let mut driven = Driven::told(&[prompt("m")]);
         driven.run();
         driven.tell(std::slice::from_ref(&ends));
         driven.now = later(86_400_000);
         driven.run();
-        assert_eq!((driven.started().len(), driven.state().turns().retries.len()), (1, 0), "{ends}");
+        assert_eq!(
+            (driven.started().len(), driven.state().turns().retries.len()),
+            (1, 0),
+            "{ends}"
+        );
     }
 }

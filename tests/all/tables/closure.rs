@@ -1,4 +1,5 @@
-//! Closure priority: every combination of what closure is derived from, in the order of contract 6.1.
+//! Closure priority: every combination of what closure is derived from, in the order of contract
+//! 6.1.
 
 use std::collections::BTreeSet;
 
@@ -30,10 +31,25 @@ fn first_line(facts: &Facts) -> (&'static str, ClosureOutcome, Option<WaitingRea
         ("runtime error", facts.runtime_error, Failed, None),
         ("open run", facts.run_open, Waiting, Some(Reason::AwaitingExternalChange)),
         ("failed terminal", failed_terminal, Failed, None),
-        ("started and unsettled", facts.turn_started && facts.terminal.is_none(), Waiting, Some(Reason::AwaitingExternalChange)),
+        (
+            "started and unsettled",
+            facts.turn_started && facts.terminal.is_none(),
+            Waiting,
+            Some(Reason::AwaitingExternalChange),
+        ),
         ("work signal", facts.work_signal.is_some(), Continuable, None),
-        ("operator wait", facts.awaiting_operator || facts.agent.operator, Waiting, Some(Reason::AwaitingOperatorInput)),
-        ("agent-scoped external wait", facts.agent_intents > 0 || facts.agent.external, Waiting, Some(Reason::AwaitingExternalChange)),
+        (
+            "operator wait",
+            facts.awaiting_operator || facts.agent.operator,
+            Waiting,
+            Some(Reason::AwaitingOperatorInput),
+        ),
+        (
+            "agent-scoped external wait",
+            facts.agent_intents > 0 || facts.agent.external,
+            Waiting,
+            Some(Reason::AwaitingExternalChange),
+        ),
         ("timer", facts.timers > 0 || facts.agent.timer, Waiting, Some(Reason::AwaitingTimer)),
         ("the agent's task wait", facts.agent.task, Waiting, Some(Reason::AwaitingTaskResult)),
     ];
@@ -41,22 +57,41 @@ fn first_line(facts: &Facts) -> (&'static str, ClosureOutcome, Option<WaitingRea
         return (says, outcome, reason);
     }
     match facts.current {
-        Some(SchedulingState::WaitingTask) => ("the item's task wait", Waiting, Some(Reason::AwaitingTaskResult)),
-        Some(SchedulingState::WaitingExternal) => ("the item's external wait", Waiting, Some(Reason::AwaitingExternalChange)),
-        Some(SchedulingState::WaitingTimer) => ("the item's timer", Waiting, Some(Reason::AwaitingTimer)),
-        Some(SchedulingState::WaitingOperator) => ("the item's operator wait", Waiting, Some(Reason::AwaitingOperatorInput)),
+        Some(SchedulingState::WaitingTask) => {
+            ("the item's task wait", Waiting, Some(Reason::AwaitingTaskResult))
+        }
+        Some(SchedulingState::WaitingExternal) => {
+            ("the item's external wait", Waiting, Some(Reason::AwaitingExternalChange))
+        }
+        Some(SchedulingState::WaitingTimer) => {
+            ("the item's timer", Waiting, Some(Reason::AwaitingTimer))
+        }
+        Some(SchedulingState::WaitingOperator) => {
+            ("the item's operator wait", Waiting, Some(Reason::AwaitingOperatorInput))
+        }
         // D2: system counts as external.
-        Some(SchedulingState::WaitingSystem) => ("the item's system wait", Waiting, Some(Reason::AwaitingExternalChange)),
-        Some(SchedulingState::Runnable | SchedulingState::Blocked | SchedulingState::Completed) | None => ("else", Completed, None),
+        Some(SchedulingState::WaitingSystem) => {
+            ("the item's system wait", Waiting, Some(Reason::AwaitingExternalChange))
+        }
+        Some(SchedulingState::Runnable | SchedulingState::Blocked | SchedulingState::Completed)
+        | None => ("else", Completed, None),
     }
 }
 
 fn signal() -> WorkSignal {
-    WorkSignal { work_item_id: "w".into(), state: WorkItemState::Open, reactivation_mode: WorkReactivationMode::ContinueActive }
+    WorkSignal {
+        work_item_id: "w".into(),
+        state: WorkItemState::Open,
+        reactivation_mode: WorkReactivationMode::ContinueActive,
+    }
 }
 
 /// All facts for eleven flags, a terminal and a state of the current item.
-fn facts(flags: u16, terminal: Option<TurnTerminalKind>, current: Option<SchedulingState>) -> Facts {
+fn facts(
+    flags: u16,
+    terminal: Option<TurnTerminalKind>,
+    current: Option<SchedulingState>,
+) -> Facts {
     let set = |bit: u16| flags & (1 << bit) > 0;
     Facts {
         runtime_error: set(0),
@@ -87,19 +122,37 @@ fn closure_priority() {
                 let facts = facts(flags, *terminal, *current);
                 let closure = closure::decide(&facts);
                 let (line, outcome, reason) = first_line(&facts);
-                assert_eq!((closure.outcome, closure.waiting_reason), (outcome, reason), "{line}: {facts:?}");
-                // Waiting always has a reason, continuable always a signal, and nothing else has one.
-                assert_eq!(closure.waiting_reason.is_some(), outcome == ClosureOutcome::Waiting, "{facts:?}");
-                assert_eq!(closure.work_signal, facts.work_signal.clone().filter(|_| outcome == ClosureOutcome::Continuable), "{facts:?}");
+                assert_eq!(
+                    (closure.outcome, closure.waiting_reason),
+                    (outcome, reason),
+                    "{line}: {facts:?}"
+                );
+                // Waiting always has a reason, continuable always a signal, and nothing else has
+                // one.
+                assert_eq!(
+                    closure.waiting_reason.is_some(),
+                    outcome == ClosureOutcome::Waiting,
+                    "{facts:?}"
+                );
+                assert_eq!(
+                    closure.work_signal,
+                    facts.work_signal.clone().filter(|_| outcome == ClosureOutcome::Continuable),
+                    "{facts:?}"
+                );
                 assert_eq!(closure.runtime_posture, facts.posture);
                 lines.insert(line);
             }
         }
     }
-    assert_eq!(lines.len(), closure::ROWS.len(), "every line decides somewhere, and there is no other: {lines:?}");
+    assert_eq!(
+        lines.len(),
+        closure::ROWS.len(),
+        "every line decides somewhere, and there is no other: {lines:?}"
+    );
 }
 
-/// The evidence says what is counted, also where another line decides (`observed-decisions.md` 5.2).
+/// The evidence says what is counted, also where another line decides (`observed-decisions.md`
+/// 5.2).
 #[test]
 fn what_is_counted_is_evidence_whatever_decides() {
     for flags in 0..1_u16 << 11 {

@@ -1,4 +1,5 @@
-//! The continuation matrix: every trigger under every closure (contract 5.15, 6.3; `observed-decisions.md` 6.3, 6.4).
+//! The continuation matrix: every trigger under every closure (contract 5.15, 6.3;
+//! `observed-decisions.md` 6.3, 6.4).
 
 use wakeful_core::{
     derive::continuation::{Found, Prior, Satisfied, classify},
@@ -12,18 +13,26 @@ use wakeful_core::{
 /// A row of the matrix: what comes, and, by what is waited for, what it then means.
 struct Row {
     kind: TriggerKind,
-    /// The kind under which it meets waits; another one only for a prompt that is not operator input (contract 5.19).
+    /// The kind under which it meets waits; another one only for a prompt that is not operator
+    /// input (contract 5.19).
     meets_as: TriggerKind,
     contentful: Option<bool>,
     terminal: Option<bool>,
     /// Where nothing is waited for: does it go on?
     goes_on: bool,
-    /// `R` resumes what was expected; `o`, `t` resume it whatever is expected; `M` matches and only keeps alive; `s`, `.` only keep alive.
-    /// Operator, external, task, timer, and a wait without reason.
+    /// `R` resumes what was expected; `o`, `t` resume it whatever is expected; `M` matches and only
+    /// keeps alive; `s`, `.` only keep alive. Operator, external, task, timer, and a wait without
+    /// reason.
     waiting: [char; 5],
 }
 
-const fn row(kind: TriggerKind, contentful: Option<bool>, terminal: Option<bool>, goes_on: bool, waiting: [char; 5]) -> Row {
+const fn row(
+    kind: TriggerKind,
+    contentful: Option<bool>,
+    terminal: Option<bool>,
+    goes_on: bool,
+    waiting: [char; 5],
+) -> Row {
     Row { kind, meets_as: kind, contentful, terminal, goes_on, waiting }
 }
 
@@ -46,12 +55,19 @@ const MATRIX: [Row; 11] = [
     row(TriggerKind::TimerFire, None, None, true, ['.', '.', '.', 'R', '.']),
     row(TriggerKind::InternalFollowup, None, None, true, ['.', '.', '.', '.', '.']),
     // D21: a prompt of anybody else meets waits as an external event, and goes on like a prompt.
-    Row { meets_as: TriggerKind::ExternalEvent, ..row(TriggerKind::OperatorInput, Some(true), None, true, ['o', 'R', 'o', 'o', 'o']) },
-    Row { meets_as: TriggerKind::ExternalEvent, ..row(TriggerKind::OperatorInput, Some(false), None, true, ['o', 'o', 'o', 'o', 'o']) },
+    Row {
+        meets_as: TriggerKind::ExternalEvent,
+        ..row(TriggerKind::OperatorInput, Some(true), None, true, ['o', 'R', 'o', 'o', 'o'])
+    },
+    Row {
+        meets_as: TriggerKind::ExternalEvent,
+        ..row(TriggerKind::OperatorInput, Some(false), None, true, ['o', 'o', 'o', 'o', 'o'])
+    },
 ];
 
-/// The cell of a row for what was found. Ids that meet nothing take the cell of a reason that is not met (contract 5.15); an override
-/// lifts what only keeps alive and matched nothing (contract 6.3).
+/// The cell of a row for what was found. Ids that meet nothing take the cell of a reason that is
+/// not met (contract 5.15); an override lifts what only keeps alive and matched nothing (contract
+/// 6.3).
 fn cell(row: &Row, reason: Option<WaitingReason>, named_in_vain: bool, overrides: bool) -> char {
     let at = COLUMNS.iter().position(|column| *column == reason).expect("a column per reason");
     let cell = match row.waiting[at] {
@@ -73,23 +89,42 @@ fn read(cell: char) -> (Class, bool, bool, &'static str) {
         'o' => (Class::ResumeOverride, true, false, "override_waiting_reason"),
         't' => (Class::ResumeOverride, true, false, "terminal_task_result"),
         'M' => (Class::LivenessOnly, false, true, "matches_waiting_reason"),
-        's' => (Class::LivenessOnly, false, false, "contentful_system_tick_expected_external_recheck"),
+        's' => {
+            (Class::LivenessOnly, false, false, "contentful_system_tick_expected_external_recheck")
+        }
         '.' => (Class::LivenessOnly, false, false, "does_not_satisfy_waiting_reason"),
         other => panic!("`{other}` is no cell"),
     }
 }
 
-fn row_of(kind: TriggerKind, meets_as: TriggerKind, contentful: bool, terminal: bool) -> &'static Row {
+fn row_of(
+    kind: TriggerKind,
+    meets_as: TriggerKind,
+    contentful: bool,
+    terminal: bool,
+) -> &'static Row {
     let fits = |row: &&Row| {
         let may = |asked: Option<bool>, is: bool| asked.is_none_or(|asked| asked == is);
-        row.kind == kind && row.meets_as == meets_as && may(row.contentful, contentful) && may(row.terminal, terminal)
+        row.kind == kind
+            && row.meets_as == meets_as
+            && may(row.contentful, contentful)
+            && may(row.terminal, terminal)
     };
     let rows: Vec<_> = MATRIX.iter().filter(fits).collect();
-    assert_eq!(rows.len(), 1, "one row for {kind:?} as {meets_as:?}, contentful {contentful}, terminal {terminal}");
+    assert_eq!(
+        rows.len(),
+        1,
+        "one row for {kind:?} as {meets_as:?}, contentful {contentful}, terminal {terminal}"
+    );
     rows[0]
 }
 
-fn trigger(kind: TriggerKind, meets_as: TriggerKind, contentful: bool, task_terminal: bool) -> Trigger {
+fn trigger(
+    kind: TriggerKind,
+    meets_as: TriggerKind,
+    contentful: bool,
+    task_terminal: bool,
+) -> Trigger {
     Trigger {
         kind,
         meets_as,
@@ -111,42 +146,79 @@ fn kinds() -> Vec<(TriggerKind, TriggerKind)> {
 #[test]
 fn continuation_matrix() {
     let satisfied = Satisfied { intents: vec!["i".into()], ..Satisfied::default() };
-    let found = [Found::ById(satisfied.clone()), Found::Mismatch, Found::Nameless(Satisfied::default()), Found::Nameless(satisfied)];
+    let found = [
+        Found::ById(satisfied.clone()),
+        Found::Mismatch,
+        Found::Nameless(Satisfied::default()),
+        Found::Nameless(satisfied),
+    ];
     let reasons: Vec<_> = WaitingReason::ALL.iter().copied().map(Some).chain([None]).collect();
     let mut cells = 0;
     for (kind, meets_as) in kinds() {
         for flags in 0..8_u8 {
             let (contentful, terminal, overrides) = (flags & 1 > 0, flags & 2 > 0, flags & 4 > 0);
             let row = row_of(kind, meets_as, contentful, terminal);
-            for (outcome, waiting_reason) in ClosureOutcome::ALL.iter().flat_map(|outcome| reasons.iter().map(|reason| (*outcome, *reason)))
+            for (outcome, waiting_reason) in ClosureOutcome::ALL
+                .iter()
+                .flat_map(|outcome| reasons.iter().map(|reason| (*outcome, *reason)))
             {
                 for found in &found {
                     let expected = match (found, outcome) {
-                        // contract 5.15: what names an active wait and can end it resumes it, whatever the closure.
+                        // contract 5.15: what names an active wait and can end it resumes it,
+                        // whatever the closure.
                         (Found::ById(_), _) => read('R'),
-                        (_, ClosureOutcome::Waiting) => read(cell(row, waiting_reason, *found == Found::Mismatch, overrides)),
-                        (_, ClosureOutcome::Completed | ClosureOutcome::Continuable | ClosureOutcome::Failed) => {
-                            let class = if row.goes_on { Class::LocalContinuation } else { Class::LivenessOnly };
+                        (_, ClosureOutcome::Waiting) => {
+                            read(cell(row, waiting_reason, *found == Found::Mismatch, overrides))
+                        }
+                        (
+                            _,
+                            ClosureOutcome::Completed
+                            | ClosureOutcome::Continuable
+                            | ClosureOutcome::Failed,
+                        ) => {
+                            let class = if row.goes_on {
+                                Class::LocalContinuation
+                            } else {
+                                Class::LivenessOnly
+                            };
                             (class, row.goes_on, false, "")
                         }
                     };
                     let prior = Prior { outcome, waiting_reason };
-                    let said = classify(&trigger(kind, meets_as, contentful, terminal), prior, found, overrides);
-                    let marker = said.evidence.get(2 + usize::from(terminal)).map_or("", String::as_str);
-                    let case = format!(
-                        "{kind:?} as {meets_as:?} under {prior:?}, {found:?}, contentful {contentful}, terminal {terminal}, overrides {overrides}"
+                    let said = classify(
+                        &trigger(kind, meets_as, contentful, terminal),
+                        prior,
+                        found,
+                        overrides,
                     );
-                    assert_eq!((said.class, said.model_reentry, said.matched_waiting_reason, marker), expected, "{case}");
-                    assert_eq!((said.trigger_kind, said.prior_closure_outcome, said.prior_waiting_reason), (kind, outcome, waiting_reason));
+                    let marker =
+                        said.evidence.get(2 + usize::from(terminal)).map_or("", String::as_str);
+                    let case = format!(
+                        "{kind:?} as {meets_as:?} under {prior:?}, {found:?}, contentful \
+                         {contentful}, terminal {terminal}, overrides {overrides}"
+                    );
+                    assert_eq!(
+                        (said.class, said.model_reentry, said.matched_waiting_reason, marker),
+                        expected,
+                        "{case}"
+                    );
+                    assert_eq!(
+                        (said.trigger_kind, said.prior_closure_outcome, said.prior_waiting_reason),
+                        (kind, outcome, waiting_reason)
+                    );
                     cells += 1;
                 }
             }
         }
     }
-    assert_eq!(cells, (TriggerKind::ALL.len() + 1) * 8 * ClosureOutcome::ALL.len() * reasons.len() * found.len());
+    assert_eq!(
+        cells,
+        (TriggerKind::ALL.len() + 1) * 8 * ClosureOutcome::ALL.len() * reasons.len() * found.len()
+    );
 }
 
-/// `observed-decisions.md` 6.4.1: the wait policy of a task, and whether it blocks, are evidence and change nothing.
+/// `observed-decisions.md` 6.4.1: the wait policy of a task, and whether it blocks, are evidence
+/// and change nothing.
 #[test]
 fn the_wait_policy_of_a_task_changes_no_cell() {
     use wakeful_core::record::task::TaskWaitPolicy;
@@ -157,14 +229,19 @@ fn the_wait_policy_of_a_task_changes_no_cell() {
             let plain = classify(&bare, prior, &Found::Nameless(Satisfied::default()), false);
             for policy in TaskWaitPolicy::ALL {
                 let task_blocking = *policy == TaskWaitPolicy::Blocking;
-                let task = Trigger { task_blocking, task_wait_policy: Some(*policy), ..bare.clone() };
+                let task =
+                    Trigger { task_blocking, task_wait_policy: Some(*policy), ..bare.clone() };
                 let said = classify(&task, prior, &Found::Nameless(Satisfied::default()), false);
                 assert_eq!(
                     (said.class, said.model_reentry, said.matched_waiting_reason),
                     (plain.class, plain.model_reentry, plain.matched_waiting_reason)
                 );
                 let mark = if task_blocking { "task_blocking" } else { "task_background" };
-                assert!(said.evidence.iter().any(|evidence| evidence == mark), "{:?}", said.evidence);
+                assert!(
+                    said.evidence.iter().any(|evidence| evidence == mark),
+                    "{:?}",
+                    said.evidence
+                );
             }
         }
     }

@@ -1,14 +1,15 @@
-//! Dead ends: which trigger ends which wait, for every wait and every owner, running and across a stop (contract 4.2, 5.15, 5.16, 5.21).
+//! Dead ends: which trigger ends which wait, for every wait and every owner, running and across a
+//! stop (contract 4.2, 5.15, 5.16, 5.21).
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
-    Record, decision::DecisionKind, event::EventKind, queue::envelope::QueueStatus, task::message::InterruptedTasksNote,
-    waiting::WaitConditionKind,
+    Record, decision::DecisionKind, event::EventKind, queue::envelope::QueueStatus,
+    task::message::InterruptedTasksNote, waiting::WaitConditionKind,
 };
 
 use super::driven::{
-    Driven, NOW, callback, condition, fact, followup, hint, intent, item, message, needs_input, of_item, prompt, prompt_with, task,
-    task_message, timer, webhook,
+    Driven, NOW, callback, condition, fact, followup, hint, intent, item, message, needs_input,
+    of_item, prompt, prompt_with, task, task_message, timer, webhook,
 };
 
 /// What comes, in the order of the columns.
@@ -33,12 +34,14 @@ const TRIGGERS: [&str; 18] = [
     "nothing",
 ];
 
-/// Owner, wait, and what each trigger does: `E` ends it, `M` reaches the model as what was waited for and leaves it standing, `t` starts a
-/// turn that is about something else, `.` only keeps alive.
+/// Owner, wait, and what each trigger does: `E` ends it, `M` reaches the model as what was waited
+/// for and leaves it standing, `t` starts a turn that is about something else, `.` only keeps
+/// alive.
 ///
-/// An item without the focus is not what the agent waits for, so what names nothing goes on there as if nothing were waited for. A timer
-/// that runs is waited for by the agent, whoever asked for it. An intent of the agent stands until it is revoked, and an item asks for
-/// input until its next snapshot.
+/// An item without the focus is not what the agent waits for, so what names nothing goes on there
+/// as if nothing were waited for. A timer that runs is waited for by the agent, whoever asked for
+/// it. An intent of the agent stands until it is revoked, and an item asks for input until its next
+/// snapshot.
 const TABLE: [(&str, &str, &str); 31] = [
     ("item", "task t", "tttEt.t.tttt..t.t."),
     ("current", "task t", "tttEt.....tt....t."),
@@ -74,12 +77,14 @@ const TABLE: [(&str, &str, &str); 31] = [
     ("item and agent", "operator", "EEttt.....tt....t."),
 ];
 
-/// Whether a task is in it: a stop ends tasks, so what it does to waits for them is another table's.
+/// Whether a task is in it: a stop ends tasks, so what it does to waits for them is another
+/// table's.
 fn is_about_tasks(wait: &str, trigger: &str) -> bool {
     wait.contains("task") || ["result", "progress"].iter().any(|what| trigger.starts_with(what))
 }
 
-/// The facts that make the owner wait so. The tasks t and x, or a timer, are there where the wait or the trigger is about one.
+/// The facts that make the owner wait so. The tasks t and x, or a timer, are there where the wait
+/// or the trigger is about one.
 fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
     let item_of_wait = (owner != "agent").then_some("w");
     let scope = if owner == "agent" { "agent" } else { "work_item" };
@@ -90,18 +95,35 @@ fn waits(owner: &str, wait: &str, trigger: &str) -> Vec<Value> {
     match owner {
         "current" => facts.push(of_item("work_item_picked", "w")),
         // An item that nobody waits for would be offered; this one is blocked.
-        "agent" => facts.push(json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"})),
+        "agent" => facts.push(
+            json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"}),
+        ),
         _ => {}
     }
-    let timers = ["k", "l"].into_iter().filter(|id| trigger == format!("timer {id}") || *id == "k" && wait.starts_with("timer"));
-    facts.extend(timers.map(|id| timer(id, if trigger == format!("timer {id}") { 1_000 } else { 3_600_000 })));
+    let timers = ["k", "l"]
+        .into_iter()
+        .filter(|id| trigger == format!("timer {id}") || *id == "k" && wait.starts_with("timer"));
+    facts.extend(
+        timers
+            .map(|id| timer(id, if trigger == format!("timer {id}") { 1_000 } else { 3_600_000 })),
+    );
     let waits_for = |id: &str, kind: &str, item, source| vec![condition(id, kind, item, source)];
     let of_owner = |id: &str, owner| match wait {
         "task t" => waits_for(id, "task", owner, json!({"kind": "task_result", "task_id": "t"})),
-        "external e" => waits_for(id, "external", owner, json!({"kind": "external_ingress", "external_trigger_id": "e"})),
+        "external e" => waits_for(
+            id,
+            "external",
+            owner,
+            json!({"kind": "external_ingress", "external_trigger_id": "e"}),
+        ),
         "external" => waits_for(id, "external", owner, json!({"kind": "external_ingress"})),
         "operator" => waits_for(id, "operator", owner, json!({"kind": "operator_input"})),
-        "timer k" => waits_for(id, "timer", owner, json!({"kind": "timer", "wake_at": "2030-01-01T00:00:00Z", "timer_id": "k"})),
+        "timer k" => waits_for(
+            id,
+            "timer",
+            owner,
+            json!({"kind": "timer", "wake_at": "2030-01-01T00:00:00Z", "timer_id": "k"}),
+        ),
         "system" => waits_for(id, "system", owner, json!({"kind": "system_tick"})),
         "intent e" => vec![intent("i", scope, owner, "e")],
         "intent" => vec![intent("i", scope, owner, "")],
@@ -121,9 +143,14 @@ fn comes(trigger: &str) -> Option<Value> {
     Some(match trigger {
         "prompt" => prompt("m"),
         "prompt about the item" => prompt_with("m", json!({"work_item_id": "w"})),
-        "prompt of a stranger" => {
-            message("m", "operator_prompt", json!({"kind": "channel", "channel_id": "ch"}), "untrusted_external", "hello", json!({}))
-        }
+        "prompt of a stranger" => message(
+            "m",
+            "operator_prompt",
+            json!({"kind": "channel", "channel_id": "ch"}),
+            "untrusted_external",
+            "hello",
+            json!({}),
+        ),
         "result of t" => task_message("m", "task_result", "t", "completed"),
         "result of x" => task_message("m", "task_result", "x", "completed"),
         "progress of t" => task_message("m", "task_status", "t", "running"),
@@ -145,7 +172,9 @@ fn comes(trigger: &str) -> Option<Value> {
 fn standing(driven: &Driven, wait: &str) -> usize {
     let state = driven.state();
     match wait {
-        "needs_input" => usize::from(state.work().items[&"w".into()].record.plan_status.to_string() == "needs_input"),
+        "needs_input" => usize::from(
+            state.work().items[&"w".into()].record.plan_status.to_string() == "needs_input",
+        ),
         "blocking task t" => usize::from(state.tasks().active.contains_key(&"t".into())),
         "timer itself" => usize::from(state.waiting().timers.contains_key(&"k".into())),
         "intent" | "intent e" => state.waiting().intents.len(),
@@ -164,8 +193,13 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
     if let Some(fact) = comes(trigger) {
         driven.say(&fact);
     }
-    // contract 8.4: a wait for the runtime is ticked a minute after it began; before, whatever else comes is told.
-    driven.now = NOW.plus_ms(if wait == "system" && (stopped || trigger == "nothing") { 60_000 } else { 1_000 });
+    // contract 8.4: a wait for the runtime is ticked a minute after it began; before, whatever else
+    // comes is told.
+    driven.now = NOW.plus_ms(if wait == "system" && (stopped || trigger == "nothing") {
+        60_000
+    } else {
+        1_000
+    });
     if stopped {
         // contract 4.2: nothing comes of it until the agent is started.
         driven.run();
@@ -184,11 +218,16 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
         }
     }
     let resolved = driven.records[since..].iter().find_map(|record| match record {
-        Record::Event(event) if event.kind == EventKind::ContinuationResolved.as_str() => event.data.as_ref()?.field("resolution"),
+        Record::Event(event) if event.kind == EventKind::ContinuationResolved.as_str() => {
+            event.data.as_ref()?.field("resolution")
+        }
         _ => None,
     });
-    let said = |key: &str| resolved.as_ref().and_then(|raw| raw.field(key)).is_some_and(|raw| raw.as_str() == "true");
-    match (standing(&driven, wait) < before, said("model_reentry"), said("matched_waiting_reason")) {
+    let said = |key: &str| {
+        resolved.as_ref().and_then(|raw| raw.field(key)).is_some_and(|raw| raw.as_str() == "true")
+    };
+    match (standing(&driven, wait) < before, said("model_reentry"), said("matched_waiting_reason"))
+    {
         (true, ..) => 'E',
         (false, true, true) => 'M',
         (false, true, false) => 't',
@@ -200,14 +239,26 @@ fn observed(owner: &str, wait: &str, trigger: &str, stopped: bool) -> char {
 fn differing(stopped: bool) -> Vec<String> {
     let mut wrong = Vec::new();
     for (owner, wait, row) in TABLE {
-        let cells = || row.chars().zip(TRIGGERS).filter(|(_, trigger)| !stopped || !is_about_tasks(wait, trigger));
+        let cells = || {
+            row.chars()
+                .zip(TRIGGERS)
+                .filter(|(_, trigger)| !stopped || !is_about_tasks(wait, trigger))
+        };
         let nothing = row.chars().last();
-        // contract 4.2: a hint to a stopped agent is answered as ignored, so it does what nothing does.
-        let expected: String =
-            cells().map(|(cell, trigger)| nothing.filter(|_| stopped && trigger.contains("hint")).unwrap_or(cell)).collect();
-        let row: String = cells().map(|(_, trigger)| observed(owner, wait, trigger, stopped)).collect();
+        // contract 4.2: a hint to a stopped agent is answered as ignored, so it does what nothing
+        // does.
+        let expected: String = cells()
+            .map(|(cell, trigger)| {
+                nothing.filter(|_| stopped && trigger.contains("hint")).unwrap_or(cell)
+            })
+            .collect();
+        let row: String =
+            cells().map(|(_, trigger)| observed(owner, wait, trigger, stopped)).collect();
         if row != expected {
-            wrong.push(format!("{owner:15} {wait:16} expected {expected}\n{:15} {:16} observed {row}", "", ""));
+            wrong.push(format!(
+                "{owner:15} {wait:16} expected {expected}\n{:15} {:16} observed {row}",
+                "", ""
+            ));
         }
     }
     wrong
@@ -225,15 +276,24 @@ fn what_comes_while_the_agent_is_stopped_ends_its_wait_after_start() {
     assert!(wrong.is_empty(), "columns: {TRIGGERS:?}\n{}", wrong.join("\n"));
 }
 
-/// contract 5.11: a stop or a restart that interrupts a task ends the waits for it, by the one tick that names all of them.
+/// contract 5.11: a stop or a restart that interrupts a task ends the waits for it, by the one tick
+/// that names all of them.
 #[test]
 fn a_task_that_a_stop_or_a_restart_interrupts_is_no_dead_end() {
     for (owner, wait, _) in TABLE.iter().filter(|(_, wait, _)| wait.contains("task")) {
-        for halt in [&["stop_requested", "start_requested"][..], &["runtime_restarted"], &["shutdown_requested", "runtime_restarted"]] {
+        for halt in [
+            &["stop_requested", "start_requested"][..],
+            &["runtime_restarted"],
+            &["shutdown_requested", "runtime_restarted"],
+        ] {
             let mut driven = Driven::told(&waits(owner, wait, "nothing"));
             driven.tell(&halt.iter().map(|name| fact(name)).collect::<Vec<_>>());
             let told = driven.step().expect("a turn");
-            assert_eq!((told.kind, driven.state().tasks().active.len()), (DecisionKind::StartModelTurn, 0), "{owner} {wait} {halt:?}");
+            assert_eq!(
+                (told.kind, driven.state().tasks().active.len()),
+                (DecisionKind::StartModelTurn, 0),
+                "{owner} {wait} {halt:?}"
+            );
             assert_eq!(standing(&driven, wait), 0, "{owner} {wait} {halt:?}");
             let named: Vec<_> = driven.records.iter().filter_map(interrupted).collect();
             assert_eq!(named, [["t", "x"]], "{owner} {wait} {halt:?}: one tick for all");
@@ -252,15 +312,23 @@ fn interrupted(record: &Record) -> Option<Vec<String>> {
 fn no_wait_is_a_dead_end() {
     for (owner, wait, row) in TABLE {
         assert_eq!(row.len(), TRIGGERS.len(), "{owner} {wait}");
-        assert!(row.contains(['E', 'M']), "{owner} {wait}: nothing that comes is what was waited for");
+        assert!(
+            row.contains(['E', 'M']),
+            "{owner} {wait}: nothing that comes is what was waited for"
+        );
         // D26: also across a stop something is left that ends it, though hints are refused.
-        let left = row.chars().zip(TRIGGERS).any(|(cell, trigger)| matches!(cell, 'E' | 'M') && !trigger.contains("hint"));
+        let left = row
+            .chars()
+            .zip(TRIGGERS)
+            .any(|(cell, trigger)| matches!(cell, 'E' | 'M') && !trigger.contains("hint"));
         assert!(left, "{owner} {wait}: only a hint ends it");
     }
     for kind in WaitConditionKind::ALL {
         let kind = kind.to_string();
         for owner in ["item", "current", "agent"] {
-            let has_row = TABLE.iter().any(|(of, wait, _)| *of == owner && wait.split(' ').next() == Some(kind.as_str()));
+            let has_row = TABLE
+                .iter()
+                .any(|(of, wait, _)| *of == owner && wait.split(' ').next() == Some(kind.as_str()));
             assert!(has_row, "a condition of kind {kind} has no row for {owner}");
         }
     }
@@ -270,7 +338,9 @@ fn no_wait_is_a_dead_end() {
 #[test]
 fn a_wait_that_was_ended_is_not_ended_again() {
     for (owner, wait, row) in TABLE {
-        for (at, trigger) in TRIGGERS.iter().enumerate().filter(|(at, _)| row.as_bytes()[*at] == b'E') {
+        for (at, trigger) in
+            TRIGGERS.iter().enumerate().filter(|(at, _)| row.as_bytes()[*at] == b'E')
+        {
             let mut driven = Driven::told(&waits(owner, wait, trigger));
             driven.say(&comes(trigger).unwrap_or_else(|| fact("start_requested")));
             driven.now = NOW.plus_ms(if wait == "system" { 60_000 } else { 1_000 });
@@ -286,8 +356,9 @@ fn a_wait_that_was_ended_is_not_ended_again() {
                 driven.say(&fact);
             }
             driven.run_to_rest();
-            let ended =
-                driven.records[records..].iter().any(|record| matches!(record, Record::WaitCondition(_) | Record::WaitingIntent(_)));
+            let ended = driven.records[records..].iter().any(|record| {
+                matches!(record, Record::WaitCondition(_) | Record::WaitingIntent(_))
+            });
             assert!(!ended, "{owner} {wait}, {trigger} (column {at})");
         }
     }

@@ -1,4 +1,5 @@
-//! A machine that is told facts and asked for steps, and what it recorded; and the facts that many tables need.
+//! A machine that is told facts and asked for steps, and what it recorded; and the facts that many
+//! tables need.
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -94,9 +95,13 @@ impl Driven {
 
     /// Tells one fact; `$run` stands for the open run.
     pub(crate) fn say(&mut self, fact: &Value) -> Answer {
-        let run = self.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+        let run =
+            self.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
         let text = fact.to_string().replace("$run", &run);
-        let proposal = self.machine.propose_json(&text, self.now).unwrap_or_else(|why| panic!("{text}: {why}"));
+        let proposal = self
+            .machine
+            .propose_json(&text, self.now)
+            .unwrap_or_else(|why| panic!("{text}: {why}"));
         self.keep(&proposal.batch);
         proposal.answer
     }
@@ -155,7 +160,11 @@ impl Driven {
             Record::Message(message) if message.kind == MessageKind::SystemTick => Some(message),
             _ => None,
         });
-        let key = |note| move |raw: wakeful_core::json::RawJson| raw.field(note)?.field("idempotency_key")?.read::<String>().ok();
+        let key = |note| {
+            move |raw: wakeful_core::json::RawJson| {
+                raw.field(note)?.field("idempotency_key")?.read::<String>().ok()
+            }
+        };
         ticks
             .filter_map(|tick| {
                 let metadata = || tick.metadata.clone();
@@ -179,7 +188,9 @@ impl Driven {
     /// The messages whose turns were started, in order.
     pub(crate) fn started(&self) -> Vec<String> {
         let turns = self.records.iter().filter_map(|record| match record {
-            Record::Turn(turn) if turn.status == RunStatus::Started => Some(turn.message_id.to_string()),
+            Record::Turn(turn) if turn.status == RunStatus::Started => {
+                Some(turn.message_id.to_string())
+            }
             _ => None,
         });
         turns.collect()
@@ -187,7 +198,10 @@ impl Driven {
 
     /// How many events of this kind were recorded.
     pub(crate) fn events(&self, kind: EventKind) -> usize {
-        self.records.iter().filter(|record| matches!(record, Record::Event(event) if event.kind == kind.as_str())).count()
+        self.records
+            .iter()
+            .filter(|record| matches!(record, Record::Event(event) if event.kind == kind.as_str()))
+            .count()
     }
 
     /// How many messages this subsystem of the core queued.
@@ -202,7 +216,9 @@ impl Driven {
     /// How many diagnostics of this kind were recorded.
     pub(crate) fn diagnostics(&self, kind: &str) -> usize {
         let events = self.records.iter().filter_map(|record| match record {
-            Record::Event(event) if event.kind == EventKind::SchedulerDiagnostic.as_str() => event.data.as_ref()?.field("kind"),
+            Record::Event(event) if event.kind == EventKind::SchedulerDiagnostic.as_str() => {
+                event.data.as_ref()?.field("kind")
+            }
             _ => None,
         });
         events.filter(|raw| raw.read::<String>().is_ok_and(|found| found == kind)).count()
@@ -226,7 +242,14 @@ pub(crate) fn fact(name: &str) -> Value {
 }
 
 /// A message of this kind; `more` overrides or adds fields.
-pub(crate) fn message(id: &str, kind: &str, origin: Value, trust: &str, text: &str, more: Value) -> Value {
+pub(crate) fn message(
+    id: &str,
+    kind: &str,
+    origin: Value,
+    trust: &str,
+    text: &str,
+    more: Value,
+) -> Value {
     let mut message = json!({"id": id, "kind": kind, "origin": origin, "trust": trust, "body": {"type": "text", "text": text}});
     let Value::Object(more) = more else { panic!("more fields are an object") };
     message.as_object_mut().expect("an object").extend(more);
@@ -245,12 +268,26 @@ pub(crate) fn prompt_with(id: &str, more: Value) -> Value {
 
 /// An event of a webhook.
 pub(crate) fn webhook(id: &str, text: &str) -> Value {
-    message(id, "webhook_event", json!({"kind": "webhook", "source": "ci"}), "trusted_integration", text, json!({}))
+    message(
+        id,
+        "webhook_event",
+        json!({"kind": "webhook", "source": "ci"}),
+        "trusted_integration",
+        text,
+        json!({}),
+    )
 }
 
 /// A delivery to an external trigger.
 pub(crate) fn callback(id: &str, trigger: &str, text: &str) -> Value {
-    message(id, "callback_event", json!({"kind": "callback", "descriptor_id": trigger}), "trusted_integration", text, json!({}))
+    message(
+        id,
+        "callback_event",
+        json!({"kind": "callback", "descriptor_id": trigger}),
+        "trusted_integration",
+        text,
+        json!({}),
+    )
 }
 
 /// A message of the runtime about a task, with the status that its metadata says.
@@ -262,7 +299,14 @@ pub(crate) fn task_message(id: &str, kind: &str, task: &str, status: &str) -> Va
 
 /// A follow-up of the runtime.
 pub(crate) fn followup(id: &str, text: &str) -> Value {
-    message(id, "internal_followup", json!({"kind": "system", "subsystem": "host"}), "trusted_system", text, json!({}))
+    message(
+        id,
+        "internal_followup",
+        json!({"kind": "system", "subsystem": "host"}),
+        "trusted_system",
+        text,
+        json!({}),
+    )
 }
 
 /// A new work item.

@@ -1,16 +1,20 @@
-//! Keys: what moves an item's epoch and what does not, what spends a key, and one tick per key (contract 8; I9).
+//! Keys: what moves an item's epoch and what does not, what spends a key, and one tick per key
+//! (contract 8; I9).
 
 use serde_json::{Value, json};
 use wakeful_core::{
     derive::work_queue::WorkQueue,
     fact::outcome::Answer,
-    record::{decision::DecisionKind, event::EventKind, key::TickReason, turn::TurnTerminalKind, waiting::EndedBy},
+    record::{
+        decision::DecisionKind, event::EventKind, key::TickReason, turn::TurnTerminalKind,
+        waiting::EndedBy,
+    },
     state::readiness,
 };
 
 use super::driven::{
-    Driven, abort, callback, condition, end, hint, intent, item, message, needs_input, of_item, of_task, prompt, prompt_with, task,
-    task_message, timer,
+    Driven, abort, callback, condition, end, hint, intent, item, message, needs_input, of_item,
+    of_task, prompt, prompt_with, task, task_message, timer,
 };
 
 /// The epoch of the item `w`, as its keys write it.
@@ -24,7 +28,8 @@ fn spent(driven: &Driven, reason: TickReason) -> bool {
     work.key(&work.items[&"w".into()], reason).1.is_some()
 }
 
-/// The epoch of `w` after these facts, each of which must be taken; `step` starts or settles what is next.
+/// The epoch of `w` after these facts, each of which must be taken; `step` starts or settles what
+/// is next.
 fn moved_by(facts: &[Value]) -> String {
     let mut driven = Driven::told(&[item("w"), item("other")]);
     for fact in facts {
@@ -48,7 +53,8 @@ fn waits(kind: &str) -> Value {
 #[test]
 fn each_way_in_which_a_wait_ends_moves_the_epoch_or_does_not() {
     for by in EndedBy::ALL {
-        // contract 8.2: by a trigger, a deadline or the operator; not by the model, by superseding or by completion.
+        // contract 8.2: by a trigger, a deadline or the operator; not by the model, by superseding
+        // or by completion.
         let expected = match by {
             EndedBy::Trigger | EndedBy::Deadline | EndedBy::Operator => "1~1",
             EndedBy::Model | EndedBy::Superseded | EndedBy::Completion => "1",
@@ -64,11 +70,23 @@ fn these_things_move_an_epoch() {
     for (what, facts, expected) in [
         ("nothing", vec![], "1"),
         ("a snapshot", vec![needs_input("w")], "2"),
-        ("a snapshot after something moved it", vec![of_item("work_item_picked", "w"), needs_input("w")], "2"),
+        (
+            "a snapshot after something moved it",
+            vec![of_item("work_item_picked", "w"), needs_input("w")],
+            "2",
+        ),
         ("its first pick", vec![of_item("work_item_picked", "w")], "1~1"),
         ("its deadline", vec![waits("timer"), deadline], "1~1"),
-        ("operator input about it", vec![prompt_with("m", json!({"work_item_id": "w"})), json!("step")], "1~1"),
-        ("operator input while it has the focus", vec![of_item("work_item_picked", "w"), prompt("m"), json!("step")], "1~2"),
+        (
+            "operator input about it",
+            vec![prompt_with("m", json!({"work_item_id": "w"})), json!("step")],
+            "1~1",
+        ),
+        (
+            "operator input while it has the focus",
+            vec![of_item("work_item_picked", "w"), prompt("m"), json!("step")],
+            "1~2",
+        ),
         (
             "operator input that ends its wait",
             vec![waits("operator"), prompt_with("m", json!({"work_item_id": "w"})), json!("step")],
@@ -76,10 +94,19 @@ fn these_things_move_an_epoch() {
         ),
         // The mirror of an intent ends with it; the epoch moves once.
         ("the trigger of its intent", vec![intent, callback("m", "e", "go"), json!("step")], "1~1"),
-        ("the end of its blocking task", vec![task("t", Some("w"), true), of_task("task_completed", "t")], "1~1"),
+        (
+            "the end of its blocking task",
+            vec![task("t", Some("w"), true), of_task("task_completed", "t")],
+            "1~1",
+        ),
         (
             "the abort of its turn by stop",
-            vec![of_item("work_item_picked", "w"), json!("step"), json!("step"), abort("agent_stopped")],
+            vec![
+                of_item("work_item_picked", "w"),
+                json!("step"),
+                json!("step"),
+                abort("agent_stopped"),
+            ],
             "1~2",
         ),
     ] {
@@ -89,34 +116,56 @@ fn these_things_move_an_epoch() {
 
 #[test]
 fn these_things_move_no_epoch() {
-    let stranger =
-        message("m", "operator_prompt", json!({"kind": "operator"}), "untrusted_external", "hello", json!({"work_item_id": "w"}));
+    let stranger = message(
+        "m",
+        "operator_prompt",
+        json!({"kind": "operator"}),
+        "untrusted_external",
+        "hello",
+        json!({"work_item_id": "w"}),
+    );
     for (what, facts, expected) in [
         (
             "its second pick",
-            vec![of_item("work_item_picked", "w"), of_item("work_item_picked", "other"), of_item("work_item_picked", "w")],
+            vec![
+                of_item("work_item_picked", "w"),
+                of_item("work_item_picked", "other"),
+                of_item("work_item_picked", "w"),
+            ],
             "1~1",
         ),
         ("the pick of another", vec![of_item("work_item_picked", "other")], "1"),
         ("the registration of a wait", vec![waits("external")], "1"),
         (
             "a newer wait of its own",
-            vec![waits("external"), condition("d", "external", Some("w"), json!({"kind": "external_ingress"}))],
+            vec![
+                waits("external"),
+                condition("d", "external", Some("w"), json!({"kind": "external_ingress"})),
+            ],
             "1",
         ),
         (
             "the end of a wait of another",
-            vec![condition("c", "external", Some("other"), json!({"kind": "external_ingress"})), ended(EndedBy::Trigger)],
+            vec![
+                condition("c", "external", Some("other"), json!({"kind": "external_ingress"})),
+                ended(EndedBy::Trigger),
+            ],
             "1",
         ),
         (
             "the end of a wait of the agent",
-            vec![condition("c", "external", None, json!({"kind": "external_ingress"})), ended(EndedBy::Trigger)],
+            vec![
+                condition("c", "external", None, json!({"kind": "external_ingress"})),
+                ended(EndedBy::Trigger),
+            ],
             "1",
         ),
         (
             "the cancelling of its intent by the model",
-            vec![intent("i", "work_item", Some("w"), "e"), json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"})],
+            vec![
+                intent("i", "work_item", Some("w"), "e"),
+                json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"}),
+            ],
             "1",
         ),
         (
@@ -124,14 +173,34 @@ fn these_things_move_no_epoch() {
             vec![intent("i", "agent", Some("w"), "e"), callback("m", "e", "go"), json!("step")],
             "1",
         ),
-        ("the end of a background task of it", vec![task("t", Some("w"), false), of_task("task_completed", "t")], "1"),
-        ("the end of a blocking task of another", vec![task("t", Some("other"), true), of_task("task_failed", "t")], "1"),
-        ("a blocking task that goes on", vec![task("t", Some("w"), true), of_task("task_running", "t")], "1"),
+        (
+            "the end of a background task of it",
+            vec![task("t", Some("w"), false), of_task("task_completed", "t")],
+            "1",
+        ),
+        (
+            "the end of a blocking task of another",
+            vec![task("t", Some("other"), true), of_task("task_failed", "t")],
+            "1",
+        ),
+        (
+            "a blocking task that goes on",
+            vec![task("t", Some("w"), true), of_task("task_running", "t")],
+            "1",
+        ),
         ("operator input that waits", vec![prompt_with("m", json!({"work_item_id": "w"}))], "1"),
-        ("operator input about another", vec![prompt_with("m", json!({"work_item_id": "other"})), json!("step")], "1"),
+        (
+            "operator input about another",
+            vec![prompt_with("m", json!({"work_item_id": "other"})), json!("step")],
+            "1",
+        ),
         ("a prompt of a stranger about it", vec![stranger, json!("step")], "1"),
         ("its own tick and turn", vec![json!("step"), json!("step"), end("completed")], "1"),
-        ("the operator's abort of its turn", vec![json!("step"), json!("step"), abort("operator_aborted")], "1"),
+        (
+            "the operator's abort of its turn",
+            vec![json!("step"), json!("step"), abort("operator_aborted")],
+            "1",
+        ),
         ("a timer", vec![timer("k", 1_000)], "1"),
     ] {
         assert_eq!(moved_by(&facts), expected, "{what}");
@@ -162,11 +231,19 @@ fn ticks() -> Vec<(&'static str, Vec<Value>)> {
     vec![
         ("work_queue:queued_available:w:1", vec![item("w")]),
         ("work_queue:continue_active:w:1~1", vec![item("w"), of_item("work_item_picked", "w")]),
-        ("work_queue:continue_active:w:2", vec![item("w"), of_item("work_item_picked", "w"), of_item("work_item_updated", "w")]),
+        (
+            "work_queue:continue_active:w:2",
+            vec![item("w"), of_item("work_item_picked", "w"), of_item("work_item_updated", "w")],
+        ),
         ("wake_hint:unknown:3", vec![hint(json!({}))]),
         ("wake_hint:forge:3", vec![hint(json!({"source": "forge"}))]),
         ("wake_hint:e:3", vec![hint(json!({"source": "forge", "external_trigger_id": "e"}))]),
-        ("wake_hint:i:3", vec![hint(json!({"source": "forge", "external_trigger_id": "e", "waiting_intent_id": "i"}))]),
+        (
+            "wake_hint:i:3",
+            vec![hint(
+                json!({"source": "forge", "external_trigger_id": "e", "waiting_intent_id": "i"}),
+            )],
+        ),
         ("system_wait:c", vec![item("w"), system.clone()]),
         ("system_wait:c", vec![item("w"), of_item("work_item_picked", "w"), system]),
         ("system_wait:c", vec![condition("c", "system", None, json!({"kind": "system_tick"}))]),
@@ -190,12 +267,19 @@ fn work_queue_tick_idempotency() {
     }
 }
 
-/// contract 8.3: admitting the tick to the queue spends its key, before any turn; so does the settlement of a turn about the item, of
-/// whatever kind, for the reason for which it would have been offered.
+/// contract 8.3: admitting the tick to the queue spends its key, before any turn; so does the
+/// settlement of a turn about the item, of whatever kind, for the reason for which it would have
+/// been offered.
 #[test]
 fn admission_and_every_settlement_spend_a_key() {
-    for (reason, picked) in [(TickReason::QueuedAvailable, false), (TickReason::ContinueActive, true)] {
-        let facts = if picked { vec![item("w"), of_item("work_item_picked", "w")] } else { vec![item("w")] };
+    for (reason, picked) in
+        [(TickReason::QueuedAvailable, false), (TickReason::ContinueActive, true)]
+    {
+        let facts = if picked {
+            vec![item("w"), of_item("work_item_picked", "w")]
+        } else {
+            vec![item("w")]
+        };
         for kind in TurnTerminalKind::ALL {
             let mut driven = Driven::told(&facts);
             assert!(!spent(&driven, reason), "{reason} {kind}: nothing was offered yet");
@@ -208,13 +292,25 @@ fn admission_and_every_settlement_spend_a_key() {
             assert!(!spent(&driven, reason), "{reason} {kind}: a turn that runs has not settled");
             driven.tell(&[json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind})]);
             assert!(spent(&driven, reason), "{reason} {kind}: by settlement");
-            let other = TickReason::ALL.iter().find(|other| **other != reason).expect("a second reason");
-            assert!(!spent(&driven, *other), "{reason} {kind}: {other} was not what it was offered as");
+            let other =
+                TickReason::ALL.iter().find(|other| **other != reason).expect("a second reason");
+            assert!(
+                !spent(&driven, *other),
+                "{reason} {kind}: {other} was not what it was offered as"
+            );
             let rest = driven.step().expect("a rest");
-            assert_eq!((rest.kind, driven.tick_keys().len()), (DecisionKind::Sleep, 0), "{reason} {kind}: no immediate duplicate");
+            assert_eq!(
+                (rest.kind, driven.tick_keys().len()),
+                (DecisionKind::Sleep, 0),
+                "{reason} {kind}: no immediate duplicate"
+            );
             // The suppressed duplicate is recorded with the entry that spent the key.
             let by = driven.state().turns().settled.expect("a settlement");
-            assert_eq!((rest.ignored.len(), &rest.ignored[0].seqs[..]), (1, &[by][..]), "{reason} {kind}");
+            assert_eq!(
+                (rest.ignored.len(), &rest.ignored[0].seqs[..]),
+                (1, &[by][..]),
+                "{reason} {kind}"
+            );
             let kinds: Vec<_> = driven.run().iter().map(|decision| decision.kind).collect();
             assert_eq!(kinds, [DecisionKind::StayIdle], "{reason} {kind}: and not with every look");
             assert_eq!(driven.run(), [], "{reason} {kind}");
@@ -227,7 +323,11 @@ fn admission_and_every_settlement_spend_a_key() {
 fn a_wait_that_ends_without_a_turn_gives_one_tick() {
     for (what, waits, ends) in [
         ("a condition", waits("external"), ended(EndedBy::Trigger)),
-        ("a deadline", waits("timer"), json!({"fact": "wait_condition_expired", "wait_condition_id": "c"})),
+        (
+            "a deadline",
+            waits("timer"),
+            json!({"fact": "wait_condition_expired", "wait_condition_id": "c"}),
+        ),
     ] {
         let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w")]);
         driven.run_to_rest();
@@ -240,7 +340,8 @@ fn a_wait_that_ends_without_a_turn_gives_one_tick() {
     }
 }
 
-/// contract 4.2, 8.2: a stop breaks off the turn about an item; once started, the item is offered again, once.
+/// contract 4.2, 8.2: a stop breaks off the turn about an item; once started, the item is offered
+/// again, once.
 #[test]
 fn an_item_whose_turn_was_aborted_by_stop_is_offered_again() {
     let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w")]);
@@ -249,28 +350,48 @@ fn an_item_whose_turn_was_aborted_by_stop_is_offered_again() {
     driven.run();
     driven.tell(&[json!({"fact": "start_requested"})]);
     driven.run_to_rest();
-    assert_eq!(driven.tick_keys(), ["work_queue:continue_active:w:1~1", "work_queue:continue_active:w:1~2"]);
+    assert_eq!(
+        driven.tick_keys(),
+        ["work_queue:continue_active:w:1~1", "work_queue:continue_active:w:1~2"]
+    );
 }
 
-/// contract 8.4: of two items that wait for the runtime, the one that has the focus is looked at first.
+/// contract 8.4: of two items that wait for the runtime, the one that has the focus is looked at
+/// first.
 #[test]
 fn the_item_in_focus_is_ticked_before_others_that_wait_for_the_runtime() {
     for focus in ["w", "v"] {
-        let waits = |id: &str, item: &str| condition(id, "system", Some(item), json!({"kind": "system_tick"}));
-        let mut driven = Driven::told(&[item("w"), item("v"), waits("of_w", "w"), waits("of_v", "v"), of_item("work_item_picked", focus)]);
+        let waits = |id: &str, item: &str| {
+            condition(id, "system", Some(item), json!({"kind": "system_tick"}))
+        };
+        let mut driven = Driven::told(&[
+            item("w"),
+            item("v"),
+            waits("of_w", "w"),
+            waits("of_v", "v"),
+            of_item("work_item_picked", focus),
+        ]);
         driven.now = driven.now.plus_ms(60 * 60_000);
         driven.run();
         assert_eq!(driven.tick_keys(), [format!("system_wait:of_{focus}")]);
     }
 }
 
-/// contract 8.3: what another runtime calls a tick of ours spends nothing where it is not runtime-owned (contract 5.19).
+/// contract 8.3: what another runtime calls a tick of ours spends nothing where it is not
+/// runtime-owned (contract 5.19).
 #[test]
 fn a_strangers_tick_spends_no_key() {
     let note = json!({"metadata": {"work_queue": {"reason": "queued_available", "idempotency_key": "work_queue:queued_available:w:1",
         "work_item_id": "w", "work_item_revision": 1, "objective": "Ship it"}}});
     let mut driven = Driven::told(&[item("w")]);
-    let forged = message("m", "system_tick", json!({"kind": "system", "subsystem": "work_queue"}), "untrusted_external", "go on", note);
+    let forged = message(
+        "m",
+        "system_tick",
+        json!({"kind": "system", "subsystem": "work_queue"}),
+        "untrusted_external",
+        "go on",
+        note,
+    );
     assert_eq!(driven.say(&forged), Answer::Accepted);
     assert!(!spent(&driven, TickReason::QueuedAvailable));
 }
@@ -278,15 +399,21 @@ fn a_strangers_tick_spends_no_key() {
 /// A tick carries its own key, and a result that came back as a message of the task is no tick.
 #[test]
 fn a_task_result_is_no_tick_and_commits_its_turn() {
-    let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), task("t", Some("w"), true)]);
+    let mut driven =
+        Driven::told(&[item("w"), of_item("work_item_picked", "w"), task("t", Some("w"), true)]);
     driven.run_to_rest();
     driven.tell(&[task_message("r", "task_result", "t", "completed")]);
     driven.run_to_rest();
-    assert_eq!(driven.started(), ["r"], "the turn of the result is the model's chance; no tick follows it");
+    assert_eq!(
+        driven.started(),
+        ["r"],
+        "the turn of the result is the model's chance; no tick follows it"
+    );
     assert_eq!(driven.events(EventKind::WorkItemTurnEndCommitted), 1);
 }
 
-/// contract 9.2: the ties of an instant are broken by what was recorded first, and what moves goes behind the others.
+/// contract 9.2: the ties of an instant are broken by what was recorded first, and what moves goes
+/// behind the others.
 #[test]
 fn items_that_are_touched_at_one_instant_take_turns() {
     let mut driven = Driven::told(&[item("c"), item("a"), item("b")]);
@@ -298,7 +425,10 @@ fn items_that_are_touched_at_one_instant_take_turns() {
         offered.push(about);
         let queue = WorkQueue::new(driven.state());
         let shown: Vec<_> = queue.queued_runnable().map(|of| of.id().clone()).collect();
-        let next: Vec<_> = readiness::queued_runnable(driven.state()).iter().map(|item| item.record.id.clone()).collect();
+        let next: Vec<_> = readiness::queued_runnable(driven.state())
+            .iter()
+            .map(|item| item.record.id.clone())
+            .collect();
         assert_eq!(shown, next, "people are shown the order in which they are offered");
     }
     assert_eq!(offered, ["c", "a", "b", "c", "a", "b", "c"], "the clock stands still");

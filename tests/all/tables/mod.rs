@@ -1,5 +1,5 @@
-//! Tables: rules that are asked for every combination of their inputs, made from the enums themselves; and, by name, a test for each thing
-//! that the RFC wants covered.
+//! Tables: rules that are asked for every combination of their inputs, made from the enums
+//! themselves; and, by name, a test for each thing that the RFC wants covered.
 
 mod arrivals;
 mod closure;

@@ -1,5 +1,6 @@
-//! Progress: what becomes of an item that no turn moves, of an agent that goes on by itself, of a message that reached no turn or whose
-//! runs are interrupted, of a run that says nothing, and of a wait for the runtime (contract 5.3, 5.8, 5.24, 8.4, 9.4, 9.5).
+//! Progress: what becomes of an item that no turn moves, of an agent that goes on by itself, of a
+//! message that reached no turn or whose runs are interrupted, of a run that says nothing, and of a
+//! wait for the runtime (contract 5.3, 5.8, 5.24, 8.4, 9.4, 9.5).
 
 use serde_json::{Value, json};
 use wakeful_core::record::{
@@ -11,12 +12,14 @@ use wakeful_core::record::{
 };
 
 use super::driven::{
-    Driven, NOW, abort, callback, condition, end, fact, followup, hint, item, of_item, of_task, prompt, prompt_with, task, timer, webhook,
+    Driven, NOW, abort, callback, condition, end, fact, followup, hint, item, of_item, of_task,
+    prompt, prompt_with, task, timer, webhook,
 };
 
 const MINUTE: u64 = 60_000;
 
-/// When the item of a fresh agent is offered, in minutes from its first turn on, where nothing moves it.
+/// When the item of a fresh agent is offered, in minutes from its first turn on, where nothing
+/// moves it.
 fn offers(driven: &mut Driven) -> Vec<u64> {
     let mut at = Vec::new();
     loop {
@@ -36,10 +39,21 @@ fn an_item_without_progress_is_offered_again() {
         if picked {
             driven.tell(&[of_item("work_item_picked", "w")]);
         }
-        assert_eq!(offers(&mut driven), [1, 11, 71, 431, 1871], "1 min, 10 min, 1 h, 6 h, 24 h, each after the turn before");
-        assert_eq!((driven.tick_keys().len(), driven.diagnostics("parked")), (6, 1), "picked: {picked}");
+        assert_eq!(
+            offers(&mut driven),
+            [1, 11, 71, 431, 1871],
+            "1 min, 10 min, 1 h, 6 h, 24 h, each after the turn before"
+        );
+        assert_eq!(
+            (driven.tick_keys().len(), driven.diagnostics("parked")),
+            (6, 1),
+            "picked: {picked}"
+        );
         let posture = driven.machine().summary().scheduling_posture;
-        assert!(posture.posture.to_string() == "blocked" && posture.reason.ends_with("is parked"), "{posture:?}");
+        assert!(
+            posture.posture.to_string() == "blocked" && posture.reason.ends_with("is parked"),
+            "{posture:?}"
+        );
 
         // Nothing but a move of its epoch ends it.
         for fact in [prompt_with("m", json!({"work_item_id": "v"})), fact("runtime_restarted")] {
@@ -61,7 +75,8 @@ fn an_item_without_progress_is_offered_again() {
 #[test]
 fn every_end_of_a_turn_but_a_retry_and_a_stop_is_no_progress() {
     let ends = TurnTerminalKind::ALL.iter().map(|kind| end(&kind.to_string()));
-    let aborts = ["operator_aborted", "agent_stopped", "daemon_shutdown", "runtime_error"].map(abort);
+    let aborts =
+        ["operator_aborted", "agent_stopped", "daemon_shutdown", "runtime_error"].map(abort);
     for ends in ends.chain(aborts) {
         let mut driven = Driven::told(&[item("w")]);
         driven.run();
@@ -75,7 +90,8 @@ fn every_end_of_a_turn_but_a_retry_and_a_stop_is_no_progress() {
     }
 }
 
-/// contract 9.3, 7.2: what becomes a message is due during a run too; what only a step after the run can do is no instant to wake at.
+/// contract 9.3, 7.2: what becomes a message is due during a run too; what only a step after the
+/// run can do is no instant to wake at.
 #[test]
 fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
     let mut driven = Driven::told(&[item("w")]);
@@ -85,22 +101,43 @@ fn while_a_run_is_open_only_what_becomes_a_message_wakes() {
     driven.tell(&[prompt("m")]);
     driven.run();
     let (started, lease) = (driven.now, 30 * MINUTE);
-    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(lease)), "the offer waits for the end of the run");
+    assert_eq!(
+        driven.machine().next_wake(driven.now),
+        Some(started.plus_ms(lease)),
+        "the offer waits for the end of the run"
+    );
     driven.now = started.plus_ms(2 * MINUTE);
-    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(lease)), "also once it is due");
+    assert_eq!(
+        driven.machine().next_wake(driven.now),
+        Some(started.plus_ms(lease)),
+        "also once it is due"
+    );
     driven.tell(&[timer("t", MINUTE)]);
-    assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(3 * MINUTE)), "a timer does not");
+    assert_eq!(
+        driven.machine().next_wake(driven.now),
+        Some(started.plus_ms(3 * MINUTE)),
+        "a timer does not"
+    );
     driven.now = started.plus_ms(3 * MINUTE);
     driven.run();
     assert_eq!(driven.machine().next_wake(driven.now), Some(started.plus_ms(lease)));
     driven.now = started.plus_ms(lease);
     driven.run();
-    assert_eq!((driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)), (1, None), "it is reported once");
+    assert_eq!(
+        (driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)),
+        (1, None),
+        "it is reported once"
+    );
     driven.tell(&[end("completed")]);
-    assert_eq!(driven.machine().next_wake(driven.now), Some(driven.now), "and what is due by then is due at once");
+    assert_eq!(
+        driven.machine().next_wake(driven.now),
+        Some(driven.now),
+        "and what is due by then is due at once"
+    );
 }
 
-/// contract 1.3, 11.3: each kind of oddity is recorded for itself: a run that is silent says nothing of the clock.
+/// contract 1.3, 11.3: each kind of oddity is recorded for itself: a run that is silent says
+/// nothing of the clock.
 #[test]
 fn a_silent_run_and_a_clock_that_is_behind_are_both_recorded() {
     let mut driven = Driven::told(&[prompt("m")]);
@@ -115,7 +152,8 @@ fn a_silent_run_and_a_clock_that_is_behind_are_both_recorded() {
 
 #[test]
 fn the_edition_of_the_rfc_has_no_offers() {
-    let mut driven = Driven::told(&[json!({"fact": "policy_set", "edition": Edition::Rfc20260508}), item("w")]);
+    let mut driven =
+        Driven::told(&[json!({"fact": "policy_set", "edition": Edition::Rfc20260508}), item("w")]);
     assert_eq!(offers(&mut driven), [0; 0]);
     assert_eq!((driven.tick_keys().len(), driven.diagnostics("parked")), (1, 0));
 }
@@ -128,9 +166,13 @@ fn a_turn_is_told_that_its_item_rests() {
     driven.run();
     driven.tell(&[of_item("work_item_picked", "w"), end("completed")]);
     driven.run();
-    let told: Vec<Value> = driven.effects.iter().map(|effect| serde_json::to_value(effect).expect("JSON")).collect();
-    let rests: Vec<_> =
-        told.iter().filter(|effect| effect.to_string().contains("run_id")).map(|effect| effect["work_item_rests"] == true).collect();
+    let told: Vec<Value> =
+        driven.effects.iter().map(|effect| serde_json::to_value(effect).expect("JSON")).collect();
+    let rests: Vec<_> = told
+        .iter()
+        .filter(|effect| effect.to_string().contains("run_id"))
+        .map(|effect| effect["work_item_rests"] == true)
+        .collect();
     assert_eq!(rests, [false, true, false], "{told:?}");
 }
 
@@ -155,7 +197,10 @@ fn a_message_that_was_interrupted_too_often_is_dropped() {
         let dropped = driven.way_of("m").last() == Some(&QueueStatus::Dropped);
         assert_eq!(dropped, !closes, "shutdowns are not counted");
         let parked = driven.state().work().items[&"w".into()].progress.parked.is_some();
-        assert_eq!((parked, driven.diagnostics("replay_budget"), driven.diagnostics("parked")), (dropped, dropped.into(), dropped.into()));
+        assert_eq!(
+            (parked, driven.diagnostics("replay_budget"), driven.diagnostics("parked")),
+            (dropped, dropped.into(), dropped.into())
+        );
     }
 }
 
@@ -190,11 +235,18 @@ fn a_parked_agent_takes_input_from_outside_only() {
         ("a follow-up", followup("o", "go on"), false),
         ("a new item", item("new"), false),
     ] {
-        let mut driven = Driven::told(&[json!({"fact": "policy_set", "policy": {"autonomous_turns": 3}}), task("t", None, false)]);
+        let mut driven = Driven::told(&[
+            json!({"fact": "policy_set", "policy": {"autonomous_turns": 3}}),
+            task("t", None, false),
+        ]);
         driven.tell(&[item("a"), item("b"), item("c"), item("d")]);
         driven.run_to_rest();
         assert_eq!((driven.started().len(), driven.diagnostics("parked")), (3, 1), "{what}");
-        assert_eq!(driven.machine().summary().scheduling_posture.posture.to_string(), "blocked", "{what}");
+        assert_eq!(
+            driven.machine().summary().scheduling_posture.posture.to_string(),
+            "blocked",
+            "{what}"
+        );
         assert_eq!(driven.machine().next_wake(driven.now), None, "{what}");
         driven.tell(&[followup("before", "and this")]);
         driven.run_to_rest();
@@ -213,17 +265,21 @@ fn a_parked_agent_takes_input_from_outside_only() {
     }
 }
 
-/// contract 5.3, D11: what was said and reached no turn is told by every turn until one that was told completes.
+/// contract 5.3, D11: what was said and reached no turn is told by every turn until one that was
+/// told completes.
 #[test]
 fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
     let listed = |driven: &Driven| -> Vec<Vec<String>> {
         let started = driven.effects.iter().filter_map(|effect| match effect {
-            Effect::StartTurn(request) => Some(request.deferred.iter().map(|message| message.id.to_string()).collect()),
+            Effect::StartTurn(request) => {
+                Some(request.deferred.iter().map(|message| message.id.to_string()).collect())
+            }
             _ => None,
         });
         started.collect()
     };
-    // An event under a wait for the operator is reduced; one that says nothing is not worth telling.
+    // An event under a wait for the operator is reduced; one that says nothing is not worth
+    // telling.
     let waits = condition("c", "operator", None, json!({"kind": "operator_input"}));
     let mut driven = Driven::told(&[waits, webhook("w1", "it happened"), webhook("blank", " ")]);
     driven.run();
@@ -250,16 +306,20 @@ fn a_reduced_message_with_content_is_listed_by_the_next_turn() {
 
     // At most as many as the policy says; that there were more is told.
     let waits = condition("c", "operator", None, json!({"kind": "operator_input"}));
-    let mut driven = Driven::told(&[json!({"fact": "policy_set", "policy": {"deferred_cap": 2}}), waits]);
+    let mut driven =
+        Driven::told(&[json!({"fact": "policy_set", "policy": {"deferred_cap": 2}}), waits]);
     driven.tell(&["e1", "e2", "e3"].map(|id| webhook(id, "it happened")));
     driven.run();
     driven.tell(&[prompt("m")]);
     driven.run();
-    let Some(Effect::StartTurn(request)) = driven.effects.last() else { panic!("{:?}", driven.effects) };
+    let Some(Effect::StartTurn(request)) = driven.effects.last() else {
+        panic!("{:?}", driven.effects)
+    };
     assert_eq!((request.deferred.len(), request.deferred_overflow), (2, 1));
 }
 
-/// contract 5.8, 9.3: a run that says nothing for as long as its lease is reported once; a fact of it begins the lease again.
+/// contract 5.8, 9.3: a run that says nothing for as long as its lease is reported once; a fact of
+/// it begins the lease again.
 #[test]
 fn a_silent_run_is_reported_once() {
     let mut driven = Driven::told(&[prompt("m")]);
@@ -268,14 +328,24 @@ fn a_silent_run_is_reported_once() {
     assert_eq!(driven.machine().next_wake(driven.now), Some(NOW.plus_ms(lease)));
     driven.now = NOW.plus_ms(10 * MINUTE);
     // What comes from outside is no fact of the run.
-    driven.tell(&[webhook("w", "it happened"), json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1})]);
+    driven.tell(&[
+        webhook("w", "it happened"),
+        json!({"fact": "provider_round_completed", "run_id": "$run", "round": 1}),
+    ]);
     driven.now = NOW.plus_ms(lease);
     driven.run();
-    assert_eq!((driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)), (0, Some(NOW.plus_ms(lease + 10 * MINUTE))));
+    assert_eq!(
+        (driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)),
+        (0, Some(NOW.plus_ms(lease + 10 * MINUTE)))
+    );
     for minutes in [40, 41, 400] {
         driven.now = NOW.plus_ms(minutes * MINUTE);
         driven.run();
-        assert_eq!((driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)), (1, None), "{minutes}");
+        assert_eq!(
+            (driven.diagnostics("stalled_run"), driven.machine().next_wake(driven.now)),
+            (1, None),
+            "{minutes}"
+        );
     }
     driven.tell(&[json!({"fact": "tool_round_completed", "run_id": "$run", "round": 1})]);
     driven.now = NOW.plus_ms(500 * MINUTE);

@@ -1,4 +1,5 @@
-//! Work item readiness: every plan status, blocker and set of waits, open and completed (contract 5.13, 5.14; I6, I8).
+//! Work item readiness: every plan status, blocker and set of waits, open and completed (contract
+//! 5.13, 5.14; I6, I8).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -46,10 +47,14 @@ fn expected(plan: WorkItemPlanStatus, waits: u8, blocked: bool) -> SchedulingSta
         WorkItemPlanStatus::Draft | WorkItemPlanStatus::Ready => {}
     }
     let first = WAITS.iter().enumerate().find(|(at, _)| waits & (1 << at) > 0);
-    first.map_or(if blocked { SchedulingState::Blocked } else { SchedulingState::Runnable }, |(_, (_, state))| *state)
+    first.map_or(
+        if blocked { SchedulingState::Blocked } else { SchedulingState::Runnable },
+        |(_, (_, state))| *state,
+    )
 }
 
-/// An item with these waits. Nobody drives the ledger, so that an owner may have several conditions (contract 5.17 is live).
+/// An item with these waits. Nobody drives the ledger, so that an owner may have several conditions
+/// (contract 5.17 is live).
 fn with(plan: WorkItemPlanStatus, waits: u8, blocked: bool) -> Driven {
     let mut driven = Driven::observed();
     driven.tell(&[
@@ -80,7 +85,8 @@ fn work_item_readiness() {
                     let state = driven.state();
                     let stands = readiness::standing(state, &state.work().items[&"w".into()]).state;
                     let expected = expected(*plan, waits, blocked);
-                    let case = format!("{plan}, waits {waits:07b}, blocked {blocked}, focused {focused}");
+                    let case =
+                        format!("{plan}, waits {waits:07b}, blocked {blocked}, focused {focused}");
                     assert_eq!(stands, expected, "{case}");
                     let runnable = expected == SchedulingState::Runnable;
                     let view = View::new(state, Boundary::RunLoopIdle, state.at());
@@ -105,27 +111,49 @@ fn completed_work_items_are_never_runnable() {
                 driven.tell(&[of_item("work_item_picked", "w")]);
                 if *state == WorkItemState::Open {
                     let stands = WorkQueue::new(driven.state()).candidates[0].state;
-                    assert_ne!(stands, SchedulingState::Completed, "{plan} {waits:07b}: an open item is not done");
+                    assert_ne!(
+                        stands,
+                        SchedulingState::Completed,
+                        "{plan} {waits:07b}: an open item is not done"
+                    );
                     continue;
                 }
                 driven.tell(&[of_item("work_item_completed", "w")]);
                 let after = driven.state();
                 let case = format!("{plan}, waits {waits:07b}");
-                assert!(after.work().current().is_none() && after.work().focus.is_none(), "{case}: completion clears the focus");
+                assert!(
+                    after.work().current().is_none() && after.work().focus.is_none(),
+                    "{case}: completion clears the focus"
+                );
                 assert!(readiness::queued_runnable(after).is_empty(), "{case}");
-                assert!(after.waiting().conditions.is_empty() && after.waiting().intents.is_empty(), "{case}: its own waits end with it");
-                let shown: Vec<_> = WorkQueue::new(after).candidates.iter().map(|candidate| candidate.state).collect();
+                assert!(
+                    after.waiting().conditions.is_empty() && after.waiting().intents.is_empty(),
+                    "{case}: its own waits end with it"
+                );
+                let shown: Vec<_> = WorkQueue::new(after)
+                    .candidates
+                    .iter()
+                    .map(|candidate| candidate.state)
+                    .collect();
                 assert_eq!(shown, [SchedulingState::Completed], "{case}");
                 for fact in ["work_item_picked", "work_item_unblocked", "work_item_completed"] {
-                    assert_ne!(driven.say(&of_item(fact, "w")), wakeful_core::fact::outcome::Answer::Accepted, "{case}: {fact}");
+                    assert_ne!(
+                        driven.say(&of_item(fact, "w")),
+                        wakeful_core::fact::outcome::Answer::Accepted,
+                        "{case}: {fact}"
+                    );
                 }
-                assert!(driven.state().work().current().is_none(), "{case}: a completed item cannot become current");
+                assert!(
+                    driven.state().work().current().is_none(),
+                    "{case}: a completed item cannot become current"
+                );
             }
         }
     }
 }
 
-/// contract 5.13: the waits of an item are its own; those of another item, and those of the agent, leave it runnable.
+/// contract 5.13: the waits of an item are its own; those of another item, and those of the agent,
+/// leave it runnable.
 #[test]
 fn what_another_owner_waits_for_leaves_an_item_runnable() {
     for owner in [Some("other"), None] {
@@ -136,9 +164,18 @@ fn what_another_owner_waits_for_leaves_an_item_runnable() {
             ("external", json!({"kind": "external_ingress"})),
             ("system", json!({"kind": "system_tick"})),
         ] {
-            let driven = Driven::told(&[item("w"), item("other"), task("blocks", owner, true), condition("c", kind, owner, source)]);
+            let driven = Driven::told(&[
+                item("w"),
+                item("other"),
+                task("blocks", owner, true),
+                condition("c", kind, owner, source),
+            ]);
             let state = driven.state();
-            assert_eq!(readiness::standing(state, &state.work().items[&"w".into()]).state, SchedulingState::Runnable, "{owner:?} {kind}");
+            assert_eq!(
+                readiness::standing(state, &state.work().items[&"w".into()]).state,
+                SchedulingState::Runnable,
+                "{owner:?} {kind}"
+            );
         }
     }
 }

@@ -1,4 +1,5 @@
-//! What people are shown beside the decision: what is owed and when, the posture and what it is about (contract 6.4, 9.1).
+//! What people are shown beside the decision: what is owed and when, the posture and what it is
+//! about (contract 6.4, 9.1).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -23,10 +24,12 @@ use wakeful_core::{
 };
 
 use super::driven::{
-    Driven, NOW, abort, condition, end, fact, hint, intent, item, needs_input, of_item, of_task, prompt, prompt_with, task, timer,
+    Driven, NOW, abort, condition, end, fact, hint, intent, item, needs_input, of_item, of_task,
+    prompt, prompt_with, task, timer,
 };
 
-/// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the instant.
+/// contract 9.1: an obligation has the entry that made it; one that waits for an instant has the
+/// instant.
 #[test]
 fn what_is_owed_says_since_when_and_from_when() {
     let mut driven = Driven::told(&[timer("k", 1_500)]);
@@ -37,7 +40,10 @@ fn what_is_owed_says_since_when_and_from_when() {
     driven.tell(&[hint(json!({}))]);
     let hint_seq = made(&driven);
     driven.tell(&[prompt("m")]);
-    let owed: Vec<_> = owed::all(driven.state()).into_iter().map(|owed| (owed.kind, owed.id, owed.enabled_at)).collect();
+    let owed: Vec<_> = owed::all(driven.state())
+        .into_iter()
+        .map(|owed| (owed.kind, owed.id, owed.enabled_at))
+        .collect();
     let hint_key = format!("wake_hint:unknown:{hint_seq}");
     assert_eq!(
         owed,
@@ -65,19 +71,41 @@ const NOTHING: About = About { item: None, intent: None, task: None, run: false 
 
 #[test]
 fn each_posture_says_what_it_is_about() {
-    let blocked = json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"});
+    let blocked =
+        json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "a review"});
     let waits = || intent("i", "work_item", Some("w"), "e");
     let about_item = || About { item: Some("w"), ..NOTHING };
     let mut seen = Vec::new();
     for (posture, facts, step, about) in [
         (Posture::Archived, vec![fact("stop_requested")], false, NOTHING),
-        (Posture::ActiveTurn, vec![item("w"), of_item("work_item_picked", "w"), prompt("m")], true, About { run: true, ..about_item() }),
+        (
+            Posture::ActiveTurn,
+            vec![item("w"), of_item("work_item_picked", "w"), prompt("m")],
+            true,
+            About { run: true, ..about_item() },
+        ),
         (Posture::HasQueuedInput, vec![item("w"), prompt("m")], false, NOTHING),
         (Posture::HasRunnableWork, vec![item("w")], false, about_item()),
-        // A task is waited for first; the intent that is there too is not what the posture is about.
-        (Posture::WaitingForTask, vec![item("w"), waits(), task("t", Some("w"), true)], false, About { task: Some("t"), ..about_item() }),
-        (Posture::WaitingForExternal, vec![item("w"), waits()], false, About { intent: Some("i"), ..about_item() }),
-        (Posture::WaitingForOperator, vec![item("w"), waits(), needs_input("w")], false, about_item()),
+        // A task is waited for first; the intent that is there too is not what the posture is
+        // about.
+        (
+            Posture::WaitingForTask,
+            vec![item("w"), waits(), task("t", Some("w"), true)],
+            false,
+            About { task: Some("t"), ..about_item() },
+        ),
+        (
+            Posture::WaitingForExternal,
+            vec![item("w"), waits()],
+            false,
+            About { intent: Some("i"), ..about_item() },
+        ),
+        (
+            Posture::WaitingForOperator,
+            vec![item("w"), waits(), needs_input("w")],
+            false,
+            about_item(),
+        ),
         (Posture::Blocked, vec![item("w"), blocked], false, about_item()),
         (Posture::Idle, vec![], false, NOTHING),
     ] {
@@ -86,7 +114,8 @@ fn each_posture_says_what_it_is_about() {
             driven.step();
         }
         let found = posture::posture(driven.state());
-        let run_id = driven.state().turns().run.as_ref().map(|run| run.run_id.clone()).filter(|_| about.run);
+        let run_id =
+            driven.state().turns().run.as_ref().map(|run| run.run_id.clone()).filter(|_| about.run);
         assert_eq!(run_id.is_some(), about.run);
         let expected = AgentPosture {
             posture,
@@ -125,7 +154,8 @@ fn each_oddity_says_what_it_is_about() {
         ),
     ];
     let lines = |text: &str| text.lines().map(str::trim).collect::<Vec<_>>().join("\n");
-    let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), lines(text)))));
+    let driven =
+        Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), lines(text)))));
     let found: Vec<_> = diagnose::all(driven.state())
         .into_iter()
         .map(|found| {
@@ -137,7 +167,8 @@ fn each_oddity_says_what_it_is_about() {
             (found.kind, ids.map(Option::unwrap_or_default))
         })
         .collect();
-    let about = |item: &str, intent: &str, condition: &str| [item, intent, condition].map(str::to_owned);
+    let about =
+        |item: &str, intent: &str, condition: &str| [item, intent, condition].map(str::to_owned);
     assert_eq!(
         found,
         [
@@ -150,17 +181,23 @@ fn each_oddity_says_what_it_is_about() {
     );
 }
 
-/// contract 9.4, 11.3: an item that was offered looks stuck only where the edition does not offer it again.
+/// contract 9.4, 11.3: an item that was offered looks stuck only where the edition does not offer
+/// it again.
 #[test]
 fn an_item_at_rest_looks_wrong_where_it_is_not_offered_again() {
-    for (edition, expected) in
-        [(Edition::Pages20260527, vec![]), (Edition::Rfc20260508, vec![(DiagnosticKind::RunnableWorkAtRest, Some("w".into()))])]
-    {
-        let mut driven = Driven::told(&[json!({"fact": "policy_set", "edition": edition}), item("w")]);
+    for (edition, expected) in [
+        (Edition::Pages20260527, vec![]),
+        (Edition::Rfc20260508, vec![(DiagnosticKind::RunnableWorkAtRest, Some("w".into()))]),
+    ] {
+        let mut driven =
+            Driven::told(&[json!({"fact": "policy_set", "edition": edition}), item("w")]);
         driven.run();
         driven.tell(&[end("completed")]);
         driven.run();
-        let found: Vec<_> = diagnose::all(driven.state()).into_iter().map(|found| (found.kind, found.work_item_id)).collect();
+        let found: Vec<_> = diagnose::all(driven.state())
+            .into_iter()
+            .map(|found| (found.kind, found.work_item_id))
+            .collect();
         assert_eq!(found, expected, "{edition}");
     }
 }
@@ -174,20 +211,27 @@ fn an_agent_that_was_never_started_is_booting() {
     assert_eq!(driven.machine().summary().status, AgentStatus::AwakeIdle);
 }
 
-/// contract 3.3: a record that comes after the end of what it is about changes nothing, and all such records are counted.
+/// contract 3.3: a record that comes after the end of what it is about changes nothing, and all
+/// such records are counted.
 #[test]
 fn what_comes_after_an_end_is_counted() {
     let files = [
         ("agent.json", r#"{"id":"default","status":"asleep","turn_index":0}"#),
         ("ledger/messages.jsonl", r#"{"id":"m","kind":"operator_prompt","text":"hello"}"#),
-        ("ledger/queue_entries.jsonl", "{\"message_id\":\"m\",\"status\":\"processed\"}\n{\"message_id\":\"m\",\"status\":\"queued\"}"),
+        (
+            "ledger/queue_entries.jsonl",
+            "{\"message_id\":\"m\",\"status\":\"processed\"}\n{\"message_id\":\"m\",\"status\":\"\
+             queued\"}",
+        ),
         (
             "ledger/tasks.jsonl",
-            "{\"id\":\"t\",\"status\":\"completed\",\"wait_policy\":\"background\"}\n{\"id\":\"t\",\"status\":\"running\",\"wait_policy\":\"background\"}",
+            "{\"id\":\"t\",\"status\":\"completed\",\"wait_policy\":\"background\"}\n{\"id\":\"t\"\
+             ,\"status\":\"running\",\"wait_policy\":\"background\"}",
         ),
         (
             "ledger/work_items.jsonl",
-            "{\"id\":\"w\",\"objective\":\"o\",\"state\":\"completed\",\"revision\":1}\n{\"id\":\"w\",\"objective\":\"o\",\"state\":\"open\",\"revision\":2}",
+            "{\"id\":\"w\",\"objective\":\"o\",\"state\":\"completed\",\"revision\":1}\n{\"id\":\"\
+             w\",\"objective\":\"o\",\"state\":\"open\",\"revision\":2}",
         ),
         (
             "ledger/wait_conditions.jsonl",
@@ -195,13 +239,24 @@ fn what_comes_after_an_end_is_counted() {
 {"id":"c","agent_id":"default","status":"active","kind":"operator","waiting_for":"x","wake_sources":[],"created_at":"2026-05-27T09:00:00Z","updated_at":"2026-05-27T09:00:00Z"}"#,
         ),
     ];
-    let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
+    let driven = Driven::imported(&Folder::from(
+        files.map(|(name, text)| (name.to_owned(), text.to_owned())),
+    ));
     let state = driven.state();
-    assert_eq!((state.queue().refused, state.tasks().refused, state.work().refused, state.waiting().refused), (1, 1, 1, 1));
+    assert_eq!(
+        (
+            state.queue().refused,
+            state.tasks().refused,
+            state.work().refused,
+            state.waiting().refused
+        ),
+        (1, 1, 1, 1)
+    );
     assert_eq!(driven.machine().summary().set_aside.refused_records, 4);
 }
 
-/// contract 6.4: the summary and the line in a list are read from the state when they are asked for.
+/// contract 6.4: the summary and the line in a list are read from the state when they are asked
+/// for.
 #[test]
 fn an_agent_in_short() {
     let mut driven = Driven::told(&[
@@ -216,20 +271,29 @@ fn an_agent_in_short() {
     driven.step();
     driven.tell(&[end("completed"), prompt("n")]);
     let told = serde_json::to_value(driven.machine().summary()).expect("JSON");
-    let at = |path: &str| told.pointer(path).unwrap_or_else(|| panic!("{path} in {told:#}")).clone();
+    let at =
+        |path: &str| told.pointer(path).unwrap_or_else(|| panic!("{path} in {told:#}")).clone();
     assert_eq!(at("/agent_id"), "default");
     assert_eq!(at("/status"), "awake_idle");
     assert_eq!(at("/scheduling_posture/posture"), "has_queued_input");
-    assert_eq!(at("/lifecycle"), json!({"resume_required": false, "accepts_external_messages": true, "wake_requires_resume": false}));
+    assert_eq!(
+        at("/lifecycle"),
+        json!({"resume_required": false, "accepts_external_messages": true, "wake_requires_resume": false})
+    );
     assert_eq!(at("/closure/waiting_reason"), "awaiting_external_change");
     assert_eq!((at("/current_work_item_id"), at("/current_run_id")), ("w".into(), Value::Null));
     assert_eq!((at("/turn_index"), at("/last_turn_terminal")), (1.into(), "completed".into()));
     assert_eq!((at("/pending"), at("/active_task_count")), (1.into(), 1.into()));
-    let ids = |path: &str| at(path).as_array().expect("a list").iter().map(|one| one["id"].clone()).collect::<Vec<_>>();
+    let ids = |path: &str| {
+        at(path).as_array().expect("a list").iter().map(|one| one["id"].clone()).collect::<Vec<_>>()
+    };
     assert_eq!(ids("/active_waiting_intents"), ["i1", "i2"], "of one instant, so by id");
     assert_eq!(at("/active_waiting_intents/0/work_item_id"), "w");
     assert_eq!(ids("/active_wait_conditions").last(), Some(&"waiting_intent:i2".into()));
-    assert_eq!(at("/active_wait_conditions/0/wake_sources"), json!([{"kind": "task_result", "task_id": "t"}]));
+    assert_eq!(
+        at("/active_wait_conditions/0/wake_sources"),
+        json!([{"kind": "task_result", "task_id": "t"}])
+    );
     assert_eq!(
         at("/set_aside"),
         json!({"foreign_records": 0, "carried_records": 0, "refused_records": 0, "queue_entries_without_message": 0})
@@ -240,9 +304,12 @@ fn an_agent_in_short() {
         json!({"messages": 1, "tasks": 0, "work_items": 0, "waiting_intents": 0, "wait_conditions": 0, "timers": 0})
     );
 
-    let listed = |driven: &Driven| serde_json::to_value(AgentListEntry::new(driven.state())).expect("JSON");
+    let listed =
+        |driven: &Driven| serde_json::to_value(AgentListEntry::new(driven.state())).expect("JSON");
     let entry = listed(&driven);
-    for field in ["agent_id", "status", "scheduling_posture", "lifecycle", "pending", "current_run_id"] {
+    for field in
+        ["agent_id", "status", "scheduling_posture", "lifecycle", "pending", "current_run_id"]
+    {
         assert_eq!(entry[field], told[field], "{field}");
     }
     assert_eq!(entry["waiting_reason"], Value::Null);
@@ -272,7 +339,8 @@ fn the_summary_counts_what_stays_of_what_is_over() {
     assert_eq!(told, expected);
 }
 
-/// What the agent would be said to do at a boundary, once it has been told these facts; `run` lets it step until there is nothing to do.
+/// What the agent would be said to do at a boundary, once it has been told these facts; `run` lets
+/// it step until there is nothing to do.
 fn said(facts: &[Value], boundary: Boundary) -> String {
     let mut driven = Driven::new();
     for fact in facts {
@@ -285,48 +353,68 @@ fn said(facts: &[Value], boundary: Boundary) -> String {
     driven.machine().explain(boundary, driven.now).sentence
 }
 
-/// What a rest leaves lying is said, and a wait is named by what the decision rests on (contract 11.1).
+/// What a rest leaves lying is said, and a wait is named by what the decision rests on (contract
+/// 11.1).
 #[test]
 fn the_sentence_says_what_a_rest_leaves_lying() {
     let run = || json!("run");
-    let blocked = |by: &str| json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": by});
+    let blocked =
+        |by: &str| json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": by});
     let picked = || of_item("work_item_picked", "w");
-    let wait = |id: &str, kind: &str, item: Option<&str>| condition(id, kind, item, json!({"kind": "operator_input"}));
+    let wait = |id: &str, kind: &str, item: Option<&str>| {
+        condition(id, kind, item, json!({"kind": "operator_input"}))
+    };
     for (facts, sentence) in [
         (vec![], "At rest: nothing is pending."),
         (vec![item("w"), blocked("a review")], "At rest: `w` (Ship it) is blocked by a review."),
         (vec![item("w"), blocked(" ")], "At rest: `w` (Ship it) is blocked."),
-        (vec![item("w"), run(), abort("operator_aborted")], "At rest: `w` (Ship it) is parked until something moves it."),
+        (
+            vec![item("w"), run(), abort("operator_aborted")],
+            "At rest: `w` (Ship it) is parked until something moves it.",
+        ),
         (vec![item("w"), needs_input("w")], "At rest: `w` (Ship it) waits for the operator."),
         (vec![item("w"), task("t", Some("w"), true)], "At rest: `w` (Ship it) waits for task `t`."),
-        (vec![item("w"), intent("i", "work_item", Some("w"), "e")], "At rest: `w` (Ship it) waits for it."),
         (
-            vec![item("w"), picked(), intent("i", "work_item", Some("w"), "e"), wait("zz", "operator", Some("w"))],
+            vec![item("w"), intent("i", "work_item", Some("w"), "e")],
+            "At rest: `w` (Ship it) waits for it.",
+        ),
+        (
+            vec![
+                item("w"),
+                picked(),
+                intent("i", "work_item", Some("w"), "e"),
+                wait("zz", "operator", Some("w")),
+            ],
             "At rest: waits for it, for `w` (Ship it). Would wake on operator input.",
         ),
         (
             vec![intent("i", "agent", None, "e"), intent("j", "agent", None, "f")],
-            "At rest: waits for it of ci (intent `i`) and for it of ci (intent `j`). \
-             Would wake on the trigger of `i` or on the trigger of `j`.",
+            "At rest: waits for it of ci (intent `i`) and for it of ci (intent `j`). Would wake \
+             on the trigger of `i` or on the trigger of `j`.",
         ),
         (
             vec![prompt("m"), run(), end("provider_failed_needs_recovery")],
-            "At rest: the turn on `m` failed and is tried again. Would wake at 2026-05-28T20:26:50Z.",
+            "At rest: the turn on `m` failed and is tried again. Would wake at \
+             2026-05-28T20:26:50Z.",
         ),
         (
             vec![item("v"), item("w"), blocked("v"), run(), end("provider_failed_needs_recovery")],
-            "At rest: the turn on `default:message-7` failed and is tried again; `w` (Ship it) is blocked by v. \
-             Would wake at 2026-05-28T20:26:50Z.",
+            "At rest: the turn on `default:message-7` failed and is tried again; `w` (Ship it) is \
+             blocked by v. Would wake at 2026-05-28T20:26:50Z.",
         ),
     ] {
         assert_eq!(said(&facts, Boundary::RunLoopIdle), sentence, "{facts:?}");
     }
     let interjection = prompt_with("i", json!({"priority": "interject"}));
     let facts = [prompt("m"), run(), interjection];
-    assert_eq!(said(&facts, Boundary::AfterToolResults), "Puts operator prompt `i` into the open run.");
+    assert_eq!(
+        said(&facts, Boundary::AfterToolResults),
+        "Puts operator prompt `i` into the open run."
+    );
 }
 
-/// An event of another kind that carries the words of a diagnostic is none, and neither is a diagnostic of another kind.
+/// An event of another kind that carries the words of a diagnostic is none, and neither is a
+/// diagnostic of another kind.
 #[test]
 fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
     let said = |kind: &str, of: &str| {
@@ -336,7 +424,10 @@ fn only_a_recorded_diagnostic_says_that_the_clock_was_behind() {
         .expect("an event");
         clock_behind_at(&event).map(|at| at.to_string())
     };
-    assert_eq!(said("scheduler_diagnostic", "clock_behind").as_deref(), Some("2026-05-27T08:00:00Z"));
+    assert_eq!(
+        said("scheduler_diagnostic", "clock_behind").as_deref(),
+        Some("2026-05-27T08:00:00Z")
+    );
     assert_eq!(said("noop", "clock_behind"), None);
     assert_eq!(said("scheduler_diagnostic", "stalled_run"), None);
 }
@@ -353,15 +444,21 @@ fn a_decision_is_found_by_its_name_in_any_case_of_letters() {
     assert_eq!(DecisionKind::named("Dance"), None);
 }
 
-/// contract 3.6: a queue entry whose message is nowhere waits for nobody, and is counted; an event that names a delegation is not one.
+/// contract 3.6: a queue entry whose message is nowhere waits for nobody, and is counted; an event
+/// that names a delegation is not one.
 #[test]
 fn what_an_import_names_and_does_not_have_is_not_there() {
     let files = [
         ("agent.json", r#"{"id":"default","status":"asleep","turn_index":0}"#),
         ("ledger/queue_entries.jsonl", r#"{"message_id":"m","status":"queued"}"#),
-        ("ledger/events.jsonl", r#"{"created_at":"2026-05-27T09:00:00Z","kind":"host_note","data":{"delegation_id":"d"}}"#),
+        (
+            "ledger/events.jsonl",
+            r#"{"created_at":"2026-05-27T09:00:00Z","kind":"host_note","data":{"delegation_id":"d"}}"#,
+        ),
     ];
-    let driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
+    let driven = Driven::imported(&Folder::from(
+        files.map(|(name, text)| (name.to_owned(), text.to_owned())),
+    ));
     assert_eq!(driven.machine().summary().set_aside.queue_entries_without_message, 1);
     assert!(driven.state().queue().is_empty() && driven.state().work().delegations.is_empty());
 }
@@ -370,37 +467,56 @@ fn what_an_import_names_and_does_not_have_is_not_there() {
 #[test]
 fn a_message_that_was_taken_waits_and_is_not_untaken() {
     let mut driven = Driven::observed();
-    driven.tell(&[prompt("m"), prompt("n"), json!({"fact": "message_dequeued", "message_id": "m"})]);
+    driven.tell(&[
+        prompt("m"),
+        prompt("n"),
+        json!({"fact": "message_dequeued", "message_id": "m"}),
+    ]);
     assert_eq!((driven.state().queue().len(), driven.state().queue().untaken()), (2, 1));
 }
 
-/// contract 5.2, 5.4: an observed runtime says which turn it is, a host withdraws what no run has taken.
+/// contract 5.2, 5.4: an observed runtime says which turn it is, a host withdraws what no run has
+/// taken.
 #[test]
 fn what_a_host_says_of_a_run_is_about_that_run() {
     let mut observed = Driven::observed();
-    observed.tell(&[prompt("m"), json!({"fact": "turn_started", "run_id": "r", "message_id": "m", "turn_index": 7})]);
+    observed.tell(&[
+        prompt("m"),
+        json!({"fact": "turn_started", "run_id": "r", "message_id": "m", "turn_index": 7}),
+    ]);
     assert_eq!(observed.state().turns().run.as_ref().map(|run| run.turn_index), Some(7));
 
     let mut driven = Driven::told(&[prompt("m"), prompt("n")]);
     driven.run();
     let withdrawn = |id: &str| json!({"fact": "message_dropped", "message_id": id});
-    assert!(matches!(driven.say(&withdrawn("m")), Answer::Ignored { reason: Refusal::RunOpen, .. }));
+    assert!(matches!(
+        driven.say(&withdrawn("m")),
+        Answer::Ignored { reason: Refusal::RunOpen, .. }
+    ));
     driven.tell(&[withdrawn("n")]);
     assert_eq!(driven.way_of("n"), [QueueStatus::Queued, QueueStatus::Dropped]);
 }
 
-/// contract 5.17, 8.2: a new snapshot of an item is the same item: that it was picked, and that its recheck was told, stay.
+/// contract 5.17, 8.2: a new snapshot of an item is the same item: that it was picked, and that its
+/// recheck was told, stay.
 #[test]
 fn a_snapshot_of_an_item_keeps_what_was_done_with_it() {
     let due = NOW.plus_ms(60_000);
     let blocked = json!({"fact": "work_item_blocked", "work_item_id": "w", "blocked_by": "the build", "recheck_at": due.to_string()});
-    let mut driven = Driven::told(&[item("w"), item("other"), of_item("work_item_picked", "w"), blocked]);
+    let mut driven =
+        Driven::told(&[item("w"), item("other"), of_item("work_item_picked", "w"), blocked]);
     driven.now = due;
     driven.run();
-    driven.tell(&[json!({"fact": "work_item_updated", "work_item_id": "w", "objective": "Ship it today"})]);
+    driven.tell(&[
+        json!({"fact": "work_item_updated", "work_item_id": "w", "objective": "Ship it today"}),
+    ]);
     let of_w = |driven: &Driven| driven.state().work().items[&"w".into()].clone();
     let before = of_w(&driven);
     assert_eq!(before.recheck.as_ref().map(|told| told.recheck_at), Some(due));
     driven.tell(&[of_item("work_item_picked", "other"), of_item("work_item_picked", "w")]);
-    assert_eq!((before.picked, of_w(&driven).moved), (true, before.moved), "only its first pick moves its epoch");
+    assert_eq!(
+        (before.picked, of_w(&driven).moved),
+        (true, before.moved),
+        "only its first pick moves its epoch"
+    );
 }

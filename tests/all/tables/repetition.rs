@@ -1,4 +1,5 @@
-//! What is recorded again and what is not: rests and Noop that say nothing new (contract 7.5), every other decision always.
+//! What is recorded again and what is not: rests and Noop that say nothing new (contract 7.5),
+//! every other decision always.
 
 use serde_json::json;
 use wakeful_core::{
@@ -9,7 +10,10 @@ use wakeful_core::{
     },
 };
 
-use super::driven::{Driven, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, task, timer, webhook};
+use super::driven::{
+    Driven, condition, end, fact, hint, intent, item, needs_input, of_item, prompt, task, timer,
+    webhook,
+};
 
 /// An agent whose next decision is of this kind, and again of this kind once `again` has happened.
 fn deciding(kind: DecisionKind) -> Driven {
@@ -39,11 +43,13 @@ fn deciding(kind: DecisionKind) -> Driven {
     driven
 }
 
-/// Whether contract 7.5 lets an equal decision of this kind go unrecorded. Stop is read so too: asking a stopped agent must not grow its
-/// ledger.
+/// Whether contract 7.5 lets an equal decision of this kind go unrecorded. Stop is read so too:
+/// asking a stopped agent must not grow its ledger.
 fn goes_unrecorded(kind: DecisionKind) -> bool {
     match kind {
-        DecisionKind::StartModelTurn | DecisionKind::ReduceMessageOnly | DecisionKind::EmitSystemTick => false,
+        DecisionKind::StartModelTurn
+        | DecisionKind::ReduceMessageOnly
+        | DecisionKind::EmitSystemTick => false,
         DecisionKind::WaitForTask
         | DecisionKind::WaitForExternalChange
         | DecisionKind::WaitForTimer
@@ -65,7 +71,8 @@ fn a_rest_that_says_nothing_new_is_recorded_once() {
         let mut driven = deciding(kind);
         assert_eq!(driven.step().map(|decision| decision.kind), Some(kind));
         let head = driven.state().head();
-        // The first Sleep puts the agent to rest, so the next decision says something new: that it stays there.
+        // The first Sleep puts the agent to rest, so the next decision says something new: that it
+        // stays there.
         let next = (kind == DecisionKind::Sleep).then_some(DecisionKind::StayIdle);
         assert_eq!(driven.step().map(|decision| decision.kind), next, "{kind:?}");
         let grown = driven.state().head().seq.0 - head.seq.0;
@@ -110,7 +117,9 @@ fn a_rest_says_the_same_whatever_it_rests_on_and_nothing_else_may_differ() {
     };
     assert!(other(|_| {}));
     assert!(other(|decision| decision.because.clear()));
-    assert!(other(|decision| decision.because.push(Because { code: ReasonCode::NothingPending, seqs: Vec::new() })));
+    assert!(other(|decision| decision
+        .because
+        .push(Because { code: ReasonCode::NothingPending, seqs: Vec::new() })));
     let changes: [fn(&mut Decision); 11] = [
         |decision| decision.kind = DecisionKind::WaitForTask,
         |decision| decision.reason.push('x'),
@@ -135,10 +144,12 @@ fn a_rest_says_the_same_whatever_it_rests_on_and_nothing_else_may_differ() {
     }
 }
 
-/// In a ledger: a wait that only rests on other entries is not recorded again, one that counts more of them is.
+/// In a ledger: a wait that only rests on other entries is not recorded again, one that counts more
+/// of them is.
 #[test]
 fn a_wait_that_rests_on_another_entry_is_not_recorded_again() {
-    let registered = |id: &str| condition(id, "external", None, json!({"kind": "external_ingress"}));
+    let registered =
+        |id: &str| condition(id, "external", None, json!({"kind": "external_ingress"}));
     let mut driven = Driven::told(&[registered("c")]);
     let first = driven.step().expect("a wait");
     driven.tell(&[registered("d")]);
@@ -152,7 +163,10 @@ fn a_wait_that_rests_on_another_entry_is_not_recorded_again() {
 /// I22: a stop and a shutdown name the entry that asked for them.
 #[test]
 fn a_stop_rests_on_the_entry_that_asked_for_it() {
-    for (asked, code) in [("stop_requested", ReasonCode::StopRequested), ("shutdown_requested", ReasonCode::ShutdownRequested)] {
+    for (asked, code) in [
+        ("stop_requested", ReasonCode::StopRequested),
+        ("shutdown_requested", ReasonCode::ShutdownRequested),
+    ] {
         let mut driven = Driven::told(&[fact(asked)]);
         let seq = driven.state().head().seq;
         let decision = driven.step().expect("a stop");
@@ -172,7 +186,11 @@ fn turns_are_allowed_only_where_the_agent_is_neither_stopped_nor_closing() {
         (vec![fact("stop_requested"), fact("start_requested")], true),
     ] {
         let driven = Driven::told(&facts);
-        assert_eq!(View::new(driven.state(), Boundary::RunLoop, driven.now).turns_allowed, allowed, "{facts:?}");
+        assert_eq!(
+            View::new(driven.state(), Boundary::RunLoop, driven.now).turns_allowed,
+            allowed,
+            "{facts:?}"
+        );
     }
 }
 
@@ -186,7 +204,8 @@ fn each_step_records_one_decision() {
     assert_eq!(driven.events(EventKind::SchedulerDecision), decisions.len() + more.len());
 }
 
-/// contract 2.2, 5.23: a host that is not sure whether a tool call was recorded says it again, and it is one call.
+/// contract 2.2, 5.23: a host that is not sure whether a tool call was recorded says it again, and
+/// it is one call.
 #[test]
 fn a_tool_call_of_a_run_is_recorded_once() {
     let call = |id: &str| {
@@ -198,6 +217,9 @@ fn a_tool_call_of_a_run_is_recorded_once() {
     driven.tell(&[call("x1")]);
     let recorded = driven.state().head().seq;
     driven.tell(&[call("x2")]);
-    assert_eq!(driven.say(&call("x1")), Answer::Ignored { reason: Refusal::Duplicate, because: recorded });
+    assert_eq!(
+        driven.say(&call("x1")),
+        Answer::Ignored { reason: Refusal::Duplicate, because: recorded }
+    );
     assert_eq!(driven.state().context().tool_executions, 2);
 }

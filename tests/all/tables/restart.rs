@@ -1,4 +1,5 @@
-//! Restart replay classification: every queue status and every end of a run (contract 5.5, 5.23; I18).
+//! Restart replay classification: every queue status and every end of a run (contract 5.5, 5.23;
+//! I18).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -52,14 +53,21 @@ fn restart_replay_classification() {
             }
             driven.tell(said(*status).as_slice());
             if run == Run::BrokenOff {
-                driven.tell(&[fact("shutdown_requested"), json!({"fact": "turn_aborted", "run_id": "r", "reason": "daemon_shutdown"})]);
+                driven.tell(&[
+                    fact("shutdown_requested"),
+                    json!({"fact": "turn_aborted", "run_id": "r", "reason": "daemon_shutdown"}),
+                ]);
             }
             driven.restart();
             assert!(driven.state().turns().run.is_none(), "{case}: no run survives");
-            // contract 5.23: queued and dequeued replay; processed, aborted, dropped, interjected do not.
+            // contract 5.23: queued and dequeued replay; processed, aborted, dropped, interjected
+            // do not.
             let replays = match status {
                 QueueStatus::Queued | QueueStatus::Dequeued => true,
-                QueueStatus::Processed | QueueStatus::Interjected | QueueStatus::Aborted | QueueStatus::Dropped => false,
+                QueueStatus::Processed
+                | QueueStatus::Interjected
+                | QueueStatus::Aborted
+                | QueueStatus::Dropped => false,
             };
             let told_elsewhere = usize::from(run != Run::None);
             driven.run();
@@ -67,7 +75,11 @@ fn restart_replay_classification() {
             if let (true, Some(open)) = (replays, &driven.state().turns().run) {
                 assert_ne!(open.run_id.as_str(), "r", "{case}: a new run id");
             }
-            assert_eq!(driven.events(EventKind::ToolRoundCompleted), 0, "{case}: no recorded tool call is run again");
+            assert_eq!(
+                driven.events(EventKind::ToolRoundCompleted),
+                0,
+                "{case}: no recorded tool call is run again"
+            );
         }
     }
 }
@@ -89,14 +101,19 @@ fn a_message_replays_until_its_turn_reaches_a_terminal_of_any_kind() {
             | TurnTerminalKind::DeferredToFallback
             | TurnTerminalKind::ProviderFailedNeedsRecovery => QueueStatus::Processed,
         };
-        assert_eq!(driven.way_of("m"), [QueueStatus::Queued, QueueStatus::Dequeued, QueueStatus::Dequeued, settled], "{kind}");
+        assert_eq!(
+            driven.way_of("m"),
+            [QueueStatus::Queued, QueueStatus::Dequeued, QueueStatus::Dequeued, settled],
+            "{kind}"
+        );
         driven.restart();
         driven.run();
         assert_eq!(driven.started(), ["m", "m"], "{kind}: and no more");
     }
 }
 
-/// contract 4.3, 5.5: an abort settles the message, whoever asked; while closing it interrupts, so that the message replays.
+/// contract 4.3, 5.5: an abort settles the message, whoever asked; while closing it interrupts, so
+/// that the message replays.
 #[test]
 fn an_abort_settles_its_message_unless_the_agent_is_closing() {
     for reason in AbortReason::ALL {
@@ -109,9 +126,17 @@ fn an_abort_settles_its_message_unless_the_agent_is_closing() {
             driven.tell(&[abort(&reason.to_string())]);
             driven.restart();
             driven.run();
-            assert_eq!(driven.started().len(), 1 + usize::from(closing), "{reason}, closing: {closing}");
+            assert_eq!(
+                driven.started().len(),
+                1 + usize::from(closing),
+                "{reason}, closing: {closing}"
+            );
             let errors = usize::from(*reason == AbortReason::RuntimeError && !closing);
-            assert_eq!(driven.events(EventKind::RuntimeError), errors, "{reason}, closing: {closing}");
+            assert_eq!(
+                driven.events(EventKind::RuntimeError),
+                errors,
+                "{reason}, closing: {closing}"
+            );
         }
     }
 }
@@ -120,9 +145,12 @@ fn an_abort_settles_its_message_unless_the_agent_is_closing() {
 #[test]
 fn a_snapshot_stands_at_the_newest_entry_of_its_own_history_and_at_no_other() {
     let [one, other] = ["one", "other"].map(|id| Driven::told(&[prompt(id)]));
-    let resumed = Machine::resume(one.machine().options().clone(), &one.machine().snapshot()).expect("a snapshot of this program");
-    let [newest, before, elsewhere] = [one.entries.last(), one.entries.iter().rev().nth(1), other.entries.last()];
+    let resumed = Machine::resume(one.machine().options().clone(), &one.machine().snapshot())
+        .expect("a snapshot of this program");
+    let [newest, before, elsewhere] =
+        [one.entries.last(), one.entries.iter().rev().nth(1), other.entries.last()];
     assert_eq!(one.entries.len(), other.entries.len());
-    let stands = [newest, before, elsewhere].map(|entry| resumed.stands_at(entry.expect("an entry")));
+    let stands =
+        [newest, before, elsewhere].map(|entry| resumed.stands_at(entry.expect("an entry")));
     assert_eq!(stands, [true, false, false]);
 }

@@ -19,7 +19,8 @@ fn record(run: &str, message: &str, status: &str) -> Record {
 /// A state with nothing but these records.
 fn folded(records: &[(&str, &str, &str)]) -> State {
     let mut state = Driven::observed().state().clone();
-    let records = records.iter().map(|(run, message, status)| record(run, message, status)).collect();
+    let records =
+        records.iter().map(|(run, message, status)| record(run, message, status)).collect();
     let (entries, _) = entry::seal_all(state.head(), NOW, records);
     entries.iter().for_each(|entry| state.apply(entry));
     state
@@ -38,13 +39,21 @@ fn a_run_is_ended_by_its_own_record_alone() {
         assert_eq!(other, before, "{status}");
         let own = folded(&[("open", "m", "started"), ("open", "m", status)]).turns().clone();
         assert_eq!((own.run, own.settled.is_some()), (None, true), "{status}");
-        assert_eq!((own.last_terminal.is_some(), own.newest_interrupted), (status == "terminal", status == "interrupted"));
+        assert_eq!(
+            (own.last_terminal.is_some(), own.newest_interrupted),
+            (status == "terminal", status == "interrupted")
+        );
     }
 }
 
 #[test]
 fn a_message_that_is_started_again_is_interrupted_no_more_and_the_others_are() {
-    let lost = [("r1", "a", "started"), ("r1", "a", "interrupted"), ("r2", "b", "started"), ("r2", "b", "interrupted")];
+    let lost = [
+        ("r1", "a", "started"),
+        ("r1", "a", "interrupted"),
+        ("r2", "b", "started"),
+        ("r2", "b", "interrupted"),
+    ];
     assert_eq!(interrupted(&lost), ["a", "b"]);
     assert_eq!(interrupted(&[lost.as_slice(), &[("r3", "a", "started")]].concat()), ["b"]);
     // The open run of an import does not say whose it was: it is the first that starts.

@@ -1,5 +1,5 @@
-//! Stop gating: every fact while the agent is stopped, and while it is closing: it is recorded, and nothing is taken, ticked or started
-//! (contract 4.2, 4.3; I1).
+//! Stop gating: every fact while the agent is stopped, and while it is closing: it is recorded, and
+//! nothing is taken, ticked or started (contract 4.2, 4.3; I1).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -16,40 +16,65 @@ use wakeful_core::{
     },
 };
 
-use super::driven::{Driven, NOW, condition, hint, intent, item, of_item, of_task, prompt, prompt_with, task, timer};
+use super::driven::{
+    Driven, NOW, condition, hint, intent, item, of_item, of_task, prompt, prompt_with, task, timer,
+};
 
 /// A fact of every name that fits the set-up below; a new name needs one here.
 fn example(name: &str) -> Value {
     let mut fact = match name {
         "message_queued" => prompt_with("new", json!({"priority": "interject"})),
-        "message_dequeued" | "message_processed" | "message_aborted" | "message_dropped" | "message_interjected" => {
+        "message_dequeued"
+        | "message_processed"
+        | "message_aborted"
+        | "message_dropped"
+        | "message_interjected" => {
             json!({"message_id": "m"})
         }
         "turn_started" => json!({"run_id": "$run", "message_id": "m0"}),
-        "provider_round_completed" | "tool_round_completed" => json!({"run_id": "$run", "round": 1}),
+        "provider_round_completed" | "tool_round_completed" => {
+            json!({"run_id": "$run", "round": 1})
+        }
         "assistant_round_recorded" => json!({"run_id": "$run", "data": {}}),
         "turn_terminal" => json!({"run_id": "$run", "kind": "completed"}),
         "turn_aborted" => json!({"run_id": "$run", "reason": "agent_stopped"}),
         "turn_baseline_over_budget" => json!({"run_id": "$run"}),
         "task_created" => task("new", Some("w"), true),
-        "task_running" | "task_cancelling" | "task_completed" | "task_failed" | "task_cancelled" | "task_interrupted" => of_task(name, "t"),
+        "task_running" | "task_cancelling" | "task_completed" | "task_failed"
+        | "task_cancelled" | "task_interrupted" => of_task(name, "t"),
         "task_result_queued" | "task_result_delivered" => of_task(name, "ended"),
         "work_item_created" => item("new"),
-        "work_item_picked" | "work_item_updated" | "work_item_unblocked" | "work_item_completed" => of_item(name, "w"),
+        "work_item_picked"
+        | "work_item_updated"
+        | "work_item_unblocked"
+        | "work_item_completed" => of_item(name, "w"),
         "work_item_blocked" => json!({"work_item_id": "w", "blocked_by": "b"}),
-        "work_item_delegated" => json!({"work_item_id": "w", "delegation_id": "new", "child_agent_id": "child"}),
+        "work_item_delegated" => {
+            json!({"work_item_id": "w", "delegation_id": "new", "child_agent_id": "child"})
+        }
         "work_item_delegation_completed" => json!({"delegation_id": "d"}),
         "waiting_intent_created" => intent("new", "agent", None, "f"),
-        "waiting_intent_triggered" | "waiting_intent_cancelled" => json!({"waiting_intent_id": "i"}),
-        "wait_condition_registered" => condition("new", "operator", None, json!({"kind": "operator_input"})),
-        "wait_condition_resolved" | "wait_condition_cancelled" | "wait_condition_expired" => json!({"wait_condition_id": "c"}),
+        "waiting_intent_triggered" | "waiting_intent_cancelled" => {
+            json!({"waiting_intent_id": "i"})
+        }
+        "wait_condition_registered" => {
+            condition("new", "operator", None, json!({"kind": "operator_input"}))
+        }
+        "wait_condition_resolved" | "wait_condition_cancelled" | "wait_condition_expired" => {
+            json!({"wait_condition_id": "c"})
+        }
         "timer_created" => timer("new", 1),
         "timer_fired" | "timer_completed" | "timer_cancelled" => json!({"timer_id": "k"}),
-        "wake_hint_submitted" | "wake_hint_coalesced" | "wake_hint_ignored" => hint(json!({"source": "new"})),
-        "start_requested" | "stop_requested" | "shutdown_requested" | "runtime_restarted" | "policy_set" => json!({}),
+        "wake_hint_submitted" | "wake_hint_coalesced" | "wake_hint_ignored" => {
+            hint(json!({"source": "new"}))
+        }
+        "start_requested" | "stop_requested" | "shutdown_requested" | "runtime_restarted"
+        | "policy_set" => json!({}),
         "transcript_appended" => json!({"data": {}}),
-        "tool_execution_recorded" => json!({"run_id": "$run", "tool_execution_id": "x", "tool_name": "T", "status": "success", "input": {},
-            "output": {}, "summary": "s"}),
+        "tool_execution_recorded" => {
+            json!({"run_id": "$run", "tool_execution_id": "x", "tool_name": "T", "status": "success", "input": {},
+            "output": {}, "summary": "s"})
+        }
         "brief_recorded" => json!({"brief_id": "b", "kind": "result", "text": "t"}),
         "runtime_error" => json!({"error": "e"}),
         "context_compacted" => json!({"compacted_message_count": 3}),
@@ -60,8 +85,8 @@ fn example(name: &str) -> Value {
     fact
 }
 
-/// An agent with much to do: a message that waits, a runnable item, a pending hint, a timer that becomes due, waits of all sorts; and,
-/// where `run` says so, an open run.
+/// An agent with much to do: a message that waits, a runnable item, a pending hint, a timer that
+/// becomes due, waits of all sorts; and, where `run` says so, an open run.
 fn busy(run: bool) -> Driven {
     let mut driven = Driven::new();
     if run {
@@ -86,10 +111,14 @@ fn busy(run: bool) -> Driven {
 /// Whether this record takes a message, queues a tick or starts a turn.
 fn acts(record: &Record) -> bool {
     match record {
-        Record::QueueEntry(entry) => matches!(entry.status, QueueStatus::Dequeued | QueueStatus::Interjected),
+        Record::QueueEntry(entry) => {
+            matches!(entry.status, QueueStatus::Dequeued | QueueStatus::Interjected)
+        }
         // What a stop interrupted is told in its own batch (contract 5.11).
         Record::Message(message) if message.noted("interrupted_tasks").is_some() => false,
-        Record::Message(message) => matches!(message.kind, MessageKind::SystemTick | MessageKind::TimerTick),
+        Record::Message(message) => {
+            matches!(message.kind, MessageKind::SystemTick | MessageKind::TimerTick)
+        }
         Record::Turn(turn) => turn.status == RunStatus::Started,
         _ => false,
     }
@@ -120,7 +149,10 @@ fn gated(control: &str, lifts: &str, refuses_hints: bool) {
             let since = held.state().control().stopped.unwrap_or(held.state().head().seq);
             let (records, effects) = (held.records.len(), held.effects.len());
             let answer = held.say(&example(name));
-            assert!(held.records.len() > records, "{case}: every fact is recorded, or that it was ignored");
+            assert!(
+                held.records.len() > records,
+                "{case}: every fact is recorded, or that it was ignored"
+            );
 
             // The answer is the one that it would have got, but for hints while stopped.
             let mut free = busy(run);
@@ -130,24 +162,45 @@ fn gated(control: &str, lifts: &str, refuses_hints: bool) {
             }
             let free = free.say(&example(name));
             if refuses_hints && matches!(*name, "wake_hint_submitted" | "wake_hint_coalesced") {
-                assert_eq!(answer, Answer::Ignored { reason: Refusal::Stopped, because: since }, "{case}");
+                assert_eq!(
+                    answer,
+                    Answer::Ignored { reason: Refusal::Stopped, because: since },
+                    "{case}"
+                );
             } else {
                 assert_eq!(reason(&answer), reason(&free), "{case}");
             }
 
-            assert!(!held.records[records..].iter().any(acts), "{case}: the fact itself starts nothing");
+            assert!(
+                !held.records[records..].iter().any(acts),
+                "{case}: the fact itself starts nothing"
+            );
             let said = held.records.len();
             ask_everywhere(&mut held);
             let acted = held.records[said..].iter().any(acts);
-            let started = held.effects[effects..].iter().any(|effect| matches!(effect, Effect::StartTurn(_) | Effect::Interject { .. }));
+            let started = held.effects[effects..]
+                .iter()
+                .any(|effect| matches!(effect, Effect::StartTurn(_) | Effect::Interject { .. }));
             if *name == lifts {
-                // An open run of before the stop is not broken off by the core itself; without one the agent goes on.
+                // An open run of before the stop is not broken off by the core itself; without one
+                // the agent goes on.
                 assert!(acted || run, "{case}: it goes on");
             } else {
                 assert!(!acted && !started, "{case}");
                 assert_eq!(held.decided().kind, DecisionKind::Stop, "{case}");
-                assert_eq!(held.machine().next_wake(held.now), None, "{case}: nothing wakes it (contract 9.3)");
-                assert_eq!(held.way_of("m").iter().filter(|status| **status == QueueStatus::Dequeued).count(), 0, "{case}");
+                assert_eq!(
+                    held.machine().next_wake(held.now),
+                    None,
+                    "{case}: nothing wakes it (contract 9.3)"
+                );
+                assert_eq!(
+                    held.way_of("m")
+                        .iter()
+                        .filter(|status| **status == QueueStatus::Dequeued)
+                        .count(),
+                    0,
+                    "{case}"
+                );
             }
         }
     }
@@ -173,7 +226,10 @@ fn start_itself_starts_nothing() {
     driven.tell(&[json!({"fact": "start_requested"})]);
     assert_eq!((driven.records.len() - before, driven.effects.len() - effects), (1, 0));
     let decisions = driven.run();
-    assert!(decisions.iter().any(|decision| decision.kind == DecisionKind::StartModelTurn), "{decisions:?}");
+    assert!(
+        decisions.iter().any(|decision| decision.kind == DecisionKind::StartModelTurn),
+        "{decisions:?}"
+    );
 }
 
 /// contract 4.3: both at once are lifted one by one.

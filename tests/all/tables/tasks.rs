@@ -1,4 +1,5 @@
-//! Task status monotonicity: every status after every other, in the rule, in transitions and in folds (contract 3.3, 5.10; I3, I4).
+//! Task status monotonicity: every status after every other, in the rule, in transitions and in
+//! folds (contract 3.3, 5.10; I3, I4).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -23,7 +24,8 @@ const STATUSES: [TaskStatus; 7] = [
     TaskStatus::Interrupted,
 ];
 
-/// Which record is taken (columns) after which (rows): phases never fall, the first terminal stays, and the same again replaces it.
+/// Which record is taken (columns) after which (rows): phases never fall, the first terminal stays,
+/// and the same again replaces it.
 const TAKEN: [&str; 7] = [
     "qrcCFXI", // queued
     ".rcCFXI", // running
@@ -35,7 +37,8 @@ const TAKEN: [&str; 7] = [
 ];
 
 fn taken(latest: TaskStatus, next: TaskStatus) -> bool {
-    let place = |status| STATUSES.iter().position(|known| *known == status).expect("a row per status");
+    let place =
+        |status| STATUSES.iter().position(|known| *known == status).expect("a row per status");
     TAKEN[place(latest)].as_bytes()[place(next)] != b'.'
 }
 
@@ -43,7 +46,10 @@ fn taken(latest: TaskStatus, next: TaskStatus) -> bool {
 fn ends(status: TaskStatus) -> bool {
     match status {
         TaskStatus::Queued | TaskStatus::Running | TaskStatus::Cancelling => false,
-        TaskStatus::Completed | TaskStatus::Failed | TaskStatus::Cancelled | TaskStatus::Interrupted => true,
+        TaskStatus::Completed
+        | TaskStatus::Failed
+        | TaskStatus::Cancelled
+        | TaskStatus::Interrupted => true,
     }
 }
 
@@ -62,7 +68,8 @@ fn said(status: TaskStatus) -> &'static str {
 
 /// The status that the state knows, and whether the task is among the active ones.
 fn known(state: &State) -> (TaskStatus, bool) {
-    let (active, ended) = (state.tasks().active.get(&"t".into()), state.tasks().ended.get(&"t".into()));
+    let (active, ended) =
+        (state.tasks().active.get(&"t".into()), state.tasks().ended.get(&"t".into()));
     match (active, ended) {
         (Some(task), None) => (task.record.status, true),
         (None, Some((status, _))) => (*status, false),
@@ -90,7 +97,11 @@ fn a_fact_moves_a_task_forward_only() {
                 driven.tell(&[of_task(said(latest), "t")]);
             }
             let state = driven.state();
-            let seq = state.tasks().active.get(&"t".into()).map_or_else(|| state.tasks().ended[&"t".into()].1, |task| task.seq);
+            let seq = state
+                .tasks()
+                .active
+                .get(&"t".into())
+                .map_or_else(|| state.tasks().ended[&"t".into()].1, |task| task.seq);
             let answer = driven.say(&of_task(said(next), "t"));
             let expected = match (ends(latest), taken(latest, next)) {
                 // A task that has ended takes no fact any more, not even the same one.
@@ -108,16 +119,17 @@ fn a_fact_moves_a_task_forward_only() {
 #[test]
 fn a_fold_keeps_the_first_terminal_and_counts_what_it_refuses() {
     let record = |status| {
-        let record =
-            json!({"id": "t", "agent_id": "default", "kind": "command_task", "status": status, "created_at": NOW, "updated_at": NOW});
+        let record = json!({"id": "t", "agent_id": "default", "kind": "command_task", "status": status, "created_at": NOW, "updated_at": NOW});
         Record::Task(serde_json::from_value::<TaskRecord>(record).expect("a task"))
     };
     for latest in STATUSES {
         for next in STATUSES {
             let mut state = Driven::observed().state().clone();
-            let (entries, _) = entry::seal_all(state.head(), NOW, vec![record(latest), record(next)]);
+            let (entries, _) =
+                entry::seal_all(state.head(), NOW, vec![record(latest), record(next)]);
             entries.iter().for_each(|entry| state.apply(entry));
-            // contract 3.3: in a fold only terminal statuses absorb; what came later in another phase is what the other runtime knows.
+            // contract 3.3: in a fold only terminal statuses absorb; what came later in another
+            // phase is what the other runtime knows.
             let refused = ends(latest) && latest != next;
             let stays = if refused { latest } else { next };
             assert_eq!(known(&state), (stays, !ends(stays)), "{next} after {latest}");
@@ -126,7 +138,8 @@ fn a_fold_keeps_the_first_terminal_and_counts_what_it_refuses() {
     }
 }
 
-/// A child never blocks, in any spelling; of the others one does where its detail says so (contract 12).
+/// A child never blocks, in any spelling; of the others one does where its detail says so (contract
+/// 12).
 #[test]
 fn only_a_task_that_says_so_and_is_no_child_blocks() {
     for kind in TaskKind::ALL {
@@ -134,10 +147,16 @@ fn only_a_task_that_says_so_and_is_no_child_blocks() {
             let mut driven = Driven::new();
             driven.tell(&[json!({"fact": "task_created", "task_id": "t", "task_kind": kind, "detail": {"wait_policy": policy}})]);
             let child = match kind {
-                TaskKind::ChildAgentTask | TaskKind::SubagentTask | TaskKind::WorktreeSubagentTask => true,
+                TaskKind::ChildAgentTask
+                | TaskKind::SubagentTask
+                | TaskKind::WorktreeSubagentTask => true,
                 TaskKind::CommandTask | TaskKind::SleepJob => false,
             };
-            assert_eq!(driven.state().tasks().active[&"t".into()].is_blocking(), says && !child, "{kind} {policy}");
+            assert_eq!(
+                driven.state().tasks().active[&"t".into()].is_blocking(),
+                says && !child,
+                "{kind} {policy}"
+            );
         }
     }
 }
@@ -147,7 +166,8 @@ fn recorded(driven: &Driven) -> usize {
     driven.records.iter().filter(|record| matches!(record, Record::Task(_))).count()
 }
 
-/// A message of the runtime says what became of a task; it is recorded where it is news, and what it leaves out stays (contract 5.10, 5.11).
+/// A message of the runtime says what became of a task; it is recorded where it is news, and what
+/// it leaves out stays (contract 5.10, 5.11).
 #[test]
 fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
     for latest in STATUSES {
@@ -161,9 +181,17 @@ fn a_message_of_the_runtime_is_news_of_its_task_where_it_moves_it() {
             driven.tell(&[task_message("m", "task_status", "t", next.as_str())]);
             let is_news = !ends(latest) && next != latest && taken(latest, next);
             assert_eq!(recorded(&driven) - before, usize::from(is_news), "{next} after {latest}");
-            assert_eq!(known(driven.state()).0, if is_news { next } else { latest }, "{next} after {latest}");
+            assert_eq!(
+                known(driven.state()).0,
+                if is_news { next } else { latest },
+                "{next} after {latest}"
+            );
             if let Some(task) = driven.state().tasks().active.get(&"t".into()) {
-                assert_eq!((task.record.created_at, &task.record.work_item_id), (NOW, &Some("w".into())), "{next} after {latest}");
+                assert_eq!(
+                    (task.record.created_at, &task.record.work_item_id),
+                    (NOW, &Some("w".into())),
+                    "{next} after {latest}"
+                );
                 assert!(task.is_blocking(), "{next} after {latest}");
             }
         }

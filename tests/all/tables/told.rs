@@ -1,4 +1,5 @@
-//! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8, 5.21, 5.24, 6.2, 9.1).
+//! What the core writes by itself says where it comes from and whom it is about (contract 5.2, 5.8,
+//! 5.21, 5.24, 6.2, 9.1).
 
 use std::num::NonZeroU64;
 
@@ -17,7 +18,8 @@ use wakeful_core::{
 };
 
 use super::driven::{
-    Driven, NOW, abort, condition, end, hint, intent, item, message, of_item, of_task, prompt, prompt_with, task, task_message, timer,
+    Driven, NOW, abort, condition, end, hint, intent, item, message, of_item, of_task, prompt,
+    prompt_with, task, task_message, timer,
 };
 
 const MINUTE: u64 = 60_000;
@@ -28,7 +30,10 @@ fn newest(driven: &Driven, kind: &str) -> Value {
         Record::Message(message) => serde_json::to_value(message).ok(),
         _ => None,
     });
-    messages.into_iter().find(|message| message["kind"] == kind).unwrap_or_else(|| panic!("no {kind}"))
+    messages
+        .into_iter()
+        .find(|message| message["kind"] == kind)
+        .unwrap_or_else(|| panic!("no {kind}"))
 }
 
 /// The newest diagnostic of this kind.
@@ -70,7 +75,8 @@ fn a_retry_says_that_the_core_asks_and_for_which_message() {
     assert_eq!(retry["metadata"]["turn_retry"]["attempt"], 1);
 }
 
-/// contract 5.6: what goes on after a failed message is the try of that one, whoever else is to be tried again.
+/// contract 5.6: what goes on after a failed message is the try of that one, whoever else is to be
+/// tried again.
 #[test]
 fn a_followup_is_the_retry_of_the_message_that_it_goes_on_after() {
     for failed in ["a", "b"] {
@@ -80,8 +86,20 @@ fn a_followup_is_the_retry_of_the_message_that_it_goes_on_after() {
             driven.tell(&[end("provider_failed_needs_recovery")]);
         }
         let more = json!({"causation_id": failed});
-        driven.tell(&[message("f", "internal_followup", json!({"kind": "system", "subsystem": "host"}), "trusted_system", "go on", more)]);
-        let tries = driven.state().turns().retries.values().map(|retry| (retry.retry_of.as_str(), retry.message_id.is_some()));
+        driven.tell(&[message(
+            "f",
+            "internal_followup",
+            json!({"kind": "system", "subsystem": "host"}),
+            "trusted_system",
+            "go on",
+            more,
+        )]);
+        let tries = driven
+            .state()
+            .turns()
+            .retries
+            .values()
+            .map(|retry| (retry.retry_of.as_str(), retry.message_id.is_some()));
         assert_eq!(Vec::from_iter(tries), [("a", failed == "a"), ("b", failed == "b")]);
     }
 }
@@ -119,7 +137,10 @@ fn diagnostics_name_the_item_that_they_are_about() {
     assert_eq!(diagnostic(&worn, "replay_budget")["work_item_id"], "w");
 
     let mut tried = about_an_item();
-    tried.tell(&[json!({"fact": "policy_set", "policy": {"failed_turn_retries": 1}}), end("provider_failed_needs_recovery")]);
+    tried.tell(&[
+        json!({"fact": "policy_set", "policy": {"failed_turn_retries": 1}}),
+        end("provider_failed_needs_recovery"),
+    ]);
     tried.now = NOW.plus_ms(MINUTE);
     tried.run();
     tried.tell(&[end("provider_failed_needs_recovery")]);
@@ -137,7 +158,8 @@ fn diagnostics_name_the_item_that_they_are_about() {
     assert_eq!(diagnostic(&malformed, "malformed_message")["work_item_id"], "w");
 }
 
-/// contract 5.2, D15: a task message without a task is about the one that it names, if that one is known; one with half a task is about none.
+/// contract 5.2, D15: a task message without a task is about the one that it names, if that one is
+/// known; one with half a task is about none.
 #[test]
 fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
     for (task_id, metadata, malformed) in [
@@ -150,7 +172,11 @@ fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
     ] {
         let mut result = task_message("r", "task_status", task_id, "running");
         result["message"]["metadata"] = metadata.clone();
-        let mut driven = Driven::told(&[task("active", None, false), task("ended", None, false), of_task("task_interrupted", "ended")]);
+        let mut driven = Driven::told(&[
+            task("active", None, false),
+            task("ended", None, false),
+            of_task("task_interrupted", "ended"),
+        ]);
         driven.run();
         driven.tell(&[end("completed"), result]);
         driven.run();
@@ -158,7 +184,8 @@ fn a_task_message_is_malformed_unless_it_is_about_a_task_that_is_known() {
     }
 }
 
-/// contract 5.11: a result tells the end of the task that it carries, else of the one that it names, else of the one that it comes from.
+/// contract 5.11: a result tells the end of the task that it carries, else of the one that it
+/// names, else of the one that it comes from.
 #[test]
 fn a_result_tells_the_end_of_one_task() {
     for (carried, named, from, told) in [
@@ -171,12 +198,16 @@ fn a_result_tells_the_end_of_one_task() {
         let message = &mut result["message"];
         message["metadata"] = carried.map_or(json!({}), |task| json!({"task_id": task}));
         message["task_id"] = json!(named);
-        message["origin"] = from.map_or(json!({"kind": "system", "subsystem": "host"}), |task| json!({"kind": "task", "task_id": task}));
+        message["origin"] = from.map_or(
+            json!({"kind": "system", "subsystem": "host"}),
+            |task| json!({"kind": "task", "task_id": task}),
+        );
         let mut driven = Driven::told(&[result.clone()]);
         let tasks: Vec<_> = driven.state().tasks().told.keys().map(|task| task.as_str()).collect();
         assert_eq!(tasks, Vec::from_iter(told), "{carried:?}, {named:?}, {from:?}");
         result["message"]["id"] = json!("again");
-        let is_refused = matches!(driven.say(&result), Answer::Ignored { reason: Refusal::Duplicate, .. });
+        let is_refused =
+            matches!(driven.say(&result), Answer::Ignored { reason: Refusal::Duplicate, .. });
         assert_eq!(is_refused, told.is_some(), "{carried:?}, {named:?}, {from:?}");
     }
 }
@@ -189,19 +220,29 @@ fn how_a_turn_settles_clears_an_error_or_leaves_it_as_it_was() {
             let mut facts = Facts::from_state(Driven::new().state());
             facts.runtime_error = runtime_error;
             let settled = facts.settled(*kind);
-            assert_eq!(settled.runtime_error, runtime_error && *kind != TurnTerminalKind::Completed, "{kind:?}");
+            assert_eq!(
+                settled.runtime_error,
+                runtime_error && *kind != TurnTerminalKind::Completed,
+                "{kind:?}"
+            );
             assert_eq!((settled.terminal, settled.run_open), (Some(*kind), false));
         }
     }
 }
 
-/// contract 9.5: what the agent arranged for itself once does not reach it while it is parked; what keeps coming does.
+/// contract 9.5: what the agent arranged for itself once does not reach it while it is parked; what
+/// keeps coming does.
 #[test]
 fn a_parked_agent_is_reached_by_what_keeps_coming() {
     let once = timer("t", MINUTE);
     let every = json!({"fact": "timer_created", "timer_id": "t", "duration_ms": MINUTE, "interval_ms": MINUTE});
     for (timer, reaches) in [(once, false), (every, true)] {
-        let mut driven = Driven::told(&[json!({"fact": "policy_set", "policy": {"autonomous_turns": 1}}), timer, item("w"), item("v")]);
+        let mut driven = Driven::told(&[
+            json!({"fact": "policy_set", "policy": {"autonomous_turns": 1}}),
+            timer,
+            item("w"),
+            item("v"),
+        ]);
         driven.run_to_rest();
         assert_eq!(driven.diagnostics("parked"), 1);
         driven.now = NOW.plus_ms(MINUTE);
@@ -215,34 +256,52 @@ fn a_parked_agent_is_reached_by_what_keeps_coming() {
 fn a_timer_keeps_coming_where_it_repeats_and_has_an_interval() {
     let driven = Driven::told(&[timer("t", MINUTE)]);
     let timer = &driven.state().waiting().timers[&"t".into()].record;
-    for (repeat, interval_ms, keeps) in [(true, Some(1), true), (true, None, false), (false, Some(1), false), (false, None, false)] {
-        assert_eq!(keeps_coming(&TimerRecord { repeat, interval_ms, ..timer.clone() }), keeps, "{repeat} {interval_ms:?}");
+    for (repeat, interval_ms, keeps) in
+        [(true, Some(1), true), (true, None, false), (false, Some(1), false), (false, None, false)]
+    {
+        assert_eq!(
+            keeps_coming(&TimerRecord { repeat, interval_ms, ..timer.clone() }),
+            keeps,
+            "{repeat} {interval_ms:?}"
+        );
     }
 }
 
 #[test]
 fn a_hint_that_says_nothing_keeps_what_the_one_before_it_said_and_not_what_it_left_blank() {
-    let text = |text: &str| hint(json!({"body": {"type": "text", "text": text}, "content_type": "text/plain"}));
-    let bodies =
-        [(" ", "", None), ("a build", "", Some("a build")), (" ", "a test", Some("a test")), ("a build", "a test", Some("a test"))];
+    let text = |text: &str| {
+        hint(json!({"body": {"type": "text", "text": text}, "content_type": "text/plain"}))
+    };
+    let bodies = [
+        (" ", "", None),
+        ("a build", "", Some("a build")),
+        (" ", "a test", Some("a test")),
+        ("a build", "a test", Some("a test")),
+    ];
     for (first, second, kept) in bodies {
         let second = if second.is_empty() { hint(json!({})) } else { text(second) };
         let driven = Driven::told(&[text(first), second]);
         let pending = &driven.state().control().hint.as_ref().expect("a hint").hint;
-        assert_eq!(pending.body, kept.map(|text| MessageBody::Text { text: text.to_owned() }), "after `{first}`");
+        assert_eq!(
+            pending.body,
+            kept.map(|text| MessageBody::Text { text: text.to_owned() }),
+            "after `{first}`"
+        );
         assert_eq!(pending.content_type.is_some(), kept.is_some(), "after `{first}`");
     }
 }
 
 #[test]
 fn briefs_are_counted() {
-    let brief = |id: &str| json!({"fact": "brief_recorded", "brief_id": id, "kind": "ack", "text": "t"});
+    let brief =
+        |id: &str| json!({"fact": "brief_recorded", "brief_id": id, "kind": "ack", "text": "t"});
     let driven = Driven::told(&[brief("one"), brief("two"), brief("three")]);
     assert_eq!(driven.state().context().briefs, 3);
 }
 
 #[test]
-fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_policy_has_room_for() {
+fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_policy_has_room_for()
+ {
     let names = |named: &str| match named.split_at(1) {
         ("i", _) => json!({"waiting_intent_id": named}),
         ("e", _) => json!({"external_trigger_id": named}),
@@ -258,21 +317,41 @@ fn of_what_hints_name_what_is_waited_for_is_kept_and_of_the_rest_as_much_as_the_
         ("e1 e2 ec -", &[], &["e1", "e2", "ec"], 0),
     ];
     for (hints, intents, triggers, overflow) in told {
-        let mut driven = Driven::with_policy(Policy { hint_ids: NonZeroU64::MIN.saturating_add(1), ..Policy::default() });
+        let mut driven = Driven::with_policy(Policy {
+            hint_ids: NonZeroU64::MIN.saturating_add(1),
+            ..Policy::default()
+        });
         let ingress = json!({"kind": "external_ingress", "external_trigger_id": "ec"});
         driven.tell(&[intent("i", "agent", None, "e"), condition("c", "external", None, ingress)]);
         hints.split(' ').for_each(|named| driven.tell(&[hint(names(named))]));
-        let coalesced = serde_json::to_value(&driven.state().control().hint.as_ref().expect("a hint").coalesced).expect("JSON");
+        let coalesced = serde_json::to_value(
+            &driven.state().control().hint.as_ref().expect("a hint").coalesced,
+        )
+        .expect("JSON");
         let kept = |name: &str| coalesced.get(name).cloned().unwrap_or_else(|| json!([]));
-        assert_eq!((kept("intents"), kept("triggers")), (json!(intents), json!(triggers)), "{hints}");
-        assert_eq!(coalesced.get("overflow").and_then(Value::as_u64).unwrap_or(0), overflow, "{hints}");
+        assert_eq!(
+            (kept("intents"), kept("triggers")),
+            (json!(intents), json!(triggers)),
+            "{hints}"
+        );
+        assert_eq!(
+            coalesced.get("overflow").and_then(Value::as_u64).unwrap_or(0),
+            overflow,
+            "{hints}"
+        );
     }
 }
 
 #[test]
 fn a_hint_that_came_alone_is_kept_without_a_word_of_others() {
-    let pending =
-        |hints: &[Value]| serde_json::to_value(Driven::told(hints).state().control().hint.as_ref().expect("a hint")).expect("JSON");
+    let pending = |hints: &[Value]| {
+        serde_json::to_value(Driven::told(hints).state().control().hint.as_ref().expect("a hint"))
+            .expect("JSON")
+    };
     assert_eq!(pending(&[hint(json!({}))]).get("coalesced"), None);
-    assert!(pending(&[hint(json!({"external_trigger_id": "e"})), hint(json!({}))]).get("coalesced").is_some());
+    assert!(
+        pending(&[hint(json!({"external_trigger_id": "e"})), hint(json!({}))])
+            .get("coalesced")
+            .is_some()
+    );
 }

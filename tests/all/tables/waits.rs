@@ -1,4 +1,5 @@
-//! What the records of waits end, in any order, and what of them ends with something else (contract 3.3, 5.16).
+//! What the records of waits end, in any order, and what of them ends with something else (contract
+//! 3.3, 5.16).
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -35,21 +36,37 @@ fn common(status: &str) -> Value {
 
 const KINDS: [Kind; 3] = [
     Kind {
-        record: |status| Record::Timer(written(&common(status), &json!({"duration_ms": 1, "repeat": false}))),
+        record: |status| {
+            Record::Timer(written(&common(status), &json!({"duration_ms": 1, "repeat": false})))
+        },
         statuses: &["active", "completed", "cancelled"],
-        end: |state| state.waiting().ended_timers.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
+        end: |state| {
+            state
+                .waiting()
+                .ended_timers
+                .get(&"x".into())
+                .map(|(status, seq)| (Some(status.to_string()), *seq))
+        },
     },
     Kind {
         record: |status| {
-            Record::WaitCondition(written(&common(status), &json!({"kind": "operator", "waiting_for": "it", "wake_sources": []})))
+            Record::WaitCondition(written(
+                &common(status),
+                &json!({"kind": "operator", "waiting_for": "it", "wake_sources": []}),
+            ))
         },
         statuses: &["active", "resolved", "cancelled", "expired"],
-        end: |state| state.waiting().ended_conditions.get(&"x".into()).map(|(status, seq)| (Some(status.to_string()), *seq)),
+        end: |state| {
+            state
+                .waiting()
+                .ended_conditions
+                .get(&"x".into())
+                .map(|(status, seq)| (Some(status.to_string()), *seq))
+        },
     },
     Kind {
         record: |status| {
-            let more =
-                json!({"description": "it", "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": "e", "trigger_count": 0});
+            let more = json!({"description": "it", "source": "ci", "delivery_mode": "wake_hint", "external_trigger_id": "e", "trigger_count": 0});
             Record::WaitingIntent(written(&common(status), &more))
         },
         statuses: &["active", "cancelled"],
@@ -57,20 +74,28 @@ const KINDS: [Kind; 3] = [
     },
 ];
 
-/// The first end stays, however often it is told; another one, or a beginning, is refused and counted.
+/// The first end stays, however often it is told; another one, or a beginning, is refused and
+/// counted.
 #[test]
 fn the_first_end_of_a_wait_stays_and_what_contradicts_it_is_counted() {
     for Kind { record, statuses, end } in KINDS {
         for first in &statuses[1..] {
             for second in statuses {
                 let mut state = Driven::observed().state().clone();
-                let (entries, _) =
-                    entry::seal_all(state.head(), NOW, vec![record("active"), record(first), record(second), record(second)]);
+                let (entries, _) = entry::seal_all(
+                    state.head(),
+                    NOW,
+                    vec![record("active"), record(first), record(second), record(second)],
+                );
                 entries[..2].iter().for_each(|entry| state.apply(entry));
                 let (ended_as, at) = end(&state).unwrap_or_else(|| panic!("{first} ends it"));
                 entries[2..].iter().for_each(|entry| state.apply(entry));
                 let is_told_again = first == second;
-                assert_eq!(state.waiting().refused, if is_told_again { 0 } else { 2 }, "{second} after {first}");
+                assert_eq!(
+                    state.waiting().refused,
+                    if is_told_again { 0 } else { 2 },
+                    "{second} after {first}"
+                );
                 let newest = if is_told_again { at.plus(2) } else { at };
                 assert_eq!(end(&state), Some((ended_as, newest)), "{second} after {first}");
             }
@@ -83,13 +108,17 @@ fn the_mirror_of_an_intent_ends_with_its_intent_only() {
     let mut driven = Driven::told(&[intent("i", "agent", None, "e")]);
     for name in ["wait_condition_resolved", "wait_condition_cancelled", "wait_condition_expired"] {
         let answer = driven.say(&json!({"fact": name, "wait_condition_id": "waiting_intent:i"}));
-        assert!(matches!(answer, Answer::Ignored { reason: Refusal::FollowsItsIntent, .. }), "{name}: {answer:?}");
+        assert!(
+            matches!(answer, Answer::Ignored { reason: Refusal::FollowsItsIntent, .. }),
+            "{name}: {answer:?}"
+        );
     }
     driven.tell(&[json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": "i"})]);
     assert!(driven.state().waiting().conditions.is_empty());
 }
 
-/// contract 5.20: who withdraws a timer that fired for the last time takes its tick back, and nothing that a host says of the same timer.
+/// contract 5.20: who withdraws a timer that fired for the last time takes its tick back, and
+/// nothing that a host says of the same timer.
 #[test]
 fn a_timer_that_is_over_takes_back_its_own_tick_alone() {
     let withdrawn = json!({"fact": "timer_cancelled", "timer_id": "t"});
@@ -97,19 +126,34 @@ fn a_timer_that_is_over_takes_back_its_own_tick_alone() {
     driven.now = NOW.plus_ms(1);
     driven.run();
     assert_eq!(driven.started().len(), 1, "the tick is taken");
-    let of_a_host = message("h", "webhook_event", json!({"kind": "timer", "timer_id": "t"}), "trusted_integration", "look", json!({}));
+    let of_a_host = message(
+        "h",
+        "webhook_event",
+        json!({"kind": "timer", "timer_id": "t"}),
+        "trusted_integration",
+        "look",
+        json!({}),
+    );
     driven.tell(&[of_a_host]);
-    assert!(matches!(driven.say(&withdrawn), Answer::Ignored { reason: Refusal::AlreadyTerminal, .. }));
+    assert!(matches!(
+        driven.say(&withdrawn),
+        Answer::Ignored { reason: Refusal::AlreadyTerminal, .. }
+    ));
     assert_eq!(driven.way_of("h"), [QueueStatus::Queued]);
 }
 
-/// The tick that a record names is the one of its newest fire: of what another runtime fires, its driver queued none.
+/// The tick that a record names is the one of its newest fire: of what another runtime fires, its
+/// driver queued none.
 #[test]
 fn what_another_runtime_fires_names_no_tick_of_an_earlier_fire() {
     let text = r#"{"id":"t","agent_id":"default","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"interval_ms":1000,"repeat":true,"tick_message_id":"before"}"#;
     let files = [("agent.json", r#"{"id":"default"}"#), ("ledger/timers.jsonl", text)];
-    let mut driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
-    let tick = |driven: &Driven| driven.state().waiting().timers[&"t".into()].record.tick_message_id.clone();
+    let mut driven = Driven::imported(&Folder::from(
+        files.map(|(name, text)| (name.to_owned(), text.to_owned())),
+    ));
+    let tick = |driven: &Driven| {
+        driven.state().waiting().timers[&"t".into()].record.tick_message_id.clone()
+    };
     assert_eq!(tick(&driven), Some("before".into()));
     driven.tell(&[json!({"fact": "timer_fired", "timer_id": "t"})]);
     assert_eq!(tick(&driven), None);

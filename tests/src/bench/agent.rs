@@ -72,7 +72,8 @@ impl<E: Engine> Agent<E> {
         Self { engine, turns, said: 0 }
     }
 
-    /// A full step: a message is proposed, committed and decided on, its turn is admitted and settled, and the agent rests.
+    /// A full step: a message is proposed, committed and decided on, its turn is admitted and
+    /// settled, and the agent rests.
     pub(super) fn round(&mut self) {
         let fact = self.next_message();
         self.propose(&fact);
@@ -93,7 +94,9 @@ impl<E: Engine> Agent<E> {
         loop {
             self.rest();
             let Some(run) = self.turns.0.borrow_mut().take() else { return };
-            self.propose(&format!(r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#));
+            self.propose(&format!(
+                r#"{{"fact":"turn_terminal","run_id":"{run}","kind":"completed"}}"#
+            ));
         }
     }
 

@@ -1,4 +1,5 @@
-//! Cross-checks: a step of random stories in two engines, compared, beside the same step in the native core alone.
+//! Cross-checks: a step of random stories in two engines, compared, beside the same step in the
+//! native core alone.
 
 use std::process::{Command, Stdio};
 
@@ -12,17 +13,23 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         Depth::Quick => (1, 5_000),
         Depth::Whole => (3, 20_000),
     };
-    let [cost, base] =
-        elapsed(turns, ["native,wasmtime", "native"].map(|engines| Box::new(move || played(engines, steps)) as Box<dyn FnMut() -> u64>));
+    let [cost, base] = elapsed(
+        turns,
+        ["native,wasmtime", "native"]
+            .map(|engines| Box::new(move || played(engines, steps)) as Box<dyn FnMut() -> u64>),
+    );
     vec![Figure::new("cross-check of a step, native and wasmtime", cost, "native core alone", base)]
 }
 
 /// Plays random stories until they have taken so many steps, and says how many these were.
 fn played(engines: &str, steps: u32) -> u64 {
-    // One engine alone has nothing to be compared with, and plays all the same; that is said by the exit code 3.
+    // One engine alone has nothing to be compared with, and plays all the same; that is said by the
+    // exit code 3.
     let well = if engines.contains(',') { 0 } else { 3 };
     let mut command = Command::new(wakeful());
-    command.args(["crosscheck", "--json", "--random", &steps.to_string(), "--engines", engines]).stderr(Stdio::null());
+    command
+        .args(["crosscheck", "--json", "--random", &steps.to_string(), "--engines", engines])
+        .stderr(Stdio::null());
     let done = command.output().expect("`wakeful` stands beside this program");
     assert!(done.status.code() == Some(well), "the engines {engines} differ, or one is not there");
     let told: Value = serde_json::from_slice(&done.stdout).expect("one JSON document");

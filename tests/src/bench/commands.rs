@@ -1,4 +1,5 @@
-//! The program's commands on a long ledger, beside the same on one of a tenth of its length: none costs more than its length.
+//! The program's commands on a long ledger, beside the same on one of a tenth of its length: none
+//! costs more than its length.
 
 use std::{
     env,
@@ -33,14 +34,19 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let [long, short] = [longest, longest / 10].map(|entries| stored(folder.path(), entries));
     let commands = [&["status"][..], &["why"], &["log"], &["log", "--diagnostics"], &["doctor"]];
     let figure = |words: &[&str]| {
-        let [cost, base] = elapsed(1, [&long, &short].map(|ledger| Box::new(move || run(words, ledger)) as Box<dyn FnMut() -> u64>));
+        let [cost, base] = elapsed(
+            1,
+            [&long, &short]
+                .map(|ledger| Box::new(move || run(words, ledger)) as Box<dyn FnMut() -> u64>),
+        );
         let name = format!("wakeful {} of {longest} entries", words.join(" "));
         Figure::new(name, cost, format!("of {}", longest / 10), base).within(LINEAR)
     };
     commands.into_iter().map(figure).collect()
 }
 
-/// A file with a ledger of so many entries, batch by batch as an agent appends them, and without a snapshot: all of it is folded.
+/// A file with a ledger of so many entries, batch by batch as an agent appends them, and without a
+/// snapshot: all of it is folded.
 fn stored(folder: &Path, entries: u64) -> PathBuf {
     let path = folder.join(format!("{entries}.sqlite"));
     let file = SqliteFile::open(&path).expect("a new file");
@@ -66,7 +72,8 @@ impl Ledger for WithoutSnapshots {
     }
 }
 
-/// Where files lie in memory, on systems that have such a place: a million entries are not written to a disk one by one only to be read.
+/// Where files lie in memory, on systems that have such a place: a million entries are not written
+/// to a disk one by one only to be read.
 const IN_MEMORY: &str = "/dev/shm";
 
 fn place() -> TempDir {
@@ -75,12 +82,19 @@ fn place() -> TempDir {
 
 /// The program, which is built beside this one.
 pub(super) fn wakeful() -> PathBuf {
-    env::current_exe().expect("this program").with_file_name(format!("wakeful{}", env::consts::EXE_SUFFIX))
+    env::current_exe()
+        .expect("this program")
+        .with_file_name(format!("wakeful{}", env::consts::EXE_SUFFIX))
 }
 
 fn run(words: &[&str], ledger: &Path) -> u64 {
     let mut command = Command::new(wakeful());
-    let done = command.args(words).arg(ledger).stdout(Stdio::null()).status().expect("`wakeful` stands beside this program");
+    let done = command
+        .args(words)
+        .arg(ledger)
+        .stdout(Stdio::null())
+        .status()
+        .expect("`wakeful` stands beside this program");
     assert!(done.success(), "`wakeful {}` failed: {done}", words.join(" "));
     1
 }

@@ -41,7 +41,9 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         [
             Box::new(|| {
                 for _ in 0..FACTS {
-                    file.write_all(&line).and_then(|()| file.sync_data()).expect("the disk takes it");
+                    file.write_all(&line)
+                        .and_then(|()| file.sync_data())
+                        .expect("the disk takes it");
                 }
                 FACTS
             }),
@@ -56,8 +58,18 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         ],
     );
     vec![
-        Figure::new("durable fact on SQLite", durable, "a bare append and fsync of 600 bytes", bare),
-        Figure::new(format!("durable fact of {AGENTS} agents on one SQLite file, in turn"), beside, "of one agent", durable),
+        Figure::new(
+            "durable fact on SQLite",
+            durable,
+            "a bare append and fsync of 600 bytes",
+            bare,
+        ),
+        Figure::new(
+            format!("durable fact of {AGENTS} agents on one SQLite file, in turn"),
+            beside,
+            "of one agent",
+            durable,
+        ),
         Figure::new(
             format!("durable fact of {AGENTS} agents on one SQLite file, a thread each"),
             at_once(depth, &open("at-once.sqlite")),
@@ -67,7 +79,8 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     ]
 }
 
-/// A fact of many agents that speak at once, each on a thread of its own: how long all of them take, by how many there were.
+/// A fact of many agents that speak at once, each on a thread of its own: how long all of them
+/// take, by how many there were.
 fn at_once(depth: Depth, file: &SqliteFile) -> Cost {
     let mut least = Cost::INFINITY;
     for turn in 0..depth.turns().div_ceil(3) {

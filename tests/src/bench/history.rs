@@ -23,12 +23,24 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let lengths = [100, 10_000, longest];
     let mut agents = lengths.map(after);
     let [a, b, c] = agents.each_mut();
-    let rounds = beside(depth.turns(), [a, b, c].map(|agent| Box::new(move || rounds(agent)) as Box<dyn FnMut() -> u64>));
+    let rounds = beside(
+        depth.turns(),
+        [a, b, c].map(|agent| Box::new(move || rounds(agent)) as Box<dyn FnMut() -> u64>),
+    );
     let [a, b, c] = agents.each_mut();
-    let decisions = beside(depth.turns(), [a, b, c].map(|agent| Box::new(move || decisions(agent)) as Box<dyn FnMut() -> u64>));
+    let decisions = beside(
+        depth.turns(),
+        [a, b, c].map(|agent| Box::new(move || decisions(agent)) as Box<dyn FnMut() -> u64>),
+    );
     let flat = |what: &str, costs: [f64; 3]| {
         let figure = |at: usize| {
-            Figure::new(format!("{what} after {} entries", lengths[at]), costs[at], format!("after {}", lengths[0]), costs[0]).within(1.2)
+            Figure::new(
+                format!("{what} after {} entries", lengths[at]),
+                costs[at],
+                format!("after {}", lengths[0]),
+                costs[0],
+            )
+            .within(1.2)
         };
         [figure(1), figure(2)]
     };

@@ -33,15 +33,23 @@ fn figures_for(life: Life, depth: Depth) -> Vec<Figure> {
     let counts = [10, 1_000, most];
     let mut agents = counts.map(|count| with(life, count));
     let [a, b, c] = agents.each_mut();
-    let costs = beside(depth.turns(), [a, b, c].map(|agent| Box::new(move || rounds(agent)) as Box<dyn FnMut() -> u64>));
+    let costs = beside(
+        depth.turns(),
+        [a, b, c].map(|agent| Box::new(move || rounds(agent)) as Box<dyn FnMut() -> u64>),
+    );
     let what = match life {
         Life::Offered => "that were offered",
         Life::Waiting => "that wait",
     };
     let figure = |at: usize| {
         let logarithmic = f64::from(counts[at]).log2() / f64::from(counts[0]).log2();
-        Figure::new(format!("full step beside {} items {what}", counts[at]), costs[at], format!("beside {}", counts[0]), costs[0])
-            .within(logarithmic)
+        Figure::new(
+            format!("full step beside {} items {what}", counts[at]),
+            costs[at],
+            format!("beside {}", counts[0]),
+            costs[0],
+        )
+        .within(logarithmic)
     };
     vec![figure(1), figure(2)]
 }

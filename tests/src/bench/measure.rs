@@ -1,4 +1,5 @@
-//! Measuring on a noisy machine: CPU time of this thread, turn about, and of several turns the least.
+//! Measuring on a noisy machine: CPU time of this thread, turn about, and of several turns the
+//! least.
 
 use std::time::{Duration, Instant};
 
@@ -28,7 +29,11 @@ pub(super) fn elapsed<const N: usize>(turns: u32, subjects: [Subject<'_>; N]) ->
 }
 
 /// The subjects take turns, so that what the machine does meanwhile meets them alike.
-fn turn_about<const N: usize>(turns: u32, mut subjects: [Subject<'_>; N], spent: impl Fn() -> Duration) -> [Cost; N] {
+fn turn_about<const N: usize>(
+    turns: u32,
+    mut subjects: [Subject<'_>; N],
+    spent: impl Fn() -> Duration,
+) -> [Cost; N] {
     let mut least = [Cost::INFINITY; N];
     for _ in 0..turns {
         for (least, subject) in least.iter_mut().zip(&mut subjects) {

@@ -25,8 +25,20 @@ pub(super) fn figures(_: Depth) -> Vec<Figure> {
     let each = [each(|| agent::native(MemoryLedger::default())), each(|| agent_in(&guests))];
     let [Some(native), Some(sandboxed)] = each else { return Vec::new() };
     vec![
-        Figure::new(format!("memory of one of {AGENTS} sandboxed agents"), sandboxed.bytes, "native core", native.bytes).in_bytes(),
-        Figure::new("mappings of one of them", sandboxed.mappings, "native core", native.mappings.max(1.0)).in_numbers(),
+        Figure::new(
+            format!("memory of one of {AGENTS} sandboxed agents"),
+            sandboxed.bytes,
+            "native core",
+            native.bytes,
+        )
+        .in_bytes(),
+        Figure::new(
+            "mappings of one of them",
+            sandboxed.mappings,
+            "native core",
+            native.mappings.max(1.0),
+        )
+        .in_numbers(),
     ]
 }
 
@@ -49,7 +61,10 @@ fn each<E: Engine>(agent: impl Fn() -> Agent<E>) -> Option<Kept> {
         .collect();
     let after = kept()?;
     let share = |before: Cost, after: Cost| (after - before) / agents.len() as Cost;
-    Some(Kept { bytes: share(before.bytes, after.bytes), mappings: share(before.mappings, after.mappings) })
+    Some(Kept {
+        bytes: share(before.bytes, after.bytes),
+        mappings: share(before.mappings, after.mappings),
+    })
 }
 
 fn lives(agent: &mut Agent<impl Engine>) {
@@ -59,7 +74,8 @@ fn lives(agent: &mut Agent<impl Engine>) {
 /// What this process has now, where the machine tells.
 fn kept() -> Option<Kept> {
     let status = fs::read_to_string("/proc/self/status").ok()?;
-    let resident = status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"))?;
+    let resident =
+        status.lines().find_map(|line| line.strip_prefix("VmRSS:")?.trim().strip_suffix(" kB"))?;
     let mappings = fs::read_to_string("/proc/self/maps").ok()?.lines().count();
     Some(Kept { bytes: resident.parse::<Cost>().ok()? * 1024.0, mappings: mappings as Cost })
 }

@@ -1,4 +1,5 @@
-//! What things cost: every figure is a ratio to something that is measured beside it in the same run, since machines differ and are noisy.
+//! What things cost: every figure is a ratio to something that is measured beside it in the same
+//! run, since machines differ and are noisy.
 
 mod agent;
 mod checks;
@@ -84,8 +85,21 @@ pub struct Figure {
 }
 
 impl Figure {
-    fn new(name: impl Into<String>, cost: Cost, compared_with: impl Into<String>, base: Cost) -> Self {
-        Self { name: name.into(), unit: Unit::Nanoseconds, cost, compared_with: compared_with.into(), base, ratio: cost / base, goal: None }
+    fn new(
+        name: impl Into<String>,
+        cost: Cost,
+        compared_with: impl Into<String>,
+        base: Cost,
+    ) -> Self {
+        Self {
+            name: name.into(),
+            unit: Unit::Nanoseconds,
+            cost,
+            compared_with: compared_with.into(),
+            base,
+            ratio: cost / base,
+            goal: None,
+        }
     }
 
     fn in_bytes(self) -> Self {
@@ -126,31 +140,80 @@ impl Group {
 
 /// All groups, in the order in which they are measured.
 pub const GROUPS: [Group; 11] = [
-    Group { name: "round", about: "a full step of the native core, beside the same JSON alone", measure: round::figures },
-    Group { name: "sandbox", about: "the same steps in wasmtime, and what an instance costs", measure: sandbox::figures },
+    Group {
+        name: "round",
+        about: "a full step of the native core, beside the same JSON alone",
+        measure: round::figures,
+    },
+    Group {
+        name: "sandbox",
+        about: "the same steps in wasmtime, and what an instance costs",
+        measure: sandbox::figures,
+    },
     Group { name: "memory", about: "a thousand agents in one process", measure: memory::figures },
-    Group { name: "script", about: "the same steps in Node and in Chromium", measure: script::figures },
-    Group { name: "peers", about: "a decision in Node, beside those of other libraries", measure: peers::figures },
-    Group { name: "history", about: "steps and decisions with a long history", measure: history::figures },
-    Group { name: "opening", about: "a long ledger, folded and from a snapshot", measure: opening::figures },
+    Group {
+        name: "script",
+        about: "the same steps in Node and in Chromium",
+        measure: script::figures,
+    },
+    Group {
+        name: "peers",
+        about: "a decision in Node, beside those of other libraries",
+        measure: peers::figures,
+    },
+    Group {
+        name: "history",
+        about: "steps and decisions with a long history",
+        measure: history::figures,
+    },
+    Group {
+        name: "opening",
+        about: "a long ledger, folded and from a snapshot",
+        measure: opening::figures,
+    },
     Group { name: "items", about: "steps with many live work items", measure: items::figures },
-    Group { name: "commands", about: "the program's commands on a long ledger", measure: commands::figures },
-    Group { name: "crosscheck", about: "random stories in two engines, compared", measure: checks::figures },
+    Group {
+        name: "commands",
+        about: "the program's commands on a long ledger",
+        measure: commands::figures,
+    },
+    Group {
+        name: "crosscheck",
+        about: "random stories in two engines, compared",
+        measure: checks::figures,
+    },
     Group { name: "durable", about: "facts on a disk", measure: durable::figures },
 ];
 
 /// The figures as a table, to be read.
 #[must_use]
 pub fn table(figures: &[Figure]) -> String {
-    let mut rows = vec![["figure", "cost", "compared with", "its cost", "ratio", "goal"].map(str::to_owned)];
+    let mut rows =
+        vec![["figure", "cost", "compared with", "its cost", "ratio", "goal"].map(str::to_owned)];
     rows.extend(figures.iter().map(|figure| {
-        let goal = figure.goal.map_or(String::new(), |goal| format!("{goal}{}", if figure.holds() == Some(true) { "" } else { " MISSED" }));
-        let ratio = if figure.ratio < 0.1 { format!("{:.4}", figure.ratio) } else { format!("{:.2}", figure.ratio) };
-        [figure.name.clone(), figure.unit.tell(figure.cost), figure.compared_with.clone(), figure.unit.tell(figure.base), ratio, goal]
+        let goal = figure.goal.map_or(String::new(), |goal| {
+            format!("{goal}{}", if figure.holds() == Some(true) { "" } else { " MISSED" })
+        });
+        let ratio = if figure.ratio < 0.1 {
+            format!("{:.4}", figure.ratio)
+        } else {
+            format!("{:.2}", figure.ratio)
+        };
+        [
+            figure.name.clone(),
+            figure.unit.tell(figure.cost),
+            figure.compared_with.clone(),
+            figure.unit.tell(figure.base),
+            ratio,
+            goal,
+        ]
     }));
-    let widths: [usize; 6] = std::array::from_fn(|column| rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default());
+    let widths: [usize; 6] = std::array::from_fn(|column| {
+        rows.iter().map(|row| row[column].chars().count()).max().unwrap_or_default()
+    });
     rows.iter().fold(String::new(), |mut table, row| {
-        let cells: Vec<_> = row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
+        let cells: Vec<_> =
+            row.iter().zip(widths).map(|(cell, width)| format!("{cell:width$}")).collect();
         let _ = writeln!(table, "{}", cells.join("  ").trim_end());
         table
     })

@@ -30,7 +30,9 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
         depth.turns() / 3,
         [
             Box::new(|| {
-                let values = lines.iter().map(|line| serde_json::from_str::<Value>(line.as_str()).expect("an entry is JSON"));
+                let values = lines.iter().map(|line| {
+                    serde_json::from_str::<Value>(line.as_str()).expect("an entry is JSON")
+                });
                 values.map(|value| u64::from(value.is_object())).sum::<u64>() / lines.len() as u64
             }),
             Box::new(|| {
@@ -45,8 +47,20 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     );
     let what = format!("{} entries", lines.len());
     vec![
-        Figure::new(format!("open {what}: fold and verify all"), whole, "parsing the same bytes", parsed).within(2.0),
-        Figure::new(format!("open {what}: from snapshot and {TAIL} more"), resumed, "folding all", whole).within(0.1),
+        Figure::new(
+            format!("open {what}: fold and verify all"),
+            whole,
+            "parsing the same bytes",
+            parsed,
+        )
+        .within(2.0),
+        Figure::new(
+            format!("open {what}: from snapshot and {TAIL} more"),
+            resumed,
+            "folding all",
+            whole,
+        )
+        .within(0.1),
     ]
 }
 

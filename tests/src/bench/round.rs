@@ -1,4 +1,5 @@
-//! A full step, beside what no implementation can do without: reading and writing the same JSON, and the hashes of the entries.
+//! A full step, beside what no implementation can do without: reading and writing the same JSON,
+//! and the hashes of the entries.
 
 use serde_json::Value;
 use wakeful_host::ledger::MemoryLedger;
@@ -27,7 +28,8 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
             Box::new(|| {
                 let mut written = 0;
                 for text in facts.iter().chain(&entries) {
-                    let value: Value = serde_json::from_str(text).expect("what was written is JSON");
+                    let value: Value =
+                        serde_json::from_str(text).expect("what was written is JSON");
                     written += serde_json::to_string(&value).expect("a value is written").len();
                 }
                 for entry in &entries {
@@ -43,5 +45,8 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
 
 /// The facts of a round.
 fn facts(round: usize) -> [String; 2] {
-    [agent::message(&format!("message-{round}")), format!(r#"{{"fact":"turn_terminal","run_id":"run_bench_{round}","kind":"completed"}}"#)]
+    [
+        agent::message(&format!("message-{round}")),
+        format!(r#"{{"fact":"turn_terminal","run_id":"run_bench_{round}","kind":"completed"}}"#),
+    ]
 }

@@ -1,4 +1,5 @@
-//! The sandbox: a full step in wasmtime beside the same step of the native core, and what an instance costs.
+//! The sandbox: a full step in wasmtime beside the same step of the native core, and what an
+//! instance costs.
 
 use std::thread;
 
@@ -29,12 +30,21 @@ pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let (counting, plain) = (plugin(true), plugin(false));
     let mut native = agent::native(MemoryLedger::default());
     let (mut with_fuel, mut without) = (agent_in(&counting), agent_in(&plain));
-    let [native, without, with_fuel] = beside(depth.turns(), [rounds(&mut native), rounds(&mut without), rounds(&mut with_fuel)]);
-    let [thread, instance] = beside(depth.turns(), [Box::new(threads), Box::new(|| instances(&counting))]);
+    let [native, without, with_fuel] =
+        beside(depth.turns(), [rounds(&mut native), rounds(&mut without), rounds(&mut with_fuel)]);
+    let [thread, instance] =
+        beside(depth.turns(), [Box::new(threads), Box::new(|| instances(&counting))]);
     vec![
-        Figure::new("full step in wasmtime, without fuel", without, "native core", native).within(1.25),
-        Figure::new("full step in wasmtime, with fuel", with_fuel, "native core", native).within(1.9),
-        Figure::new("new sandboxed agent to its first decision", instance, "starting and joining an OS thread", thread),
+        Figure::new("full step in wasmtime, without fuel", without, "native core", native)
+            .within(1.25),
+        Figure::new("full step in wasmtime, with fuel", with_fuel, "native core", native)
+            .within(1.9),
+        Figure::new(
+            "new sandboxed agent to its first decision",
+            instance,
+            "starting and joining an OS thread",
+            thread,
+        ),
     ]
 }
 
@@ -49,7 +59,12 @@ fn guest(runtime: &Runtime) -> Guest {
 
 pub(super) fn agent_in(plugin: &Lent) -> Agent<impl Engine> {
     let turns = Turns::default();
-    let instance = plugin.instance(MemoryLedger::default(), Ticking::default(), turns.clone(), Limits::default());
+    let instance = plugin.instance(
+        MemoryLedger::default(),
+        Ticking::default(),
+        turns.clone(),
+        Limits::default(),
+    );
     Agent::opened("bench", instance.expect("there is room"), turns)
 }
 

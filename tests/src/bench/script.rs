@@ -1,4 +1,5 @@
-//! The npm package's modules in Node and in Chromium: a full step there, beside the same step of the native core.
+//! The npm package's modules in Node and in Chromium: a full step there, beside the same step of
+//! the native core.
 
 use std::{
     io::{BufRead, BufReader, Write},
@@ -28,12 +29,20 @@ const FIRST: u64 = 1_000;
 pub(super) fn figures(depth: Depth) -> Vec<Figure> {
     let native = native(depth);
     let [node, chromium, small] =
-        [("engine.mjs", FAST), ("chromium.mjs", FAST), ("chromium.mjs", SMALL)].map(|(engine, module)| measured(engine, module, depth));
+        [("engine.mjs", FAST), ("chromium.mjs", FAST), ("chromium.mjs", SMALL)]
+            .map(|(engine, module)| measured(engine, module, depth));
     // The machine may have become slower or quicker meanwhile.
     let native = native.min(self::native(depth));
-    let full = |what: &str, cost: &Measured| Figure::new(format!("full step in {what}"), cost.round, "native core", native);
+    let full = |what: &str, cost: &Measured| {
+        Figure::new(format!("full step in {what}"), cost.round, "native core", native)
+    };
     let cold = |what: &str, cost: &Measured| {
-        Figure::new(format!("cold decision after 1000 entries in {what}"), cost.cold, "`JSON.parse` of the same text", cost.parsed)
+        Figure::new(
+            format!("cold decision after 1000 entries in {what}"),
+            cost.cold,
+            "`JSON.parse` of the same text",
+            cost.parsed,
+        )
     };
     vec![
         full("Node", &node).within(2.5),
@@ -73,15 +82,20 @@ fn measured(engine: &str, module: &str, depth: Depth) -> Measured {
         .stdout(Stdio::piped())
         .spawn()
         .unwrap_or_else(|why| panic!("Node does not start: {why}"));
-    let (mut asked, said) = (program.stdin.take().expect("a pipe"), program.stdout.take().expect("a pipe"));
+    let (mut asked, said) =
+        (program.stdin.take().expect("a pipe"), program.stdout.take().expect("a pipe"));
     let mut said = BufReader::new(said);
     let ready = line(&mut said);
     assert!(ready.get("ready").is_some(), "{engine} cannot run: {ready}");
-    ask(&mut asked, &json!({ "id": 1, "measure": { "first": FIRST, "rounds": ROUNDS, "turns": depth.turns() } }));
+    ask(
+        &mut asked,
+        &json!({ "id": 1, "measure": { "first": FIRST, "rounds": ROUNDS, "turns": depth.turns() } }),
+    );
     let answer = line(&mut said);
     drop(asked);
     program.wait().expect("it ends with its input");
-    Measured::deserialize(&answer["nanos"]).unwrap_or_else(|why| panic!("{engine} has measured nothing ({why}): {answer}"))
+    Measured::deserialize(&answer["nanos"])
+        .unwrap_or_else(|why| panic!("{engine} has measured nothing ({why}): {answer}"))
 }
 
 fn ask(to: &mut ChildStdin, what: &Value) {

@@ -5,12 +5,13 @@ use std::{fs, path::PathBuf, process::ExitCode};
 use clap::{Parser, builder::PossibleValuesParser};
 use wakeful_tests::bench::{self, Depth, GROUPS};
 
-/// Measures what steps, decisions, openings and engines cost: CPU time, of several turns the least, each figure beside something that is measured
-/// in the same run.
+/// Measures what steps, decisions, openings and engines cost: CPU time, of several turns the least,
+/// each figure beside something that is measured in the same run.
 #[derive(Parser)]
 #[command(
     name = "bench",
-    after_help = "exit code: 0 every goal is met, 1 one is missed or FILE cannot be written, 2 the command line was not understood"
+    after_help = "exit code: 0 every goal is met, 1 one is missed or FILE cannot be written, 2 \
+                  the command line was not understood"
 )]
 struct Options {
     /// Under three minutes: a tenth of the history, fewer turns.
@@ -28,7 +29,9 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let depth = if options.quick { Depth::Quick } else { Depth::Whole };
     let mut figures = Vec::new();
-    for group in GROUPS.iter().filter(|group| options.groups.is_empty() || options.groups.iter().any(|name| name == group.name)) {
+    for group in GROUPS.iter().filter(|group| {
+        options.groups.is_empty() || options.groups.iter().any(|name| name == group.name)
+    }) {
         anstream::eprintln!("{}: {}", group.name, group.about);
         figures.extend(group.measure(depth));
     }

@@ -1,4 +1,5 @@
-//! `cargo xtask crash`: lets processes die, in scenarios, in stories that are drawn, and for real; and says how often.
+//! `cargo xtask crash`: lets processes die, in scenarios, in stories that are drawn, and for real;
+//! and says how often.
 
 use std::{
     fs,
@@ -23,14 +24,17 @@ use wakeful_tests::{
     paths,
 };
 
-/// Cuts scenarios, random stories and real processes, and compares what comes of them with what came of those that nobody cut.
+/// Cuts scenarios, random stories and real processes, and compares what comes of them with what
+/// came of those that nobody cut.
 ///
-/// Each scenario and each story dies after each of its appends, goes on from what the ledger holds then, and each story dies once more on the way
-/// from there. A story that fails is made as small as it can be, and printed: `wakeful run` plays it.
+/// Each scenario and each story dies after each of its appends, goes on from what the ledger holds
+/// then, and each story dies once more on the way from there. A story that fails is made as small
+/// as it can be, and printed: `wakeful run` plays it.
 #[derive(Parser)]
 #[command(
     name = "crash",
-    after_help = "exit code: 0 nothing was lost and nothing done twice, 1 something was, 2 the command line was not understood"
+    after_help = "exit code: 0 nothing was lost and nothing done twice, 1 something was, 2 the \
+                  command line was not understood"
 )]
 struct Options {
     /// How many stories are cut after each append.
@@ -51,7 +55,13 @@ fn main() -> ExitCode {
     let options = Options::parse();
     let parts = [
         scenarios(),
-        drawn("stories apart", options.stories / 2, options.seed, |drawn, _| crash::everywhere(&drawn.story(), Pace::Apart), Pace::Apart),
+        drawn(
+            "stories apart",
+            options.stories / 2,
+            options.seed,
+            |drawn, _| crash::everywhere(&drawn.story(), Pace::Apart),
+            Pace::Apart,
+        ),
         drawn(
             "stories racing",
             options.stories / 2,
@@ -59,7 +69,13 @@ fn main() -> ExitCode {
             |drawn, _| crash::everywhere(&drawn.story(), Pace::Racing),
             Pace::Racing,
         ),
-        drawn("killed, apart", options.kills / 2, options.seed, |drawn, kills| crash::killed::at(drawn, Pace::Apart, kills), Pace::Apart),
+        drawn(
+            "killed, apart",
+            options.kills / 2,
+            options.seed,
+            |drawn, kills| crash::killed::at(drawn, Pace::Apart, kills),
+            Pace::Apart,
+        ),
         drawn(
             "killed, racing",
             options.kills / 2,
@@ -75,7 +91,8 @@ fn main() -> ExitCode {
 fn told(name: &str, tried: Tried, wrong: &[String]) -> bool {
     let Tried { stories, appends, deaths, interrupted, calls } = tried;
     anstream::println!(
-        "{name:<15} {stories:>6} stories {appends:>8} appends {deaths:>8} deaths {interrupted:>8} runs interrupted {calls:>8} calls kept  {}",
+        "{name:<15} {stories:>6} stories {appends:>8} appends {deaths:>8} deaths {interrupted:>8} \
+         runs interrupted {calls:>8} calls kept  {}",
         if wrong.is_empty() { "as without a death" } else { "DIFFERENT" }
     );
     wrong.iter().for_each(|why| anstream::println!("{why}\n"));
@@ -95,13 +112,20 @@ fn scenarios() -> bool {
 }
 
 /// Tries so many stories, on all cores.
-fn drawn(name: &str, count: u64, seed: u64, try_one: impl Fn(&Drawn, &[u32]) -> Result<Tried, String> + Sync, pace: Pace) -> bool {
+fn drawn(
+    name: &str,
+    count: u64,
+    seed: u64,
+    try_one: impl Fn(&Drawn, &[u32]) -> Result<Tried, String> + Sync,
+    pace: Pace,
+) -> bool {
     let bar = ProgressBar::new(count);
     if let Ok(style) = ProgressStyle::with_template("{msg:<15} {bar:40} {pos}/{len}, {eta} left") {
         bar.set_style(style);
     }
     bar.set_message(name.to_owned());
-    let (next, all, wrong) = (AtomicU64::new(0), Mutex::new(Tried::default()), Mutex::new(Vec::new()));
+    let (next, all, wrong) =
+        (AtomicU64::new(0), Mutex::new(Tried::default()), Mutex::new(Vec::new()));
     let work = || loop {
         let from = next.fetch_add(CHUNK, Ordering::Relaxed);
         if from >= count {
@@ -132,8 +156,20 @@ fn drawn(name: &str, count: u64, seed: u64, try_one: impl Fn(&Drawn, &[u32]) -> 
 }
 
 /// Tries stories that are drawn from one seed; what is wrong with the smallest that shows it.
-fn lot(seed: u64, cases: u32, pace: Pace, longest: usize, tried: impl Fn(&Drawn, &[u32]) -> Result<(), String>) -> Result<(), String> {
-    let config = Config { cases, rng_seed: RngSeed::Fixed(seed), failure_persistence: None, max_shrink_time: 120_000, ..Config::default() };
+fn lot(
+    seed: u64,
+    cases: u32,
+    pace: Pace,
+    longest: usize,
+    tried: impl Fn(&Drawn, &[u32]) -> Result<(), String>,
+) -> Result<(), String> {
+    let config = Config {
+        cases,
+        rng_seed: RngSeed::Fixed(seed),
+        failure_persistence: None,
+        max_shrink_time: 120_000,
+        ..Config::default()
+    };
     let drawing = (stories(pace, longest), vec(0..1000_u32, 1..=3));
     TestRunner::new(config)
         .run(&drawing, |(drawn, kills)| tried(&drawn, &kills).map_err(TestCaseError::fail))

@@ -1,4 +1,5 @@
-//! `cargo xtask model`: searches the states that the real machine can come to, and says how many there are and whether all is well.
+//! `cargo xtask model`: searches the states that the real machine can come to, and says how many
+//! there are and whether all is well.
 
 use std::{io::IsTerminal, path::PathBuf, process::ExitCode};
 
@@ -10,16 +11,18 @@ use wakeful_tests::{
     paths,
 };
 
-/// Searches the states that the machine can come to, breadth first, and checks each batch, each ranking and each way to rest.
+/// Searches the states that the machine can come to, breadth first, and checks each batch, each
+/// ranking and each way to rest.
 ///
-/// What is found to be broken is printed, and written to a file, as a scenario, the shortest there is: one that `tests/scenarios` could hold as it
-/// is.
+/// What is found to be broken is printed, and written to a file, as a scenario, the shortest there
+/// is: one that `tests/scenarios` could hold as it is.
 ///
 /// `model --shapes 50000 --adversary window` shows it.
 #[derive(Parser)]
 #[command(
     name = "model",
-    after_help = "exit code: 0 nothing is broken, 1 something is or it could not be written, 2 the command line was not understood"
+    after_help = "exit code: 0 nothing is broken, 1 something is or it could not be written, 2 \
+                  the command line was not understood"
 )]
 struct Options {
     /// The search ends when so many shapes were found.
@@ -65,7 +68,8 @@ struct Numbers<'a> {
 
 fn main() -> ExitCode {
     let options = Options::parse();
-    let small = options.small.and_then(|asked| Cast::SMALL.into_iter().find(|(name, _)| *name == asked));
+    let small =
+        options.small.and_then(|asked| Cast::SMALL.into_iter().find(|(name, _)| *name == asked));
     let bounds = Bounds {
         cast: small.map_or(Cast::FULL, |(_, cast)| cast),
         openings: if small.is_some() { vec![openings::NOTHING] } else { openings::ALL.to_vec() },
@@ -74,8 +78,14 @@ fn main() -> ExitCode {
         threads: model::all_cores(),
         adversary: options.adversary,
     };
-    let bar = if options.json || !std::io::stderr().is_terminal() { ProgressBar::hidden() } else { ProgressBar::new(bounds.shapes as u64) };
-    if let Ok(style) = ProgressStyle::with_template("{bar:40} {pos}/{len} shapes, {msg}, {elapsed} gone, {eta} left") {
+    let bar = if options.json || !std::io::stderr().is_terminal() {
+        ProgressBar::hidden()
+    } else {
+        ProgressBar::new(bounds.shapes as u64)
+    };
+    if let Ok(style) = ProgressStyle::with_template(
+        "{bar:40} {pos}/{len} shapes, {msg}, {elapsed} gone, {eta} left",
+    ) {
         bar.set_style(style);
     }
     let report = model::search(&bounds, |far| {
@@ -85,18 +95,33 @@ fn main() -> ExitCode {
     bar.finish_and_clear();
     // Several threads are not in step: one alone finds the shortest way first.
     let is_long = report.finding.is_some() && bounds.threads > 1;
-    let report = if is_long { model::search(&Bounds { threads: 1, ..bounds }, |_| {}) } else { report };
+    let report =
+        if is_long { model::search(&Bounds { threads: 1, ..bounds }, |_| {}) } else { report };
     let folder = options.write.unwrap_or_else(|| paths::tree("target/model"));
     let written = report.finding.as_ref().map(|finding| ways::write(finding, &folder)).transpose();
     if let Err(why) = &written {
-        anstream::eprintln!("error: what is broken cannot be written into {}: {why}; --write names another folder", folder.display());
+        anstream::eprintln!(
+            "error: what is broken cannot be written into {}: {why}; --write names another folder",
+            folder.display()
+        );
     }
     told(&report, written.ok().flatten(), options.json);
     ExitCode::from(u8::from(report.finding.is_some()))
 }
 
 fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
-    let Report { openings, shapes, transitions, depth, edge, rested, rested_at_edge, steps_to_rest, took, finding } = report;
+    let Report {
+        openings,
+        shapes,
+        transitions,
+        depth,
+        edge,
+        rested,
+        rested_at_edge,
+        steps_to_rest,
+        took,
+        finding,
+    } = report;
     let seconds = took.as_secs_f64();
     if as_json {
         let broken = finding.as_ref().map(|finding| finding.broken.to_string());
@@ -119,15 +144,28 @@ fn told(report: &Report, written: Option<PathBuf>, as_json: bool) {
         anstream::println!("{}", wakeful_core::json::write(&numbers));
         return;
     }
-    let end = if report.is_exhausted() { "these are all".to_owned() } else { format!("{edge} of them at the edge, there are more") };
+    let end = if report.is_exhausted() {
+        "these are all".to_owned()
+    } else {
+        format!("{edge} of them at the edge, there are more")
+    };
     let verdict = if finding.is_some() { "BROKEN" } else { "nothing is broken" };
-    anstream::println!("{openings} openings, {shapes} shapes, {transitions} transitions, {depth} moves deep, {end}");
     anstream::println!(
-        "from {rested} shapes, whatever kind of answer comes, at most {steps_to_rest} appends lead to rest, from {rested_at_edge} more as far as \
-         none is needed; {seconds:.0} s; {verdict}"
+        "{openings} openings, {shapes} shapes, {transitions} transitions, {depth} moves deep, \
+         {end}"
+    );
+    anstream::println!(
+        "from {rested} shapes, whatever kind of answer comes, at most {steps_to_rest} appends \
+         lead to rest, from {rested_at_edge} more as far as none is needed; {seconds:.0} s; \
+         {verdict}"
     );
     if let Some(finding) = finding {
-        anstream::println!("\n{} after {} moves\n\n{}", finding.broken, finding.moves, finding.scenario);
+        anstream::println!(
+            "\n{} after {} moves\n\n{}",
+            finding.broken,
+            finding.moves,
+            finding.scenario
+        );
     }
     if let Some(file) = written {
         anstream::println!("written to {}", file.display());

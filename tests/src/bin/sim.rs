@@ -1,4 +1,5 @@
-//! `cargo xtask sim`: families of agents live through virtual days with faults at every import; says how many, and what was wrong.
+//! `cargo xtask sim`: families of agents live through virtual days with faults at every import;
+//! says how many, and what was wrong.
 
 use std::{
     fs,
@@ -18,14 +19,17 @@ use indicatif::{ProgressBar, ProgressStyle};
 use wakeful_core::record::edition::Edition;
 use wakeful_tests::sim::{self, Plan, Report};
 
-/// Lets families of agents live: wild days with kills, faults at every import, clocks that jump, input that comes twice and late and providers
-/// that do whatever they like, and then calm days, after which nothing may be left undone. Each fifth batch is checked against the invariants.
+/// Lets families of agents live: wild days with kills, faults at every import, clocks that jump,
+/// input that comes twice and late and providers that do whatever they like, and then calm days,
+/// after which nothing may be left undone. Each fifth batch is checked against the invariants.
 ///
-/// A family is determined by its seed, its days and its edition: `sim --seed 7 --families 1` plays one again, `sim --hours 8` plays a night long.
+/// A family is determined by its seed, its days and its edition: `sim --seed 7 --families 1` plays
+/// one again, `sim --hours 8` plays a night long.
 #[derive(Parser)]
 #[command(
     name = "sim",
-    after_help = "exit code: 0 nothing was wrong, 1 something was or a history could not be written, 2 the command line was not understood"
+    after_help = "exit code: 0 nothing was wrong, 1 something was or a history could not be \
+                  written, 2 the command line was not understood"
 )]
 struct Options {
     /// The seed of the first family.
@@ -46,8 +50,8 @@ struct Options {
     /// Say where each family first decides otherwise in the other edition, instead.
     #[arg(long)]
     editions: bool,
-    /// Write the history of each agent to FOLDER/SEED/AGENT.jsonl: a line for each entry, with its place among those of the family. There must be
-    /// none of these families yet.
+    /// Write the history of each agent to FOLDER/SEED/AGENT.jsonl: a line for each entry, with its
+    /// place among those of the family. There must be none of these families yet.
     #[arg(long, value_name = "FOLDER", conflicts_with = "editions")]
     histories: Option<PathBuf>,
 }
@@ -65,7 +69,10 @@ fn compare(options: &Options) -> ExitCode {
             None => println!("seed {seed}: the same in both"),
             Some(first) => {
                 let [ours, theirs] = first.decided;
-                println!("seed {seed}: {} at entry {}: {edition} decides {ours}, {other} {theirs}", first.agent, first.seq);
+                println!(
+                    "seed {seed}: {} at entry {}: {edition} decides {ours}, {other} {theirs}",
+                    first.agent, first.seq
+                );
             }
         }
     }
@@ -86,7 +93,12 @@ fn live(options: &Options) -> ExitCode {
                     if number >= end {
                         break;
                     }
-                    let plan = Plan { seed: options.seed + number, days: options.days, edition: Edition::default(), loses: false };
+                    let plan = Plan {
+                        seed: options.seed + number,
+                        days: options.days,
+                        edition: Edition::default(),
+                        loses: false,
+                    };
                     let report = match &options.histories {
                         Some(folder) => live_into(&plan, &folder.join(plan.seed.to_string())),
                         None => sim::live(&plan),
@@ -110,7 +122,8 @@ fn live(options: &Options) -> ExitCode {
         println!("seed {seed}: {}", report.wrong.join("; "));
     }
     println!(
-        "{} families, {} agents, {} agent-days, {} turns, {} messages, {} entries, {} batches checked, {} wrong; digest {}",
+        "{} families, {} agents, {} agent-days, {} turns, {} messages, {} entries, {} batches \
+         checked, {} wrong; digest {}",
         told.len(),
         whole.agents,
         whole.agent_days,
@@ -124,12 +137,18 @@ fn live(options: &Options) -> ExitCode {
     ExitCode::from(u8::from(!whole.wrong.is_empty()))
 }
 
-/// Lets a family live, and writes its histories into a folder that is made for them: what is left of another one would be taken for theirs.
+/// Lets a family live, and writes its histories into a folder that is made for them: what is left
+/// of another one would be taken for theirs.
 fn live_into(plan: &Plan, folder: &Path) -> Report {
     let (mut report, histories) = sim::live_and_tell(plan);
-    let made = fs::create_dir_all(folder.parent().unwrap_or(folder)).and_then(|()| fs::create_dir(folder));
-    if let Err(why) = made.and_then(|()| histories.iter().try_for_each(|history| history.write(folder))) {
-        report.wrong.push(format!("the histories cannot be written into {}: {why}", folder.display()));
+    let made =
+        fs::create_dir_all(folder.parent().unwrap_or(folder)).and_then(|()| fs::create_dir(folder));
+    if let Err(why) =
+        made.and_then(|()| histories.iter().try_for_each(|history| history.write(folder)))
+    {
+        report
+            .wrong
+            .push(format!("the histories cannot be written into {}: {why}", folder.display()));
     }
     report
 }

@@ -1,4 +1,5 @@
-//! What a story has come to, apart from the ids and instants that differ where a process died on the way.
+//! What a story has come to, apart from the ids and instants that differ where a process died on
+//! the way.
 
 use std::{collections::BTreeMap, fmt};
 
@@ -23,16 +24,26 @@ impl End {
     pub fn from_ledger(ledger: &WatchedLedger) -> Self {
         let mut end = Self::default();
         let state = ledger.state();
-        let Closure { outcome, waiting_reason, work_signal, runtime_posture, .. } = closure::decide(&Facts::from_state(&state));
-        end.line("closure", format_args!("{outcome:?} {waiting_reason:?} {work_signal:?} {runtime_posture:?}"));
+        let Closure { outcome, waiting_reason, work_signal, runtime_posture, .. } =
+            closure::decide(&Facts::from_state(&state));
+        end.line(
+            "closure",
+            format_args!("{outcome:?} {waiting_reason:?} {work_signal:?} {runtime_posture:?}"),
+        );
         end.line("status", status::status(&state));
-        end.line("focus", format_args!("{:?}", state.work().focus.as_ref().map(|focus| &focus.work_item_id)));
+        end.line(
+            "focus",
+            format_args!("{:?}", state.work().focus.as_ref().map(|focus| &focus.work_item_id)),
+        );
         for owed in owed::all(&state) {
             end.line("owed", owed.kind);
         }
         for wait in state.waiting().conditions.values() {
             let wait = &wait.record;
-            end.line("waits", format_args!("{:?} {} {}", wait.work_item_id, wait.kind, wait.waiting_for));
+            end.line(
+                "waits",
+                format_args!("{:?} {} {}", wait.work_item_id, wait.kind, wait.waiting_for),
+            );
         }
         state.waiting().timers.keys().for_each(|timer| end.line("timers", timer));
         state.tasks().active.keys().for_each(|task| end.line("tasks", task));
@@ -47,11 +58,20 @@ impl End {
             match &entry.record {
                 // How often an item is offered depends on how far the turn of an offer came.
                 Record::Message(message) if message.kind != MessageKind::SystemTick => {
-                    messages.insert(message.id.clone(), format!("{} {}", message.kind, message.body.as_text()));
+                    messages.insert(
+                        message.id.clone(),
+                        format!("{} {}", message.kind, message.body.as_text()),
+                    );
                 }
                 Record::WorkItem(item) => {
-                    let said =
-                        format!("{} {} {:?} {:?} {:?}", item.revision, item.state, item.plan_status, item.blocked_by, item.result_summary);
+                    let said = format!(
+                        "{} {} {:?} {:?} {:?}",
+                        item.revision,
+                        item.state,
+                        item.plan_status,
+                        item.blocked_by,
+                        item.result_summary
+                    );
                     items.insert(item.id.clone(), said);
                 }
                 Record::Turn(turn) if turn.status == RunStatus::Terminal => {
@@ -60,7 +80,9 @@ impl End {
                     }
                 }
                 Record::Tool(call) => self.line("calls", &call.tool_name),
-                Record::Brief(brief) => self.line("briefs", format_args!("{} {}", brief.kind, brief.text)),
+                Record::Brief(brief) => {
+                    self.line("briefs", format_args!("{} {}", brief.kind, brief.text))
+                }
                 _ => {}
             }
         }
@@ -79,6 +101,10 @@ impl End {
         let names = self.0.keys().chain(other.0.keys());
         let differing = names.into_iter().find(|name| self.0.get(*name) != other.0.get(*name))?;
         let lines = |end: &Self| end.0.get(differing).cloned().unwrap_or_default().join("\n    ");
-        Some(format!("{differing} differ\n  without a death:\n    {}\n  with it:\n    {}", lines(self), lines(other)))
+        Some(format!(
+            "{differing} differ\n  without a death:\n    {}\n  with it:\n    {}",
+            lines(self),
+            lines(other)
+        ))
     }
 }

@@ -1,4 +1,5 @@
-//! Real processes that are killed: `wakeful run` on a SQLite file, and `kill -9` wherever it is just then.
+//! Real processes that are killed: `wakeful run` on a SQLite file, and `kill -9` wherever it is
+//! just then.
 
 use std::{
     fs,
@@ -24,7 +25,8 @@ struct Home {
     program: PathBuf,
 }
 
-/// Lets the agent of a story live in processes that are killed, each after so many thousandths of the time that the whole takes.
+/// Lets the agent of a story live in processes that are killed, each after so many thousandths of
+/// the time that the whole takes.
 ///
 /// # Errors
 /// What is not as it would be without a death, or what the program says that does not go on.
@@ -57,7 +59,8 @@ pub fn at(drawn: &Drawn, pace: Pace, kills: &[u32]) -> Result<Tried, String> {
 impl Home {
     fn new(drawn: &Drawn) -> Result<Self, String> {
         let folder = tempfile::tempdir().map_err(|why| format!("a folder for the story: {why}"))?;
-        fs::write(folder.path().join("story.json"), drawn.text()).map_err(|why| format!("the story: {why}"))?;
+        fs::write(folder.path().join("story.json"), drawn.text())
+            .map_err(|why| format!("the story: {why}"))?;
         Ok(Self { folder, program: paths::program("wakeful") })
     }
 
@@ -67,11 +70,13 @@ impl Home {
 
     fn run(&self, ledger: &Path) -> Command {
         let mut command = Command::new(&self.program);
-        command.arg("run").arg("--ledger").arg(ledger).arg("--story").arg(self.file("story.json")).args([
-            "--virtual",
-            "--until-rest",
-            "--json",
-        ]);
+        command
+            .arg("run")
+            .arg("--ledger")
+            .arg(ledger)
+            .arg("--story")
+            .arg(self.file("story.json"))
+            .args(["--virtual", "--until-rest", "--json"]);
         command.stdout(Stdio::null());
         command
     }
@@ -79,12 +84,22 @@ impl Home {
     /// Runs the agent until it rests, in as many processes as its story takes.
     fn lives_on(&self, ledger: &str) -> Result<(), String> {
         for _ in 0..FOR_EVER {
-            let ran = self.run(&self.file(ledger)).output().map_err(|why| format!("{}: {why}", self.program.display()))?;
+            let ran = self
+                .run(&self.file(ledger))
+                .output()
+                .map_err(|why| format!("{}: {why}", self.program.display()))?;
             match ran.status.code() {
                 // It may have been shut down, and another process goes on.
-                Some(0) if self.ledger(ledger)?.state().control().closing.is_none() => return Ok(()),
+                Some(0) if self.ledger(ledger)?.state().control().closing.is_none() => {
+                    return Ok(());
+                }
                 Some(0 | 3) => {}
-                code => return Err(format!("wakeful run ended with {code:?}: {}", String::from_utf8_lossy(&ran.stderr))),
+                code => {
+                    return Err(format!(
+                        "wakeful run ended with {code:?}: {}",
+                        String::from_utf8_lossy(&ran.stderr)
+                    ));
+                }
             }
         }
         Err("it never comes to rest".to_owned())
@@ -93,7 +108,10 @@ impl Home {
     /// Lets the agent run for so long, and kills it; how it ended.
     fn killed(&self, ledger: &str, after: Duration) -> Result<ExitStatus, String> {
         let mut command = self.run(&self.file(ledger));
-        let mut child = command.stderr(Stdio::null()).spawn().map_err(|why| format!("{}: {why}", self.program.display()))?;
+        let mut child = command
+            .stderr(Stdio::null())
+            .spawn()
+            .map_err(|why| format!("{}: {why}", self.program.display()))?;
         thread::sleep(after);
         // On Unix this is SIGKILL. Where the process has ended already, there is nothing to kill.
         child.kill().ok();
@@ -103,8 +121,11 @@ impl Home {
     /// What the file holds, verified; nothing where the process died before it made the file.
     fn ledger(&self, name: &str) -> Result<WatchedLedger, String> {
         let path = self.file(name);
-        let Ok(file) = SqliteFile::open_read_only(&path) else { return Ok(WatchedLedger::default()) };
-        let entries = file.ledger(&"default".into()).read(Seq(0), u32::MAX).map_err(|why| why.to_string())?;
+        let Ok(file) = SqliteFile::open_read_only(&path) else {
+            return Ok(WatchedLedger::default());
+        };
+        let entries =
+            file.ledger(&"default".into()).read(Seq(0), u32::MAX).map_err(|why| why.to_string())?;
         WatchedLedger::holding(&entries).map_err(|why| why.to_string())
     }
 }

@@ -1,4 +1,5 @@
-//! The life of an agent over as many processes as it takes, on a ledger that checks what is appended.
+//! The life of an agent over as many processes as it takes, on a ledger that checks what is
+//! appended.
 
 use std::sync::mpsc;
 
@@ -53,7 +54,8 @@ pub fn whole(story: &Story) -> Result<Lived, String> {
     live(story, WatchedLedger::default())
 }
 
-/// How many batches of a process that goes on are checked: what it finds, and the first that it does. Then it does what the whole life did.
+/// How many batches of a process that goes on are checked: what it finds, and the first that it
+/// does. Then it does what the whole life did.
 const RECOVERY: usize = 4;
 
 /// Lets an agent live on from a ledger, which stays as it is.
@@ -69,7 +71,15 @@ fn live(story: &Story, ledger: WatchedLedger) -> Result<Lived, String> {
         let (_sender, signals) = mpsc::channel();
         let time = Time::Virtual(story.starts_at);
         let options = Options::new(story.agent_id.clone());
-        let opened = Run::open(&options, &Engines::Native, Bounded(ledger.clone()), story.clone(), time, signals, Silent);
+        let opened = Run::open(
+            &options,
+            &Engines::Native,
+            Bounded(ledger.clone()),
+            story.clone(),
+            time,
+            signals,
+            Silent,
+        );
         match opened.and_then(|mut run| run.live(Until::Rest)) {
             Ok(Ending::Crashed | Ending::ShutDown) => {}
             Ok(Ending::Rested) => break,

@@ -1,7 +1,9 @@
-//! Processes that die: a story is cut after each append, and goes on from what the ledger holds then.
+//! Processes that die: a story is cut after each append, and goes on from what the ledger holds
+//! then.
 //!
-//! A process knows nothing that is not in its ledger, and an effect that a dead process had begun leaves nothing but records. So the ledger
-//! as it was after an append is all that a death leaves behind, whether it came before the effects of that append, between them, or after them.
+//! A process knows nothing that is not in its ledger, and an effect that a dead process had begun
+//! leaves nothing but records. So the ledger as it was after an append is all that a death leaves
+//! behind, whether it came before the effects of that append, between them, or after them.
 
 pub mod end;
 pub mod killed;
@@ -39,7 +41,9 @@ impl Tried {
     fn died(&mut self, cut: &WatchedLedger) {
         self.deaths += 1;
         self.interrupted += u64::from(cut.state().turns().run.is_some());
-        self.calls += cut.opened().iter().filter(|entry| matches!(entry.record, Record::Tool(_))).count() as u64;
+        self.calls +=
+            cut.opened().iter().filter(|entry| matches!(entry.record, Record::Tool(_))).count()
+                as u64;
     }
 
     /// Adds what was tried elsewhere.
@@ -62,7 +66,9 @@ pub fn everywhere(story: &Story, pace: Pace) -> Result<Tried, String> {
     let mut tried = Tried { stories: 1, appends: whole.cuts.len() as u64, ..Tried::default() };
     for number in 0..whole.cuts.len() {
         let Some(cut) = whole.cut(number) else { break };
-        let told = |why: String| format!("the process dies after append {} of {}: {why}", number + 1, whole.cuts.len());
+        let told = |why: String| {
+            format!("the process dies after append {} of {}: {why}", number + 1, whole.cuts.len())
+        };
         tried.died(&cut);
         let once = life::from(story, &cut).map_err(told)?;
         check(&cut, &once, &expected, pace).map_err(told)?;
@@ -95,7 +101,9 @@ fn check(cut: &WatchedLedger, lived: &Lived, expected: &End, pace: Pace) -> Resu
 fn nothing_is_lost(cut: &WatchedLedger, lived: &WatchedLedger) -> Result<(), String> {
     let (before, after) = (cut.state(), lived.state());
     for message in before.queue().open() {
-        if after.queue().ended(message).is_none() && !after.queue().open().any(|open| open == message) {
+        if after.queue().ended(message).is_none()
+            && !after.queue().open().any(|open| open == message)
+        {
             return Err(format!("message {message} is lost"));
         }
     }
@@ -116,7 +124,10 @@ fn nothing_is_done_twice(lived: &WatchedLedger) -> Result<(), String> {
     let (mut ended, mut called) = (BTreeSet::new(), BTreeSet::new());
     for entry in lived.opened() {
         match &entry.record {
-            Record::QueueEntry(entry) if entry.status == QueueStatus::Processed && !ended.insert(entry.message_id.clone()) => {
+            Record::QueueEntry(entry)
+                if entry.status == QueueStatus::Processed
+                    && !ended.insert(entry.message_id.clone()) =>
+            {
                 return Err(format!("message {} is processed twice", entry.message_id));
             }
             Record::Tool(call) if !called.insert(call.id.clone()) => {

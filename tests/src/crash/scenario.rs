@@ -1,7 +1,8 @@
-//! Scenarios that are cut: from each of their appends on, an agent whose process died comes to what it comes to in the process that did not.
+//! Scenarios that are cut: from each of their appends on, an agent whose process died comes to what
+//! it comes to in the process that did not.
 //!
-//! A scenario says what its host does, and a death would put that out of step. So nothing more of it is played after the cut: every open turn is
-//! completed, and every instant that is owed comes.
+//! A scenario says what its host does, and a death would put that out of step. So nothing more of
+//! it is played after the cut: every open turn is completed, and every instant that is owed comes.
 
 use wakeful_core::{
     derive::obligation::ObligationKind,
@@ -35,7 +36,9 @@ pub fn everywhere(text: &str) -> Result<Tried, String> {
                 continue;
             }
             tried.died(&cut);
-            compare(&cut).map_err(|why| format!("the process of agent {} dies at entry {len}: {why}", agent + 1))?;
+            compare(&cut).map_err(|why| {
+                format!("the process of agent {} dies at entry {len}: {why}", agent + 1)
+            })?;
         }
     }
     Ok(tried)
@@ -56,8 +59,8 @@ fn compare(cut: &WatchedLedger) -> Result<(), String> {
     End::from_ledger(&lived).differs_from(&End::from_ledger(&died)).map_or(Ok(()), Err)
 }
 
-/// Whether the death of this process changes the end: a run that was to be broken off is interrupted and replays after all, and one
-/// interruption too many ends a message (contract 5.24).
+/// Whether the death of this process changes the end: a run that was to be broken off is
+/// interrupted and replays after all, and one interruption too many ends a message (contract 5.24).
 fn ends_otherwise(state: &State) -> bool {
     let Some(run) = &state.turns().run else { return false };
     let budget = state.control().policy.replay_budget.get();
@@ -92,10 +95,15 @@ fn rests(
 /// A run completes; an agent that prepares for the end of its process gets another one.
 fn next_fact(state: &State) -> Option<String> {
     if let Some(run) = &state.turns().run {
-        return Some(format!(r#"{{"fact":"turn_terminal","run_id":"{}","kind":"completed"}}"#, run.run_id));
+        return Some(format!(
+            r#"{{"fact":"turn_terminal","run_id":"{}","kind":"completed"}}"#,
+            run.run_id
+        ));
     }
-    let alive: Vec<_> = state.tasks().active.keys().map(|task| format!("{:?}", task.as_str())).collect();
-    let restarted = || format!(r#"{{"fact":"runtime_restarted","alive_task_ids":[{}]}}"#, alive.join(","));
+    let alive: Vec<_> =
+        state.tasks().active.keys().map(|task| format!("{:?}", task.as_str())).collect();
+    let restarted =
+        || format!(r#"{{"fact":"runtime_restarted","alive_task_ids":[{}]}}"#, alive.join(","));
     state.control().closing.is_some().then(restarted)
 }
 
@@ -104,12 +112,21 @@ fn next_instant(state: &State) -> Option<Timestamp> {
     if state.control().stopped.is_some() {
         return None;
     }
-    let repeats = |id: &str| state.waiting().timers.get(&TimerId::from(id)).is_some_and(|timer| autonomy::keeps_coming(&timer.record));
+    let repeats = |id: &str| {
+        state
+            .waiting()
+            .timers
+            .get(&TimerId::from(id))
+            .is_some_and(|timer| autonomy::keeps_coming(&timer.record))
+    };
     let owed = owed::all(state).into_iter().filter(|owed| match owed.kind {
         ObligationKind::Timer => !repeats(&owed.id),
         kind => kind != ObligationKind::RunnableItem,
     });
-    owed.filter(|owed| owed.held_by.is_none()).filter_map(|owed| owed.enabled_at).filter(|at| *at > state.at()).min()
+    owed.filter(|owed| owed.held_by.is_none())
+        .filter_map(|owed| owed.enabled_at)
+        .filter(|at| *at > state.at())
+        .min()
 }
 
 /// A provider of which nothing dies: its tasks outlive each process.

@@ -1,4 +1,5 @@
-//! Adversaries: each stands between the machine and its ledger, and makes one mistake that schedulers of this kind made. The checker finds all.
+//! Adversaries: each stands between the machine and its ledger, and makes one mistake that
+//! schedulers of this kind made. The checker finds all.
 
 use clap::ValueEnum;
 use wakeful_core::{
@@ -49,14 +50,16 @@ impl Adversary {
         self.to_possible_value().map_or_else(String::new, |value| value.get_name().to_owned())
     }
 
-    /// What the machine takes for the state where it is told a fact, or takes a step; none where it sees what is stored.
+    /// What the machine takes for the state where it is told a fact, or takes a step; none where it
+    /// sees what is stored.
     #[must_use]
     pub fn state(self, stored: &State, fact: Option<&str>) -> Option<State> {
         let mut state = stored.clone();
         let Planes { tasks, work, waiting, .. } = state.distort();
         match self {
             Self::ReasonClass => {
-                let sources = waiting.conditions.values_mut().flat_map(|wait| &mut wait.record.wake_sources);
+                let sources =
+                    waiting.conditions.values_mut().flat_map(|wait| &mut wait.record.wake_sources);
                 for source in sources {
                     if let WakeSource::ExternalIngress { external_trigger_id } = source {
                         *external_trigger_id = None;
@@ -70,7 +73,9 @@ impl Adversary {
                     spent.queued_available.take_if(|key| is_old(key.seq.0));
                 }
             }
-            Self::LateWait if fact.is_some_and(|fact| fact.contains("wait_condition_registered")) => {
+            Self::LateWait
+                if fact.is_some_and(|fact| fact.contains("wait_condition_registered")) =>
+            {
                 for (id, (_, seq)) in std::mem::take(&mut tasks.ended) {
                     let record = format!(
                         r#"{{"id":"{id}","agent_id":"default","kind":"command_task","status":"running","created_at":"{0}","updated_at":"{0}"}}"#,
@@ -96,10 +101,10 @@ impl Adversary {
                 let decision = decided(&records)?;
                 let hides = stored.work().focus.as_ref().is_some_and(|focus| {
                     decision.rule.starts_with("6.")
-                        && decision
-                            .ignored
-                            .iter()
-                            .any(|passed| passed.reason == IgnoredReason::KeySpent && passed.what.contains(focus.work_item_id.as_str()))
+                        && decision.ignored.iter().any(|passed| {
+                            passed.reason == IgnoredReason::KeySpent
+                                && passed.what.contains(focus.work_item_id.as_str())
+                        })
                 });
                 if !hides {
                     return None;
@@ -110,14 +115,21 @@ impl Adversary {
                     rule: "9.sleep".into(),
                     ..decision
                 };
-                records = vec![Record::Event(EventRecord::new(EventKind::SchedulerDecision, at, &rest))];
+                records =
+                    vec![Record::Event(EventRecord::new(EventKind::SchedulerDecision, at, &rest))];
             }
             Self::ClearedBlocker => {
                 let settled = records.iter().find_map(|record| match record {
-                    Record::Turn(turn) if turn.status == RunStatus::Terminal => turn.work_item.clone(),
+                    Record::Turn(turn) if turn.status == RunStatus::Terminal => {
+                        turn.work_item.clone()
+                    }
                     _ => None,
                 })?;
-                let item = stored.work().items.get(&settled.work_item_id).filter(|item| item.record.blocked_by.is_some())?;
+                let item = stored
+                    .work()
+                    .items
+                    .get(&settled.work_item_id)
+                    .filter(|item| item.record.blocked_by.is_some())?;
                 let mut cleared = item.record.clone();
                 (cleared.blocked_by, cleared.revision) = (None, cleared.revision + 1);
                 records.push(Record::WorkItem(cleared));
@@ -127,11 +139,17 @@ impl Adversary {
                     Record::Message(message) => message.noted("work_item_recheck")?.read().ok(),
                     _ => None,
                 })?;
-                records.push(Record::Event(EventRecord::new(EventKind::WorkItemRecheckConsumed, at, &note)));
+                records.push(Record::Event(EventRecord::new(
+                    EventKind::WorkItemRecheckConsumed,
+                    at,
+                    &note,
+                )));
             }
             Self::Spin => {
                 decided(&records).filter(|decision| decision.kind.rests_as().is_some())?;
-                records.push(Record::Control(ControlRecord::WakeHintPending(WakeHint::new("look again"))));
+                records.push(Record::Control(ControlRecord::WakeHintPending(WakeHint::new(
+                    "look again",
+                ))));
             }
             _ => return None,
         }
@@ -141,7 +159,9 @@ impl Adversary {
     /// What of the effects reaches the host.
     #[must_use]
     pub fn effects(self, released: &[Effect]) -> Vec<Effect> {
-        let is_lost = |effect: &Effect| self == Self::LostInterjection && matches!(effect, Effect::Interject { .. });
+        let is_lost = |effect: &Effect| {
+            self == Self::LostInterjection && matches!(effect, Effect::Interject { .. })
+        };
         released.iter().filter(|effect| !is_lost(effect)).cloned().collect()
     }
 }
@@ -149,7 +169,9 @@ impl Adversary {
 /// The decision that is recorded, if one is.
 fn decided(records: &[Record]) -> Option<Decision> {
     records.iter().find_map(|record| match record {
-        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => event.data.as_ref()?.read().ok(),
+        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
+            event.data.as_ref()?.read().ok()
+        }
         _ => None,
     })
 }

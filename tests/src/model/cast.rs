@@ -1,6 +1,8 @@
-//! Who takes part in the model, and everything that can come from outside: each fact once, with the states in which somebody could say it.
+//! Who takes part in the model, and everything that can come from outside: each fact once, with the
+//! states in which somebody could say it.
 //!
-//! Ids are few and each is used once, so that the space is bounded by the states themselves and not by a count of what happened.
+//! Ids are few and each is used once, so that the space is bounded by the states themselves and not
+//! by a count of what happened.
 
 use serde_json::{Value, json};
 use wakeful_core::{
@@ -23,7 +25,8 @@ pub struct Cast {
     pub triggers: usize,
     /// Prompts of the operator.
     pub messages: usize,
-    /// Conditions: for a task, the operator, the runtime, something external, a timer, in this order.
+    /// Conditions: for a task, the operator, the runtime, something external, a timer, in this
+    /// order.
     pub waits: usize,
     /// Hints that it should look.
     pub hints: usize,
@@ -31,7 +34,8 @@ pub struct Cast {
 
 impl Cast {
     /// Two items, two tasks, two timers, an external trigger.
-    pub const FULL: Self = Self { items: 2, tasks: 2, timers: 2, triggers: 1, messages: 2, waits: 5, hints: 1 };
+    pub const FULL: Self =
+        Self { items: 2, tasks: 2, timers: 2, triggers: 1, messages: 2, waits: 5, hints: 1 };
     /// One item with its task, and an operator who writes once.
     pub const ITEM_AND_PROMPT: Self = Self { messages: 1, ..Self::WAITING };
     /// One item that can wait for its task.
@@ -39,7 +43,8 @@ impl Cast {
     /// One who says that the agent should look.
     pub const HINT: Self = Self { hints: 1, ..Self::NOBODY };
     /// Nobody but whoever starts and stops the agent.
-    pub const NOBODY: Self = Self { items: 0, tasks: 0, timers: 0, triggers: 0, messages: 0, waits: 0, hints: 0 };
+    pub const NOBODY: Self =
+        Self { items: 0, tasks: 0, timers: 0, triggers: 0, messages: 0, waits: 0, hints: 0 };
 
     /// The small ones, by name.
     pub const SMALL: [(&str, Self); 7] = [
@@ -77,8 +82,10 @@ const EXPIRES_AT: &str = "2026-05-27T09:20:00Z";
 /// How the open run can end; what a provider answers. [`KINDS_OF_ANSWERS`] are places in it.
 #[must_use]
 pub fn answers() -> Vec<String> {
-    let terminal = |kind: &str| json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind}).to_string();
-    let aborted = |why: &str| json!({"fact": "turn_aborted", "run_id": "$run", "reason": why}).to_string();
+    let terminal =
+        |kind: &str| json!({"fact": "turn_terminal", "run_id": "$run", "kind": kind}).to_string();
+    let aborted =
+        |why: &str| json!({"fact": "turn_aborted", "run_id": "$run", "reason": why}).to_string();
     vec![
         terminal("completed"),
         terminal("provider_failed_needs_recovery"),
@@ -88,15 +95,21 @@ pub fn answers() -> Vec<String> {
     ]
 }
 
-/// An answer of each kind, where all of them are too many: the turn is complete, it owes a retry, it failed and owes nothing (contract 5.6).
+/// An answer of each kind, where all of them are too many: the turn is complete, it owes a retry,
+/// it failed and owes nothing (contract 5.6).
 pub const KINDS_OF_ANSWERS: [usize; 3] = [0, 1, 4];
 
 /// Everything that can come from outside, the answers of the provider among it.
 #[must_use]
 pub fn inputs(cast: Cast) -> Vec<Input> {
-    let mut all: Vec<Input> =
-        answers().into_iter().map(|fact| Input { fact, can_come: Box::new(|state: &State| state.turns().run.is_some()) }).collect();
-    all.push(Input::new(&json!({"fact": "turn_terminal", "run_id": "gone", "kind": "completed"}), |state| state.turns().turn_index > 0));
+    let mut all: Vec<Input> = answers()
+        .into_iter()
+        .map(|fact| Input { fact, can_come: Box::new(|state: &State| state.turns().run.is_some()) })
+        .collect();
+    all.push(Input::new(
+        &json!({"fact": "turn_terminal", "run_id": "gone", "kind": "completed"}),
+        |state| state.turns().turn_index > 0,
+    ));
     all.extend(control(cast));
     all.extend(messages(cast));
     (1..=cast.items).for_each(|n| all.extend(item(n)));
@@ -111,13 +124,23 @@ fn control(cast: Cast) -> Vec<Input> {
     let mut all = vec![
         Input::new(&json!({"fact": "stop_requested"}), |state| state.control().stopped.is_none()),
         Input::new(&json!({"fact": "start_requested"}), |state| state.control().stopped.is_some()),
-        Input::new(&json!({"fact": "shutdown_requested"}), |state| state.control().closing.is_none()),
+        Input::new(&json!({"fact": "shutdown_requested"}), |state| {
+            state.control().closing.is_none()
+        }),
     ];
     if cast.hints > 0 {
         // One hint, and one that is folded into it.
-        all.push(Input::new(&json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci"}), |state| {
-            state.control().hint_ticked.is_none() && state.control().hint.as_ref().is_none_or(|hint| hint.coalesced == Default::default())
-        }));
+        all.push(Input::new(
+            &json!({"fact": "wake_hint_submitted", "reason": "look", "source": "ci"}),
+            |state| {
+                state.control().hint_ticked.is_none()
+                    && state
+                        .control()
+                        .hint
+                        .as_ref()
+                        .is_none_or(|hint| hint.coalesced == Default::default())
+            },
+        ));
     }
     all
 }
@@ -128,7 +151,12 @@ fn unseen(id: String) -> impl Fn(&State) -> bool {
 }
 
 fn messages(cast: Cast) -> Vec<Input> {
-    let message = |id: &str, kind: &str, origin: &Value, trust: &str, priority: &str, item: Option<&str>| {
+    let message = |id: &str,
+                   kind: &str,
+                   origin: &Value,
+                   trust: &str,
+                   priority: &str,
+                   item: Option<&str>| {
         json!({"fact": "message_queued", "message": {"id": id, "kind": kind, "origin": origin, "trust": trust, "priority": priority,
                "work_item_id": item, "body": {"type": "text", "text": "hello"}}})
     };
@@ -138,19 +166,30 @@ fn messages(cast: Cast) -> Vec<Input> {
         // The second prompt is about the first item.
         let about = (n == 2).then_some("w1");
         let id = format!("p{n}");
-        let prompt = message(&id, "operator_prompt", &operator, "trusted_operator", "normal", about);
+        let prompt =
+            message(&id, "operator_prompt", &operator, "trusted_operator", "normal", about);
         let seen = unseen(id.clone());
         all.push(Input::new(&prompt, unseen(id)));
         // It comes again when it has long ended.
-        all.push(Input::new(&prompt, move |state| !seen(state) && state.queue().is_empty() && state.turns().run.is_none()));
+        all.push(Input::new(&prompt, move |state| {
+            !seen(state) && state.queue().is_empty() && state.turns().run.is_none()
+        }));
     }
     if cast.messages == 0 {
         return all;
     }
-    let interjection = message("x", "operator_prompt", &operator, "trusted_operator", "interject", None);
+    let interjection =
+        message("x", "operator_prompt", &operator, "trusted_operator", "interject", None);
     all.push(Input::new(&interjection, unseen("x".to_owned())));
     if cast.triggers > 0 {
-        let webhook = message("h", "webhook_event", &json!({"kind": "webhook", "source": "ci"}), "trusted_integration", "normal", None);
+        let webhook = message(
+            "h",
+            "webhook_event",
+            &json!({"kind": "webhook", "source": "ci"}),
+            "trusted_integration",
+            "normal",
+            None,
+        );
         all.push(Input::new(&webhook, unseen("h".to_owned())));
     }
     all
@@ -180,7 +219,10 @@ fn item(n: usize) -> Vec<Input> {
     };
     let unfocused = {
         let id = id.as_str().into();
-        move |state: &State| state.work().items.contains_key(&id) && state.work().current().is_none_or(|item| item.record.id != id)
+        move |state: &State| {
+            state.work().items.contains_key(&id)
+                && state.work().current().is_none_or(|item| item.record.id != id)
+        }
     };
     vec![
         Input::new(&fact("work_item_created", json!({"objective": "o"})), unknown),
@@ -189,10 +231,15 @@ fn item(n: usize) -> Vec<Input> {
             &fact("work_item_blocked", json!({"blocked_by": "b", "recheck_at": RECHECK_AT})),
             there(|item| changes(item) && item.record.blocked_by.is_none()),
         ),
-        Input::new(&fact("work_item_unblocked", json!({})), there(|item| changes(item) && item.record.blocked_by.is_some())),
+        Input::new(
+            &fact("work_item_unblocked", json!({})),
+            there(|item| changes(item) && item.record.blocked_by.is_some()),
+        ),
         Input::new(
             &fact("work_item_updated", json!({"plan_status": "needs_input"})),
-            there(|item| changes(item) && item.record.plan_status != WorkItemPlanStatus::NeedsInput),
+            there(|item| {
+                changes(item) && item.record.plan_status != WorkItemPlanStatus::NeedsInput
+            }),
         ),
         Input::new(&fact("work_item_completed", json!({})), there(|_| true)),
     ]
@@ -213,7 +260,9 @@ fn task(cast: Cast, n: usize) -> Vec<Input> {
         let item = item.as_deref().map(Into::into);
         move |state: &State| {
             let has_item = item.as_ref().is_none_or(|item| state.work().items.contains_key(item));
-            has_item && !state.tasks().active.contains_key(&id) && !state.tasks().ended.contains_key(&id)
+            has_item
+                && !state.tasks().active.contains_key(&id)
+                && !state.tasks().ended.contains_key(&id)
         }
     };
     let over = {
@@ -241,7 +290,10 @@ fn timer(n: usize) -> Vec<Input> {
         move |state: &State| state.waiting().timers.contains_key(&id)
     };
     vec![
-        Input::new(&json!({"fact": "timer_created", "timer_id": id, "duration_ms": 120_000, "interval_ms": interval}), unknown),
+        Input::new(
+            &json!({"fact": "timer_created", "timer_id": id, "duration_ms": 120_000, "interval_ms": interval}),
+            unknown,
+        ),
         Input::new(&json!({"fact": "timer_cancelled", "timer_id": id}), active),
     ]
 }
@@ -266,7 +318,10 @@ fn trigger(n: usize) -> Vec<Input> {
                           "delivery_mode": "wake_hint", "external_trigger_id": trigger}),
             unknown,
         ),
-        Input::new(&json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": intent}), active),
+        Input::new(
+            &json!({"fact": "waiting_intent_cancelled", "waiting_intent_id": intent}),
+            active,
+        ),
         Input::new(&delivery(&format!("c{n}"), &trigger), unseen(format!("c{n}"))),
         // A delivery to a trigger that nobody knows.
         Input::new(&delivery(&format!("d{n}"), "nobody"), unseen(format!("d{n}"))),
@@ -279,8 +334,16 @@ fn waits(cast: Cast) -> Vec<Input> {
         ("task", cast.tasks > 0, json!({"kind": "task_result", "task_id": "t1"})),
         ("operator", true, json!({"kind": "operator_input"})),
         ("system", true, json!({"kind": "system_tick"})),
-        ("external", cast.triggers > 0, json!({"kind": "external_ingress", "external_trigger_id": "e1"})),
-        ("timer", cast.timers > 0, json!({"kind": "timer", "wake_at": EXPIRES_AT, "timer_id": "k1"})),
+        (
+            "external",
+            cast.triggers > 0,
+            json!({"kind": "external_ingress", "external_trigger_id": "e1"}),
+        ),
+        (
+            "timer",
+            cast.timers > 0,
+            json!({"kind": "timer", "wake_at": EXPIRES_AT, "timer_id": "k1"}),
+        ),
     ];
     let owners = (cast.items > 0).then_some("w1");
     sources
@@ -307,5 +370,6 @@ fn waits(cast: Cast) -> Vec<Input> {
 /// Whether time may go on to this instant: an interval timer fires only so often.
 #[must_use]
 pub fn may_wait_until(state: &State, at: Timestamp) -> bool {
-    at > state.at() && state.waiting().timers.values().all(|timer| timer.record.fire_count < CHANGES)
+    at > state.at()
+        && state.waiting().timers.values().all(|timer| timer.record.fire_count < CHANGES)
 }

@@ -1,10 +1,12 @@
-//! What holds of every batch beside the invariants of contract 14: statements that need a batch and its effects together, and the ranking that
-//! falls where turns make no progress.
+//! What holds of every batch beside the invariants of contract 14: statements that need a batch and
+//! its effects together, and the ranking that falls where turns make no progress.
 //!
-//! The ranking of an item is the number of offers that it has left, and of turns that may yet be about one in vain (contract 9.4): twice the
-//! offers left, and one more before the first vain turn of its epoch, one more until it is parked. Only what moves its epoch raises it, and
-//! every offer and every first vain turn lowers it; at zero it is parked. The ranking of the agent is the number of turns that it may still
-//! start by itself (9.5): each such turn lowers it, and only input from outside raises it.
+//! The ranking of an item is the number of offers that it has left, and of turns that may yet be
+//! about one in vain (contract 9.4): twice the offers left, and one more before the first vain turn
+//! of its epoch, one more until it is parked. Only what moves its epoch raises it, and every offer
+//! and every first vain turn lowers it; at zero it is parked. The ranking of the agent is the
+//! number of turns that it may still start by itself (9.5): each such turn lowers it, and only
+//! input from outside raises it.
 
 use std::collections::BTreeSet;
 
@@ -37,8 +39,15 @@ const LAWS: [(&str, Law); 5] = [
 
 /// The first law that a batch breaks.
 #[must_use]
-pub fn broken(before: &State, batch: &[Entry], after: &State, effects: &[Effect]) -> Option<Broken> {
-    LAWS.iter().find_map(|(name, law)| law(before, batch, after, effects).map(|says| Broken { name: (*name).into(), says }))
+pub fn broken(
+    before: &State,
+    batch: &[Entry],
+    after: &State,
+    effects: &[Effect],
+) -> Option<Broken> {
+    LAWS.iter().find_map(|(name, law)| {
+        law(before, batch, after, effects).map(|says| Broken { name: (*name).into(), says })
+    })
 }
 
 fn is_event(record: &Record, kind: EventKind) -> bool {
@@ -46,7 +55,12 @@ fn is_event(record: &Record, kind: EventKind) -> bool {
 }
 
 /// contract 5.7, 8.2: neither a step, a settlement nor a restart writes an item.
-fn items_change_by_their_facts(_: &State, batch: &[Entry], _: &State, _: &[Effect]) -> Option<String> {
+fn items_change_by_their_facts(
+    _: &State,
+    batch: &[Entry],
+    _: &State,
+    _: &[Effect],
+) -> Option<String> {
     let own = batch.iter().find(|entry| match &entry.record {
         Record::Message(_) | Record::Turn(_) => true,
         record => is_event(record, EventKind::SchedulerDecision),
@@ -55,13 +69,23 @@ fn items_change_by_their_facts(_: &State, batch: &[Entry], _: &State, _: &[Effec
     Some(format!("entry {} writes an item in the batch of entry {}", item.seq, own.seq))
 }
 
-/// contract 3.2, 5.9: a turn is started where a run opens, and a message goes into a run where it is recorded as interjected.
-fn effects_follow_records(_: &State, batch: &[Entry], _: &State, effects: &[Effect]) -> Option<String> {
+/// contract 3.2, 5.9: a turn is started where a run opens, and a message goes into a run where it
+/// is recorded as interjected.
+fn effects_follow_records(
+    _: &State,
+    batch: &[Entry],
+    _: &State,
+    effects: &[Effect],
+) -> Option<String> {
     let (mut opened, mut interjected) = (BTreeSet::new(), BTreeSet::new());
     for entry in batch {
         match &entry.record {
-            Record::Turn(turn) if turn.status == RunStatus::Started => drop(opened.insert(&turn.run_id)),
-            Record::QueueEntry(entry) if entry.status == QueueStatus::Interjected => drop(interjected.insert(&entry.message_id)),
+            Record::Turn(turn) if turn.status == RunStatus::Started => {
+                drop(opened.insert(&turn.run_id))
+            }
+            Record::QueueEntry(entry) if entry.status == QueueStatus::Interjected => {
+                drop(interjected.insert(&entry.message_id))
+            }
             _ => {}
         }
     }
@@ -73,19 +97,25 @@ fn effects_follow_records(_: &State, batch: &[Entry], _: &State, effects: &[Effe
             _ => {}
         }
     }
-    ((opened, interjected) != (started, inserted)).then(|| format!("the batch is recorded, and the host is asked for {effects:?}"))
+    ((opened, interjected) != (started, inserted))
+        .then(|| format!("the batch is recorded, and the host is asked for {effects:?}"))
 }
 
 /// contract 5.17, D6: a recheck is consumed by the turn that is told of it.
 fn rechecks_are_seen(_: &State, batch: &[Entry], _: &State, _: &[Effect]) -> Option<String> {
-    let consumed = batch.iter().find(|entry| is_event(&entry.record, EventKind::WorkItemRecheckConsumed))?;
-    let is_told = batch.iter().any(|entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Started));
-    (!is_told).then(|| format!("entry {} consumes a recheck, and no turn is told of it", consumed.seq))
+    let consumed =
+        batch.iter().find(|entry| is_event(&entry.record, EventKind::WorkItemRecheckConsumed))?;
+    let is_told = batch.iter().any(
+        |entry| matches!(&entry.record, Record::Turn(turn) if turn.status == RunStatus::Started),
+    );
+    (!is_told)
+        .then(|| format!("entry {} consumes a recheck, and no turn is told of it", consumed.seq))
 }
 
 /// The ranking of an item.
 fn left(state: &State, item: &Item) -> u64 {
-    let offers = state.control().policy.offer_backoff_ms.count().saturating_sub(item.progress.offer);
+    let offers =
+        state.control().policy.offer_backoff_ms.count().saturating_sub(item.progress.offer);
     match item.progress.parked {
         Some(_) => 0,
         None => 2 * offers + 1 + u64::from(item.progress.rest.is_none()),
@@ -101,13 +131,19 @@ fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -
             return None;
         }
         let is_vain = |turn: &TurnRecord| {
-            let is_about = turn.work_item.as_ref().is_some_and(|about| about.work_item_id == *id && about.epoch == item.epoch());
+            let is_about = turn
+                .work_item
+                .as_ref()
+                .is_some_and(|about| about.work_item_id == *id && about.epoch == item.epoch());
             let lineage = turn.retry_of.as_ref().unwrap_or(&turn.message_id);
-            let is_over = turn.status == RunStatus::Terminal && !turn.was_aborted_by(AbortReason::AgentStopped);
+            let is_over = turn.status == RunStatus::Terminal
+                && !turn.was_aborted_by(AbortReason::AgentStopped);
             is_about && is_over && !after.turns().retries.contains_key(lineage)
         };
-        let was_vain = batch.iter().any(|entry| matches!(&entry.record, Record::Turn(turn) if is_vain(turn)));
-        let must_fall = is_offered || was_vain && item.progress.rest.is_none() && item.progress.parked.is_none();
+        let was_vain =
+            batch.iter().any(|entry| matches!(&entry.record, Record::Turn(turn) if is_vain(turn)));
+        let must_fall = is_offered
+            || was_vain && item.progress.rest.is_none() && item.progress.parked.is_none();
         let (was, is) = (left(before, item), left(after, next));
         let falls = if must_fall { is < was } else { is <= was };
         (!falls).then(|| format!("the ranking of item {id} goes from {was} to {is}"))
@@ -115,17 +151,28 @@ fn items_run_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -
 }
 
 /// contract 9.5: the ranking of the agent.
-fn the_agent_runs_out(before: &State, batch: &[Entry], after: &State, _: &[Effect]) -> Option<String> {
+fn the_agent_runs_out(
+    before: &State,
+    batch: &[Entry],
+    after: &State,
+    _: &[Effect],
+) -> Option<String> {
     let started = batch.iter().find_map(|entry| match &entry.record {
         Record::Turn(turn) if turn.status == RunStatus::Started => Some(&turn.message_id),
         _ => None,
     })?;
-    let replays = |id: &MessageId| before.turns().interrupted.iter().any(|run| run.message_id == *id);
+    let replays =
+        |id: &MessageId| before.turns().interrupted.iter().any(|run| run.message_id == *id);
     let message = before.queue().message(started)?;
     let limit = before.control().policy.autonomous_turns.get();
     let (was, is) = (before.turns().autonomous, after.turns().autonomous);
-    let holds = autonomy::is_from_outside(before, &message.record) || replays(started) && is == was || is == was + 1 && is <= limit;
+    let holds = autonomy::is_from_outside(before, &message.record)
+        || replays(started) && is == was
+        || is == was + 1 && is <= limit;
     (!holds).then(|| {
-        format!("message {started} starts a turn, and of {limit} turns that the agent may start by itself {was}, then {is} are used")
+        format!(
+            "message {started} starts a turn, and of {limit} turns that the agent may start by \
+             itself {was}, then {is} are used"
+        )
     })
 }

@@ -1,7 +1,9 @@
-//! The model checker: every state that the real machine can come to, breadth first, by what can come from outside, by time, and by death.
+//! The model checker: every state that the real machine can come to, breadth first, by what can
+//! come from outside, by time, and by death.
 //!
-//! A process knows nothing that is not in its ledger, so a state of the model is what is stored, and every move opens the agent anew from there. An
-//! append is one move, so that a death can come between any two. States are counted by their shape.
+//! A process knows nothing that is not in its ledger, so a state of the model is what is stored,
+//! and every move opens the agent anew from there. An append is one move, so that a death can come
+//! between any two. States are counted by their shape.
 
 pub mod adversary;
 pub mod cast;
@@ -62,11 +64,14 @@ pub struct Report {
     pub transitions: usize,
     /// How many moves the farthest is from the beginning.
     pub depth: usize,
-    /// How many shapes stand at the edge: they were checked, and no move was made from them. At zero these are all the shapes that there are.
+    /// How many shapes stand at the edge: they were checked, and no move was made from them. At
+    /// zero these are all the shapes that there are.
     pub edge: usize,
-    /// From how many shapes the way to rest was walked, with every kind of answer of the provider: all but the edge, and those on the way.
+    /// From how many shapes the way to rest was walked, with every kind of answer of the provider:
+    /// all but the edge, and those on the way.
     pub rested: usize,
-    /// From how many others the way was walked to rest or to where the provider is waited for: the edge, and those that come on the way.
+    /// From how many others the way was walked to rest or to where the provider is waited for: the
+    /// edge, and those that come on the way.
     pub rested_at_edge: usize,
     /// The longest way to rest, in appends.
     pub steps_to_rest: usize,
@@ -119,7 +124,8 @@ struct Space {
 
 /// A state of the space. The shape alone tells it from others, and whether something is broken.
 ///
-/// A state is large and most wait long to be looked at, so only the state before is kept, which it shares, and the move that made it.
+/// A state is large and most wait long to be looked at, so only the state before is kept, which it
+/// shares, and the move that made it.
 #[derive(Clone, Debug)]
 struct Standing {
     shape: u64,
@@ -160,7 +166,10 @@ impl Model for Space {
     }
 
     fn actions(&self, standing: &Standing, moves: &mut Vec<Move>) {
-        if standing.broken.is_some() || self.is_halted.load(Ordering::Relaxed) || self.is_edge(standing) {
+        if standing.broken.is_some()
+            || self.is_halted.load(Ordering::Relaxed)
+            || self.is_edge(standing)
+        {
             return;
         }
         self.left.fetch_add(1, Ordering::Relaxed);
@@ -170,7 +179,13 @@ impl Model for Space {
         if state.turns().run.is_some() && state.queue().interjection().is_some() {
             moves.push(Move::Step(Boundary::AfterToolResults));
         }
-        moves.extend(self.inputs.iter().enumerate().filter(|(_, input)| (input.can_come)(state)).map(|(at, _)| Move::Say(at)));
+        moves.extend(
+            self.inputs
+                .iter()
+                .enumerate()
+                .filter(|(_, input)| (input.can_come)(state))
+                .map(|(at, _)| Move::Say(at)),
+        );
         if process::wake(state).is_some_and(|at| cast::may_wait_until(state, at)) {
             moves.push(Move::Wake);
         }
@@ -180,13 +195,24 @@ impl Model for Space {
     fn next_state(&self, standing: &Standing, what: Move) -> Option<Standing> {
         let before = self.stored(standing);
         let Stored { shape, broken, .. } = self.moved(&before, what, Asks::All)?;
-        Some(Standing { shape, broken, opening: standing.opening, moves: standing.moves + 1, before, by: Some(what) })
+        Some(Standing {
+            shape,
+            broken,
+            opening: standing.opening,
+            moves: standing.moves + 1,
+            before,
+            by: Some(what),
+        })
     }
 
     fn properties(&self) -> Vec<Property<Self>> {
         vec![
-            Property::always(SAFE, |space: &Self, standing: &Standing| space.holds(standing.broken.is_none())),
-            Property::always(LIVE, |space: &Self, standing: &Standing| space.holds(space.restless(standing).is_none())),
+            Property::always(SAFE, |space: &Self, standing: &Standing| {
+                space.holds(standing.broken.is_none())
+            }),
+            Property::always(LIVE, |space: &Self, standing: &Standing| {
+                space.holds(space.restless(standing).is_none())
+            }),
         ]
     }
 }
@@ -196,7 +222,14 @@ const LIVE: &str = "every state comes to rest";
 
 impl Standing {
     fn new(opening: usize, before: Stored) -> Self {
-        Self { shape: before.shape, broken: before.broken.clone(), opening, moves: 0, before, by: None }
+        Self {
+            shape: before.shape,
+            broken: before.broken.clone(),
+            opening,
+            moves: 0,
+            before,
+            by: None,
+        }
     }
 }
 
@@ -214,10 +247,13 @@ impl Space {
     fn stored(&self, standing: &Standing) -> Stored {
         let Standing { before, by, .. } = standing;
         LOOKED_AT.with_borrow_mut(|looked_at| match looked_at {
-            Some((known, made, stored)) if Arc::ptr_eq(known, &before.state) && made == by => stored.clone(),
+            Some((known, made, stored)) if Arc::ptr_eq(known, &before.state) && made == by => {
+                stored.clone()
+            }
             _ => {
-                let stored =
-                    by.and_then(|what| self.moved(before, what, Asks::Nothing(Some(standing.shape)))).unwrap_or_else(|| before.clone());
+                let stored = by
+                    .and_then(|what| self.moved(before, what, Asks::Nothing(Some(standing.shape))))
+                    .unwrap_or_else(|| before.clone());
                 *looked_at = Some((before.state.clone(), *by, stored.clone()));
                 stored
             }
@@ -274,7 +310,11 @@ pub fn search(bounds: &Bounds, told: impl Fn(Progress)) -> Report {
     // The way to what is broken is gone once more.
     space.is_halted.store(false, Ordering::Relaxed);
     space.is_enough.store(false, Ordering::Relaxed);
-    let finding = checker.discoveries().into_values().next().map(|path| ways::finding(space, path.into_vec()));
+    let finding = checker
+        .discoveries()
+        .into_values()
+        .next()
+        .map(|path| ways::finding(space, path.into_vec()));
     Report {
         openings: bounds.openings.len(),
         shapes,

@@ -1,5 +1,6 @@
-//! Where a search begins: agents to which something has happened already, told as a scenario tells it. A search of some moves from there comes to what
-//! a search from nothing would have to take many more for. Budgets are small, so that the ends of retries, offers and turns are near.
+//! Where a search begins: agents to which something has happened already, told as a scenario tells
+//! it. A search of some moves from there comes to what a search from nothing would have to take
+//! many more for. Budgets are small, so that the ends of retries, offers and turns are near.
 
 /// An agent at the beginning of a search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -49,7 +50,8 @@ say {"fact":"work_item_blocked","work_item_id":"w2","blocked_by":"b","recheck_at
 say {"fact":"timer_created","timer_id":"k1","duration_ms":120000}
 "#,
     },
-    // What comes while the operator is waited for is put off, and the operator's prompt starts a turn that lists it.
+    // What comes while the operator is waited for is put off, and the operator's prompt starts a
+    // turn that lists it.
     Opening {
         name: "an open run with a deferred message",
         tells: r#"
@@ -62,7 +64,10 @@ prompt p1 hello
 run
 "#,
     },
-    Opening { name: "a retry in its backoff", tells: "prompt p1 hello\nrun\nend provider_failed_needs_recovery\nrun" },
+    Opening {
+        name: "a retry in its backoff",
+        tells: "prompt p1 hello\nrun\nend provider_failed_needs_recovery\nrun",
+    },
     Opening { name: "a replay after a death", tells: "prompt p1 hello\nrun\nrestart" },
     // Three turns that change nothing: the first, and one for each offer.
     Opening {
@@ -83,7 +88,10 @@ end completed
 run
 ",
     },
-    Opening { name: "stopped with queued input", tells: "item w1 o\npick w1\nsay {\"fact\":\"stop_requested\"}\nprompt p1 hello" },
+    Opening {
+        name: "stopped with queued input",
+        tells: "item w1 o\npick w1\nsay {\"fact\":\"stop_requested\"}\nprompt p1 hello",
+    },
     Opening {
         name: "two tasks of which one has ended",
         tells: r#"

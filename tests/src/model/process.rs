@@ -1,4 +1,5 @@
-//! What a process does in one go: it opens the agent from what is stored, proposes, appends, and its batch is checked.
+//! What a process does in one go: it opens the agent from what is stored, proposes, appends, and
+//! its batch is checked.
 
 use std::{borrow::Cow, fmt, sync::Arc};
 
@@ -36,11 +37,13 @@ pub enum Move {
 /// What is asked of a move.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Asks {
-    /// Its batch, and that it is the same after a rejection and where its append is not acknowledged.
+    /// Its batch, and that it is the same after a rejection and where its append is not
+    /// acknowledged.
     All,
     /// Its batch.
     Batch,
-    /// Nothing: what is stored then is wanted, and where the move was made before, this is its shape.
+    /// Nothing: what is stored then is wanted, and where the move was made before, this is its
+    /// shape.
     Nothing(Option<u64>),
 }
 
@@ -94,7 +97,10 @@ fn options() -> Options {
 pub fn begun(opening: &Opening) -> Stored {
     let text = opening.lines().collect::<Vec<_>>().join("\n");
     let (ledger, _) = scenario::ledgers(&text).pop().expect("a scenario has an agent");
-    let broken = ledger.breaches().first().map(|breach| Broken { name: breach.id.into(), says: breach.says.clone() });
+    let broken = ledger
+        .breaches()
+        .first()
+        .map(|breach| Broken { name: breach.id.into(), says: breach.says.clone() });
     Stored::new(ledger.state(), broken)
 }
 
@@ -119,7 +125,11 @@ fn of_run(fact: &str, state: &State) -> String {
 }
 
 /// Proposes a move; none where there is nothing to say.
-fn proposed(machine: &mut Machine, what: Move, inputs: &[Input]) -> Result<Option<Proposal>, ProposeError> {
+fn proposed(
+    machine: &mut Machine,
+    what: Move,
+    inputs: &[Input],
+) -> Result<Option<Proposal>, ProposeError> {
     let now = machine.state().at();
     match what {
         Move::Say(at) => {
@@ -147,17 +157,32 @@ pub fn boundary(state: &State) -> Boundary {
     opened(state).boundary()
 }
 
-/// Lets a move happen; none where nothing is appended. Where all is asked, the batch is proposed twice, since the first proposal is rejected: that
-/// changes nothing (I21); and an append that was not acknowledged and is found in the ledger has the effects of one that was (contract 3.2). An
+/// Lets a move happen; none where nothing is appended. Where all is asked, the batch is proposed
+/// twice, since the first proposal is rejected: that changes nothing (I21); and an append that was
+/// not acknowledged and is found in the ledger has the effects of one that was (contract 3.2). An
 /// adversary stands between the machine and its ledger.
 #[must_use]
-pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Adversary>, asks: Asks) -> Option<Stored> {
+pub fn moved(
+    stored: &Stored,
+    what: Move,
+    inputs: &[Input],
+    adversary: Option<Adversary>,
+    asks: Asks,
+) -> Option<Stored> {
     let before = &*stored.state;
     let fact = if let Move::Say(at) = what { Some(inputs[at].fact.as_str()) } else { None };
     let seen = adversary.and_then(|adversary| adversary.state(before, fact));
-    let mut machine = if what == Move::Restart { reopened(before) } else { opened(seen.as_ref().unwrap_or(before)) };
-    let stuck =
-        |name: &'static str, says: String| Some(Stored { broken: Some(Arc::new(Broken { name: name.into(), says })), ..stored.clone() });
+    let mut machine = if what == Move::Restart {
+        reopened(before)
+    } else {
+        opened(seen.as_ref().unwrap_or(before))
+    };
+    let stuck = |name: &'static str, says: String| {
+        Some(Stored {
+            broken: Some(Arc::new(Broken { name: name.into(), says })),
+            ..stored.clone()
+        })
+    };
     let first = match proposed(&mut machine, what, inputs) {
         Ok(first) => first,
         Err(why) => return stuck("2.2", format!("{what:?} is refused: {why}")),
@@ -183,7 +208,8 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
             (batch, after)
         }
         None => {
-            let after = if seen.is_some() { folded(before, &entries) } else { machine.state().clone() };
+            let after =
+                if seen.is_some() { folded(before, &entries) } else { machine.state().clone() };
             (entries, after)
         }
     };
@@ -194,7 +220,8 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
         let shape = shape.unwrap_or_else(|| shape_of(&after));
         return Some(Stored { state: Arc::new(after), shape, broken: None });
     }
-    let effects = adversary.map_or_else(|| released.clone(), |adversary| adversary.effects(&released));
+    let effects =
+        adversary.map_or_else(|| released.clone(), |adversary| adversary.effects(&released));
     let doubt = || unacknowledged(seen.as_ref().unwrap_or(before), what, inputs, bytes, &released);
     let broken = (asks == Asks::All)
         .then(doubt)
@@ -208,7 +235,10 @@ pub fn moved(stored: &Stored, what: Move, inputs: &[Input], adversary: Option<Ad
 fn breaches(before: &State, batch: &[Entry], after: &State) -> Option<Broken> {
     let broken = check::breaches(before, batch, after);
     let join = |part: fn(&check::Breach) -> &str| broken.iter().map(part).collect::<Vec<_>>();
-    (!broken.is_empty()).then(|| Broken { name: join(|breach| breach.id).join(", ").into(), says: join(|breach| &breach.says).join("; ") })
+    (!broken.is_empty()).then(|| Broken {
+        name: join(|breach| breach.id).join(", ").into(),
+        says: join(|breach| &breach.says).join("; "),
+    })
 }
 
 fn folded(before: &State, batch: &[Entry]) -> State {
@@ -227,8 +257,15 @@ fn read(mut head: Head, batch: &[EntryBytes]) -> Vec<Entry> {
     batch.iter().map(entry).collect()
 }
 
-/// Where a batch is stored and its ledger does not answer, its effects are found when it is read back.
-fn unacknowledged(state: &State, what: Move, inputs: &[Input], batch: &[EntryBytes], effects: &[Effect]) -> Option<Broken> {
+/// Where a batch is stored and its ledger does not answer, its effects are found when it is read
+/// back.
+fn unacknowledged(
+    state: &State,
+    what: Move,
+    inputs: &[Input],
+    batch: &[EntryBytes],
+    effects: &[Effect],
+) -> Option<Broken> {
     if effects.is_empty() {
         return None;
     }
@@ -239,6 +276,8 @@ fn unacknowledged(state: &State, what: Move, inputs: &[Input], batch: &[EntryByt
     let holds = again.is_some_and(|again| again.batch == batch) && machine.found() == effects;
     (!holds).then(|| Broken {
         name: "3.2".into(),
-        says: format!("the effects of {what:?} are not found where its append was not acknowledged"),
+        says: format!(
+            "the effects of {what:?} are not found where its append was not acknowledged"
+        ),
     })
 }

@@ -1,9 +1,12 @@
-//! Liveness as bounded response: from every state, whatever kind of answer the provider gives, the loop comes to rest, owes nothing that is
-//! enabled, and waits for nothing that cannot come (contract 9.2).
+//! Liveness as bounded response: from every state, whatever kind of answer the provider gives, the
+//! loop comes to rest, owes nothing that is enabled, and waits for nothing that cannot come
+//! (contract 9.2).
 //!
-//! Each turn on the way completes, owes a retry, or fails and owes nothing; the answers that differ from these only in how the message settles
-//! are moves of the search. Even so there are many more ways than states at their beginning. From a state at the edge of a search, of which
-//! there are ten for each that was looked at, the way ends also where the provider is waited for, and nothing else is asked of its batches.
+//! Each turn on the way completes, owes a retry, or fails and owes nothing; the answers that differ
+//! from these only in how the message settles are moves of the search. Even so there are many more
+//! ways than states at their beginning. From a state at the edge of a search, of which there are
+//! ten for each that was looked at, the way ends also where the provider is waited for, and nothing
+//! else is asked of its batches.
 
 use std::{
     collections::HashMap,
@@ -62,10 +65,12 @@ impl Rests {
         self.longest.load(Ordering::Relaxed)
     }
 
-    /// From how many shapes the way to rest was walked, and from how many others it was walked to the provider.
+    /// From how many shapes the way to rest was walked, and from how many others it was walked to
+    /// the provider.
     #[must_use]
     pub fn counts(&self) -> (usize, usize) {
-        let count = |steps: &Mutex<HashMap<u64, usize>>| steps.lock().map_or(0, |steps| steps.len());
+        let count =
+            |steps: &Mutex<HashMap<u64, usize>>| steps.lock().map_or(0, |steps| steps.len());
         (count(&self.steps), count(&self.to_provider))
     }
 
@@ -73,7 +78,13 @@ impl Rests {
     ///
     /// # Errors
     /// A way that does not lead there.
-    pub fn from(&self, stored: &Stored, until: Until, inputs: &[Input], adversary: Option<Adversary>) -> Result<usize, Restless> {
+    pub fn from(
+        &self,
+        stored: &Stored,
+        until: Until,
+        inputs: &[Input],
+        adversary: Option<Adversary>,
+    ) -> Result<usize, Restless> {
         let walk = Walk { rests: self, until, inputs, adversary };
         let steps = walk.below(stored, &mut Vec::new())?;
         self.longest.fetch_max(steps, Ordering::Relaxed);
@@ -94,13 +105,18 @@ impl Walk<'_> {
         if let Some(steps) = self.known(stored.shape) {
             return Ok(steps);
         }
-        let wrong = |says: String, way: &[Move]| Restless { moves: way.to_vec(), broken: Broken { name: "9.2".into(), says } };
+        let wrong = |says: String, way: &[Move]| Restless {
+            moves: way.to_vec(),
+            broken: Broken { name: "9.2".into(), says },
+        };
         if way.len() >= LIMIT {
             return Err(wrong(format!("{LIMIT} steps lead to no rest"), way));
         }
         let state = &stored.state;
         let asks = if self.until == Until::Rest { Asks::Batch } else { Asks::Nothing(None) };
-        let after = |what| process::moved(stored, what, self.inputs, self.adversary, asks).map(|next| (what, next));
+        let after = |what| {
+            process::moved(stored, what, self.inputs, self.adversary, asks).map(|next| (what, next))
+        };
         let step = after(Move::Step(process::boundary(state)));
         let nexts: Vec<_> = match step {
             Some(next) => vec![next],
@@ -121,7 +137,8 @@ impl Walk<'_> {
             steps = steps.max(1 + self.below(&next, way)?);
             way.pop();
         }
-        let known = if self.until == Until::Rest { &self.rests.steps } else { &self.rests.to_provider };
+        let known =
+            if self.until == Until::Rest { &self.rests.steps } else { &self.rests.to_provider };
         if let Ok(mut known) = known.lock() {
             known.insert(stored.shape, steps);
         }
@@ -130,14 +147,26 @@ impl Walk<'_> {
 
     fn known(&self, shape: u64) -> Option<usize> {
         let whole = self.rests.steps.lock().ok()?.get(&shape).copied();
-        whole.or_else(|| self.rests.to_provider.lock().ok()?.get(&shape).copied().filter(|_| self.until == Until::Provider))
+        whole.or_else(|| {
+            self.rests
+                .to_provider
+                .lock()
+                .ok()?
+                .get(&shape)
+                .copied()
+                .filter(|_| self.until == Until::Provider)
+        })
     }
 }
 
 /// What is owed now at rest, and should not be.
 fn owed(state: &State) -> Option<String> {
-    let is_free = state.control().stopped.is_none() && state.control().closing.is_none() && state.turns().run.is_none();
-    let is_enabled = |owed: &obligation::Obligation| owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= state.at());
+    let is_free = state.control().stopped.is_none()
+        && state.control().closing.is_none()
+        && state.turns().run.is_none();
+    let is_enabled = |owed: &obligation::Obligation| {
+        owed.held_by.is_none() && owed.enabled_at.is_none_or(|at| at <= state.at())
+    };
     let owed = owed::all(state).into_iter().find(|owed| is_free && is_enabled(owed))?;
     Some(format!("the agent rests, and owes {owed:?}"))
 }
@@ -151,7 +180,13 @@ fn vain(state: &State) -> Option<String> {
         WakeSource::TaskResult { task_id } => state.tasks().ended.contains_key(task_id),
         _ => false,
     };
-    let waits = state.waiting().conditions.values().filter(|wait| wait.record.kind == WaitConditionKind::Task);
-    let vain = waits.map(|wait| &wait.record).find(|wait| wait.expires_at.is_none() && wait.wake_sources.iter().all(tasks))?;
+    let waits = state
+        .waiting()
+        .conditions
+        .values()
+        .filter(|wait| wait.record.kind == WaitConditionKind::Task);
+    let vain = waits
+        .map(|wait| &wait.record)
+        .find(|wait| wait.expires_at.is_none() && wait.wake_sources.iter().all(tasks))?;
     Some(format!("condition {} waits for a task that has ended", vain.id))
 }

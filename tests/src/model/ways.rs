@@ -12,12 +12,18 @@ use super::{
 };
 use crate::scenario;
 
-/// Writes a finding into this folder, as a file that `tests/scenarios` could hold, and gives its path. Its name is what is broken.
+/// Writes a finding into this folder, as a file that `tests/scenarios` could hold, and gives its
+/// path. Its name is what is broken.
 ///
 /// # Errors
 /// Where the file cannot be written.
 pub fn write(finding: &Finding, folder: &Path) -> io::Result<PathBuf> {
-    let names: String = finding.broken.name.chars().map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' }).collect();
+    let names: String = finding
+        .broken
+        .name
+        .chars()
+        .map(|c| if c.is_ascii_alphanumeric() { c.to_ascii_lowercase() } else { '_' })
+        .collect();
     let file = folder.join(format!("broken_{}.txt", names.replace("__", "_")));
     fs::create_dir_all(folder)?;
     fs::write(&file, &finding.scenario)?;
@@ -36,24 +42,41 @@ pub(super) fn finding(space: &Space, path: Vec<(Standing, Option<Move>)>) -> Fin
             restless.broken
         }
         (None, Some(broken)) => (*broken).clone(),
-        (None, None) => process::Broken { name: "-".into(), says: "what was found is not found again".to_owned() },
+        (None, None) => process::Broken {
+            name: "-".into(),
+            says: "what was found is not found again".to_owned(),
+        },
     };
     let opening = first.map_or(0, |standing| standing.opening);
-    let scenario = first.map_or_else(String::new, |standing| text(space, opening, standing.before.clone(), &moves, &broken));
+    let scenario = first.map_or_else(String::new, |standing| {
+        text(space, opening, standing.before.clone(), &moves, &broken)
+    });
     Finding { broken, scenario, moves: moves.len() }
 }
 
 /// The way, a command for each move, played.
-fn text(space: &Space, opening: usize, mut stored: Stored, moves: &[Move], broken: &process::Broken) -> String {
+fn text(
+    space: &Space,
+    opening: usize,
+    mut stored: Stored,
+    moves: &[Move],
+    broken: &process::Broken,
+) -> String {
     let opening = &space.bounds.openings[opening];
     let judged = match space.bounds.adversary {
-        Some(adversary) => format!("With the seeded mistake `{}`; without it this is right.", adversary.name()),
+        Some(adversary) => {
+            format!("With the seeded mistake `{}`; without it this is right.", adversary.name())
+        }
         None => "See what is wrong and repair it; then the scenario says what is right.".to_owned(),
     };
     // A comment is a line.
     let broken = broken.to_string().replace('\n', " ");
-    let mut commands =
-        format!("# {broken}\n# The model checker came here in {} moves from the opening `{}`.\n# {judged}\n", moves.len(), opening.name);
+    let mut commands = format!(
+        "# {broken}\n# The model checker came here in {} moves from the opening `{}`.\n# \
+         {judged}\n",
+        moves.len(),
+        opening.name
+    );
     for line in opening.lines() {
         let _ = writeln!(commands, "{line}");
     }

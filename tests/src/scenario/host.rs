@@ -1,4 +1,5 @@
-//! The host of a scenario: a ledger and a provider that fail when the scenario says so, and remember what they were asked.
+//! The host of a scenario: a ledger and a provider that fail when the scenario says so, and
+//! remember what they were asked.
 
 use std::{cell::RefCell, rc::Rc};
 
@@ -79,14 +80,22 @@ pub(super) struct Told(pub(super) Trouble);
 impl Provider for Told {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
         let what = match effect {
-            Effect::StartTurn(request) => format!("start {} on {}", request.run_id, request.message.id),
-            Effect::Interject { run_id, message_id } => format!("interject {message_id} into {run_id}"),
+            Effect::StartTurn(request) => {
+                format!("start {} on {}", request.run_id, request.message.id)
+            }
+            Effect::Interject { run_id, message_id } => {
+                format!("interject {message_id} into {run_id}")
+            }
             Effect::YieldTurn { run_id } => format!("yield {run_id}"),
             Effect::AbortTurn { run_id, reason } => format!("abort {run_id} {reason}"),
             Effect::Release => "release".to_owned(),
         };
         let mut inner = self.0.0.borrow_mut();
         inner.asked.push(what);
-        if std::mem::take(&mut inner.provider) { Err(ProviderError { message: "no connection".to_owned() }) } else { Ok(()) }
+        if std::mem::take(&mut inner.provider) {
+            Err(ProviderError { message: "no connection".to_owned() })
+        } else {
+            Ok(())
+        }
     }
 }

@@ -16,39 +16,68 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
     let lines: Vec<String> = match name {
         "closure" => {
             let found = closure::decide(&closure::Facts::from_state(state));
-            let reason = found.waiting_reason.map_or_else(String::new, |reason| format!(" {reason}"));
+            let reason =
+                found.waiting_reason.map_or_else(String::new, |reason| format!(" {reason}"));
             vec![format!("{}{reason}", found.outcome)]
         }
         "context" => {
             let context = state.context();
-            let checkpoint =
-                context.valid_checkpoint().map_or_else(|| "none that is valid".to_owned(), |seq| format!("the one of entry {seq}"));
+            let checkpoint = context.valid_checkpoint().map_or_else(
+                || "none that is valid".to_owned(),
+                |seq| format!("the one of entry {seq}"),
+            );
             vec![
-                format!("compacted {} times, {} messages", context.compression_epoch, context.compacted_message_count),
+                format!(
+                    "compacted {} times, {} messages",
+                    context.compression_epoch, context.compacted_message_count
+                ),
                 format!("anchor {}, checkpoint: {checkpoint}", context.anchor),
                 format!("{} tool calls", context.tool_executions),
             ]
         }
-        "deferred" => state.queue().deferred.iter().map(|message| format!("deferred {}", message.id)).collect(),
+        "deferred" => state
+            .queue()
+            .deferred
+            .iter()
+            .map(|message| format!("deferred {}", message.id))
+            .collect(),
         "diagnostics" => {
-            let mut all: Vec<_> = diagnose::all(state).iter().map(|found| format!("{}", found.kind)).collect();
+            let mut all: Vec<_> =
+                diagnose::all(state).iter().map(|found| format!("{}", found.kind)).collect();
             all.sort();
             all
         }
-        "focus" => state.work().focus.iter().map(|focus| format!("focus on {}", focus.work_item_id)).collect(),
-        "items" => WorkQueue::new(state).candidates.iter().map(|of| format!("{} {}", of.id(), of.state)).collect(),
+        "focus" => state
+            .work()
+            .focus
+            .iter()
+            .map(|focus| format!("focus on {}", focus.work_item_id))
+            .collect(),
+        "items" => WorkQueue::new(state)
+            .candidates
+            .iter()
+            .map(|of| format!("{} {}", of.id(), of.state))
+            .collect(),
         "owed" => owed::all(state).iter().map(owed).collect(),
         "posture" => {
             let posture = posture::posture(state);
             vec![format!("{}: {}", posture.posture, posture.reason)]
         }
-        "queue" => state.queue().waiting().map(|held| format!("{} waits in lane {}", held.record.id, held.record.priority)).collect(),
+        "queue" => state
+            .queue()
+            .waiting()
+            .map(|held| format!("{} waits in lane {}", held.record.id, held.record.priority))
+            .collect(),
         "waits" => {
             let waiting = state.waiting();
             let intents = waiting.intents.keys().map(|id| format!("intent {id}"));
             let own = waiting.conditions.values().filter(|wait| !wait.record.is_mirror());
-            let conditions = own.map(|wait| format!("condition {} for {}", wait.record.id, wait.record.kind));
-            intents.chain(conditions).chain(waiting.timers.keys().map(|id| format!("timer {id}"))).collect()
+            let conditions =
+                own.map(|wait| format!("condition {} for {}", wait.record.id, wait.record.kind));
+            intents
+                .chain(conditions)
+                .chain(waiting.timers.keys().map(|id| format!("timer {id}")))
+                .collect()
         }
         _ => vec![message(state, name.strip_prefix("message ")?)?],
     };
@@ -64,10 +93,15 @@ pub(super) fn part(state: &State, name: &str) -> Option<String> {
 /// What a message that is not settled says, and where it comes from.
 fn message(state: &State, id: &str) -> Option<String> {
     let record = &state.queue().message(&id.into())?.record;
-    let refs: String = record.source_refs.iter().map(|(name, id)| format!(" {name}={id}")).collect();
-    let note = record.metadata.as_ref().map_or_else(String::new, |note| format!("\n{}", note.as_str()));
-    let thread = |name: &str, id: &Option<String>| id.as_ref().map_or_else(String::new, |id| format!(" {name}={id}"));
-    let threads = thread("correlation", &record.correlation_id) + &thread("causation", &record.causation_id);
+    let refs: String =
+        record.source_refs.iter().map(|(name, id)| format!(" {name}={id}")).collect();
+    let note =
+        record.metadata.as_ref().map_or_else(String::new, |note| format!("\n{}", note.as_str()));
+    let thread = |name: &str, id: &Option<String>| {
+        id.as_ref().map_or_else(String::new, |id| format!(" {name}={id}"))
+    };
+    let threads =
+        thread("correlation", &record.correlation_id) + &thread("causation", &record.causation_id);
     Some(format!("{} says `{}`{refs}{threads}{note}", record.kind, record.body.as_text()))
 }
 
@@ -83,17 +117,28 @@ pub(super) fn effects(effects: &[Effect]) -> String {
     for effect in effects {
         let _ = match effect {
             Effect::StartTurn(request) => {
-                let item = request
-                    .work_item
-                    .as_ref()
-                    .map_or_else(String::new, |item| format!(" about {} at epoch {}", item.work_item_id, item.epoch));
-                let after = request.interrupted_runs.iter().map(|run| format!(" after {run}")).collect::<String>();
-                let listing = request.deferred.iter().map(|message| format!(" listing {}", message.id)).collect::<String>();
+                let item = request.work_item.as_ref().map_or_else(String::new, |item| {
+                    format!(" about {} at epoch {}", item.work_item_id, item.epoch)
+                });
+                let after = request
+                    .interrupted_runs
+                    .iter()
+                    .map(|run| format!(" after {run}"))
+                    .collect::<String>();
+                let listing = request
+                    .deferred
+                    .iter()
+                    .map(|message| format!(" listing {}", message.id))
+                    .collect::<String>();
                 writeln!(out, "effect start_turn {}{item}{after}{listing}", request.run_id)
             }
-            Effect::Interject { run_id, message_id } => writeln!(out, "effect interject {message_id} into {run_id}"),
+            Effect::Interject { run_id, message_id } => {
+                writeln!(out, "effect interject {message_id} into {run_id}")
+            }
             Effect::YieldTurn { run_id } => writeln!(out, "effect yield_turn {run_id}"),
-            Effect::AbortTurn { run_id, reason } => writeln!(out, "effect abort_turn {run_id} {reason}"),
+            Effect::AbortTurn { run_id, reason } => {
+                writeln!(out, "effect abort_turn {run_id} {reason}")
+            }
             Effect::Release => writeln!(out, "effect release"),
         };
     }
@@ -102,10 +147,15 @@ pub(super) fn effects(effects: &[Effect]) -> String {
 
 /// A decision in a line.
 pub(super) fn decision(decision: &Decision) -> String {
-    let message = decision.message_id.as_ref().map_or_else(String::new, |id| format!(" message={id}"));
+    let message =
+        decision.message_id.as_ref().map_or_else(String::new, |id| format!(" message={id}"));
     let item = decision.work_item_id.as_ref().map_or_else(String::new, |id| format!(" item={id}"));
-    let ignored: String = decision.ignored.iter().map(|ignored| format!(" ignored={}", ignored.what)).collect();
-    format!("{:?} {} rule={}{message}{item}{ignored}", decision.kind, decision.reason, decision.rule)
+    let ignored: String =
+        decision.ignored.iter().map(|ignored| format!(" ignored={}", ignored.what)).collect();
+    format!(
+        "{:?} {} rule={}{message}{item}{ignored}",
+        decision.kind, decision.reason, decision.rule
+    )
 }
 
 /// What an entry records, in a line.
@@ -113,22 +163,29 @@ pub(super) fn summary(record: &Record) -> String {
     match record {
         Record::Message(record) => format!("{} {}", record.id, record.kind),
         Record::QueueEntry(record) => {
-            let reason = record.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
+            let reason =
+                record.reason.as_ref().map_or_else(String::new, |reason| format!(" ({reason})"));
             format!("{} {}{reason}", record.message_id, record.status)
         }
         Record::Event(record) => {
             let data = record.data.as_ref().map_or("", |data| data.as_str());
-            let diagnosed = || Some(format!(" {}", record.data.as_ref()?.field("kind")?.read::<String>().ok()?));
+            let diagnosed = || {
+                Some(format!(" {}", record.data.as_ref()?.field("kind")?.read::<String>().ok()?))
+            };
             let detail = match json::read::<Decision>(data) {
                 Ok(made) => format!(" {}", decision(&made)),
-                Err(_) if record.kind == EventKind::SchedulerDiagnostic.as_str() => diagnosed().unwrap_or_default(),
+                Err(_) if record.kind == EventKind::SchedulerDiagnostic.as_str() => {
+                    diagnosed().unwrap_or_default()
+                }
                 Err(_) => String::new(),
             };
             format!("{}{detail}", record.kind)
         }
         Record::Transcript(_) => "said".to_owned(),
         Record::Task(record) => format!("{} {}", record.id, record.status),
-        Record::WorkItem(record) => format!("{} {} revision {}", record.id, record.state, record.revision),
+        Record::WorkItem(record) => {
+            format!("{} {} revision {}", record.id, record.state, record.revision)
+        }
         Record::WaitingIntent(record) => {
             format!("{} {} triggered {}", record.id, record.status, record.trigger_count)
         }

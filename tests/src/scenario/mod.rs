@@ -1,5 +1,6 @@
-//! Scenarios: text files that read like a story. Commands, and under `----` everything observable that they gave. `wakeful::scenario` has what they
-//! can say; here they are played on a host that can fail, and what is observed is printed.
+//! Scenarios: text files that read like a story. Commands, and under `----` everything observable
+//! that they gave. `wakeful::scenario` has what they can say; here they are played on a host that
+//! can fail, and what is observed is printed.
 //!
 //! `UPDATE=1` rewrites the expectations; the diff is what is reviewed.
 
@@ -63,7 +64,8 @@ pub fn play(text: &str) -> String {
     out
 }
 
-/// Plays a scenario: the ledgers that it leaves, one for each of its agents, and how many entries each had after each append.
+/// Plays a scenario: the ledgers that it leaves, one for each of its agents, and how many entries
+/// each had after each append.
 ///
 /// # Panics
 /// As [`play`] does.
@@ -119,7 +121,14 @@ impl Played {
             }
         };
         // No scenario expects a breach: a line of this kind is a failure wherever it appears.
-        let breaches: String = self.kept.ledger.breaches().iter().skip(broken).map(|breach| format!("{breach}\n")).collect();
+        let breaches: String = self
+            .kept
+            .ledger
+            .breaches()
+            .iter()
+            .skip(broken)
+            .map(|breach| format!("{breach}\n"))
+            .collect();
         self.entries_from(before) + &answer + &breaches
     }
 
@@ -133,7 +142,13 @@ impl Played {
 
     fn observer(&self) -> Host {
         let told = Told(self.kept.trouble.clone());
-        Scheduler::observe(Options::new("default".into()), self.kept.clone(), self.clock.clone(), told).expect("the ledger opens")
+        Scheduler::observe(
+            Options::new("default".into()),
+            self.kept.clone(),
+            self.clock.clone(),
+            told,
+        )
+        .expect("the ledger opens")
     }
 
     /// Arranges what comes next.
@@ -157,15 +172,21 @@ impl Played {
     fn reading(&mut self, name: &str, part: &str) -> String {
         match (name, part) {
             ("status", _) => format!("{}\n", status::status(self.scheduler.state())),
-            ("wake", _) => self.scheduler.next_wake().map_or_else(|| "no wake\n".to_owned(), |at| format!("wakes at {at}\n")),
-            ("decide", _) => decision(&self.scheduler.explain(Boundary::RunLoopIdle).decision) + "\n",
+            ("wake", _) => self
+                .scheduler
+                .next_wake()
+                .map_or_else(|| "no wake\n".to_owned(), |at| format!("wakes at {at}\n")),
+            ("decide", _) => {
+                decision(&self.scheduler.explain(Boundary::RunLoopIdle).decision) + "\n"
+            }
             ("look", _) => self.scheduler.explain(Boundary::RunLoopIdle).sentence + "\n",
             ("show", "provider") => match self.kept.trouble.asked().as_slice() {
                 [] => "asked for nothing\n".to_owned(),
                 asked => asked.iter().map(|asked| format!("asked to {asked}\n")).collect(),
             },
             ("show", part) if part.starts_with("newest ") => self.newest(part),
-            ("show", _) => lines::part(self.scheduler.state(), part).unwrap_or_else(|| panic!("`{part}` is nothing to show")),
+            ("show", _) => lines::part(self.scheduler.state(), part)
+                .unwrap_or_else(|| panic!("`{part}` is nothing to show")),
             _ => self.folded(),
         }
     }
@@ -176,25 +197,48 @@ impl Played {
         let options = || Options::new("default".into());
         let mut whole = Machine::new(options());
         let mut parts = Vec::new();
-        let stored: Vec<_> = self.kept.ledger.entries().lines_from(0).into_iter().map(EntryBytes::from_stored).collect();
+        let stored: Vec<_> = self
+            .kept
+            .ledger
+            .entries()
+            .lines_from(0)
+            .into_iter()
+            .map(EntryBytes::from_stored)
+            .collect();
         for entry in &stored {
             whole.load(entry).expect("the ledger verifies");
             parts.push(whole.snapshot());
         }
-        let mut out = if whole.state() == live { String::new() } else { "the whole log folds to another state\n".to_owned() };
+        let mut out = if whole.state() == live {
+            String::new()
+        } else {
+            "the whole log folds to another state\n".to_owned()
+        };
         for (at, part) in parts.iter().enumerate() {
             let mut resumed = Machine::resume(options(), part).expect("a snapshot of this program");
-            stored.iter().skip(at + 1).for_each(|entry| resumed.load(entry).expect("the ledger verifies"));
+            stored
+                .iter()
+                .skip(at + 1)
+                .for_each(|entry| resumed.load(entry).expect("the ledger verifies"));
             if resumed.state() != live {
-                let _ = writeln!(out, "from the snapshot at entry {} it folds to another state", at + 1);
+                let _ = writeln!(
+                    out,
+                    "from the snapshot at entry {} it folds to another state",
+                    at + 1
+                );
             }
         }
-        if out.is_empty() { format!("folds to the same state, also from each of {} snapshots\n", parts.len()) } else { out }
+        if out.is_empty() {
+            format!("folds to the same state, also from each of {} snapshots\n", parts.len())
+        } else {
+            out
+        }
     }
 
     /// The records of the newest entries, whole.
     fn newest(&self, part: &str) -> String {
-        let count: usize = part.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("`newest N`");
+        let count: usize =
+            part.split(' ').nth(1).and_then(|count| count.parse().ok()).expect("`newest N`");
         let ledger = self.kept.ledger.entries();
         let lines = ledger.lines_from(ledger.len().saturating_sub(count));
         let record = |line: String| {
@@ -206,7 +250,12 @@ impl Played {
     }
 
     fn run_id(&self) -> String {
-        self.scheduler.state().turns().run.as_ref().map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
+        self.scheduler
+            .state()
+            .turns()
+            .run
+            .as_ref()
+            .map_or_else(|| "none".to_owned(), |run| run.run_id.to_string())
     }
 
     fn say(&mut self, fact: &str) -> String {
@@ -246,7 +295,13 @@ impl Played {
             let entry = EntryBytes::from_stored(line).open(&head).expect("the ledger verifies");
             head = entry.head();
             if at >= before {
-                let _ = writeln!(out, "{} {} {}", entry.seq, entry.record.class().as_str(), summary(&entry.record));
+                let _ = writeln!(
+                    out,
+                    "{} {} {}",
+                    entry.seq,
+                    entry.record.class().as_str(),
+                    summary(&entry.record)
+                );
             }
         }
         out
@@ -255,7 +310,8 @@ impl Played {
 
 fn drive(kept: &Kept, clock: &VirtualClock, edition: Edition) -> Host {
     let options = Options { edition, ..Options::new("default".into()) };
-    Scheduler::drive(options, kept.clone(), clock.clone(), Told(kept.trouble.clone())).expect("the ledger opens")
+    Scheduler::drive(options, kept.clone(), clock.clone(), Told(kept.trouble.clone()))
+        .expect("the ledger opens")
 }
 
 fn refused(why: &SchedulerError) -> String {

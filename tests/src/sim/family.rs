@@ -25,7 +25,8 @@ const BEGIN: u64 = 1_780_000_000_000;
 /// How many children a parent has at most.
 const CHILDREN: usize = 2;
 
-/// How many days are calm in the end: longer than the longest backoff, recheck and interval together.
+/// How many days are calm in the end: longer than the longest backoff, recheck and interval
+/// together.
 const CALM_DAYS: u64 = 12;
 
 /// What happens at an instant.
@@ -67,20 +68,31 @@ pub struct Divergence {
 }
 
 impl Divergence {
-    /// The first decision in which two families differ, agent by agent. They have the same fate, so up to there they have the same history.
+    /// The first decision in which two families differ, agent by agent. They have the same fate, so
+    /// up to there they have the same history.
     pub(super) fn first(one: &Family, other: &Family) -> Option<Self> {
         one.members.iter().zip(&other.members).find_map(|(a, b)| {
             let (a_entries, b_entries) = (a.store.watched.opened(), b.store.watched.opened());
             a_entries.iter().zip(&b_entries).find_map(|(left, right)| {
                 let decided = [decision(&left.record), decision(&right.record)];
                 let differ = match &decided {
-                    [Some(left), Some(right)] => (left.kind, &left.reason, &left.rule) != (right.kind, &right.reason, &right.rule),
+                    [Some(left), Some(right)] => {
+                        (left.kind, &left.reason, &left.rule)
+                            != (right.kind, &right.reason, &right.rule)
+                    }
                     [left, right] => left.is_some() != right.is_some(),
                 };
                 let said = |decision: &Option<Decision>| {
-                    decision.as_ref().map_or_else(|| "nothing".to_owned(), |d| format!("{} ({}) by {}", d.kind, d.reason, d.rule))
+                    decision.as_ref().map_or_else(
+                        || "nothing".to_owned(),
+                        |d| format!("{} ({}) by {}", d.kind, d.reason, d.rule),
+                    )
                 };
-                differ.then(|| Self { agent: a.id.clone(), seq: left.seq, decided: [said(&decided[0]), said(&decided[1])] })
+                differ.then(|| Self {
+                    agent: a.id.clone(),
+                    seq: left.seq,
+                    decided: [said(&decided[0]), said(&decided[1])],
+                })
             })
         })
     }
@@ -130,7 +142,8 @@ impl Family {
         }
         // Whoever is parked is spoken to, and whoever waits for the operator is answered.
         for day in 0..CALM_DAYS / 2 {
-            (0..self.members.len()).for_each(|member| self.at(HOUR + day * DAY, member, What::Comes));
+            (0..self.members.len())
+                .for_each(|member| self.at(HOUR + day * DAY, member, What::Comes));
         }
         self.until(BEGIN + (days + CALM_DAYS) * DAY);
         self.nothing_is_left();
@@ -165,7 +178,9 @@ impl Family {
             What::Step(run) => self.step(member, &run),
             What::Ended(task) => self.ended(member, &task),
             What::Comes => self.comes(member),
-            What::Again(text) => self.say(member, serde_json::from_str(&text).expect("it was said before")),
+            What::Again(text) => {
+                self.say(member, serde_json::from_str(&text).expect("it was said before"))
+            }
             What::Befalls => self.befalls(member),
             What::Starts => self.starts(member),
             What::Started => self.say(member, json!({ "fact": "start_requested" })),
@@ -186,7 +201,9 @@ impl Family {
         for request in started {
             self.start_turn(member, &request);
         }
-        if self.members[member].look(|state| state.control().closing.is_some() && state.turns().run.is_none()) {
+        if self.members[member]
+            .look(|state| state.control().closing.is_some() && state.turns().run.is_none())
+        {
             self.members[member].kill();
         }
         if self.members[member].scheduler.is_none() {
@@ -222,11 +239,16 @@ impl Family {
     /// A turn takes its next step.
     fn step(&mut self, member: usize, run: &RunId) {
         let calm = self.fate.is_calm();
-        let Some(turn) = self.members[member].turn.as_mut().filter(|turn| turn.run == *run) else { return };
+        let Some(turn) = self.members[member].turn.as_mut().filter(|turn| turn.run == *run) else {
+            return;
+        };
         turn.round += 1;
         turn.left = turn.left.saturating_sub(1);
         let (round, ends) = (turn.round, turn.left == 0 || turn.yields);
-        self.say(member, json!({ "fact": "provider_round_completed", "run_id": run, "round": round }));
+        self.say(
+            member,
+            json!({ "fact": "provider_round_completed", "run_id": run, "round": round }),
+        );
         if !ends || calm {
             let facts = self.acts(member, run, round);
             facts.into_iter().for_each(|fact| self.say(member, fact));
@@ -234,24 +256,38 @@ impl Family {
         if !ends && !calm {
             if self.fate.befalls("turns that fell silent", 60) {
                 // A host that watches its lease breaks it off.
-                let broken = json!({ "fact": "turn_aborted", "run_id": run, "reason": "runtime_error" });
+                let broken =
+                    json!({ "fact": "turn_aborted", "run_id": run, "reason": "runtime_error" });
                 return self.at(40 * MINUTE, member, What::Again(broken.to_string()));
             }
             return self.at(1 + self.fate.below(5 * MINUTE), member, What::Step(run.clone()));
         }
         self.members[member].turn = None;
-        let kinds = ["completed", "deferred_to_fallback", "provider_failed_needs_recovery", "baseline_over_budget"];
-        let kind = if calm || self.fate.below(5) > 0 { kinds[0] } else { kinds[self.fate.below(4) as usize] };
+        let kinds = [
+            "completed",
+            "deferred_to_fallback",
+            "provider_failed_needs_recovery",
+            "baseline_over_budget",
+        ];
+        let kind = if calm || self.fate.below(5) > 0 {
+            kinds[0]
+        } else {
+            kinds[self.fate.below(4) as usize]
+        };
         if kind != kinds[0] {
             self.fate.count("turns that failed");
         }
         self.say(member, json!({ "fact": "turn_terminal", "run_id": run, "kind": kind, "last_assistant_message": "So it is." }));
         if !calm && self.fate.befalls("ends that were told twice", 30) {
-            self.say(member, json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" }));
+            self.say(
+                member,
+                json!({ "fact": "turn_terminal", "run_id": run, "kind": "completed" }),
+            );
         }
     }
 
-    /// What a turn does in a step: in calm days it brings everything to its end, else whatever it likes.
+    /// What a turn does in a step: in calm days it brings everything to its end, else whatever it
+    /// likes.
     fn acts(&mut self, member: usize, run: &RunId, round: u64) -> Vec<Value> {
         if self.fate.is_calm() {
             return self.members[member].look(finishing);
@@ -262,22 +298,30 @@ impl Family {
             let items = state.work().items.keys().map(ToString::to_string);
             (items.collect(), state.tasks().active.keys().map(ToString::to_string).collect())
         });
-        let any = |fate: &Fate, of: &[String]| (!of.is_empty()).then(|| of[fate.below(of.len() as u64) as usize].clone());
+        let any = |fate: &Fate, of: &[String]| {
+            (!of.is_empty()).then(|| of[fate.below(of.len() as u64) as usize].clone())
+        };
         let item = any(&self.fate, &items);
         let after = now.plus_ms(1 + self.fate.below(2 * DAY));
         match (self.fate.below(12), item) {
-            (0, _) => vec![json!({ "fact": "work_item_created", "work_item_id": format!("item {name}"), "objective": "Do it." })],
+            (0, _) => vec![
+                json!({ "fact": "work_item_created", "work_item_id": format!("item {name}"), "objective": "Do it." }),
+            ],
             (1, Some(item)) => vec![json!({ "fact": "work_item_picked", "work_item_id": item })],
             (2, Some(item)) => vec![json!({ "fact": "work_item_completed", "work_item_id": item })],
             (3, Some(item)) => {
-                vec![json!({ "fact": "work_item_blocked", "work_item_id": item, "blocked_by": "the weather", "recheck_at": after })]
+                vec![
+                    json!({ "fact": "work_item_blocked", "work_item_id": item, "blocked_by": "the weather", "recheck_at": after }),
+                ]
             }
             (4, item) => {
                 let source = match self.fate.below(4) {
                     0 => json!({ "kind": "operator_input" }),
                     1 => json!({ "kind": "external_ingress", "external_trigger_id": "hook" }),
                     2 => json!({ "kind": "timer", "wake_at": after }),
-                    _ => json!({ "kind": "task_result", "task_id": any(&self.fate, &tasks).unwrap_or_else(|| "none".to_owned()) }),
+                    _ => {
+                        json!({ "kind": "task_result", "task_id": any(&self.fate, &tasks).unwrap_or_else(|| "none".to_owned()) })
+                    }
                 };
                 let kind = match source["kind"].as_str() {
                     Some("operator_input") => "operator",
@@ -297,17 +341,22 @@ impl Family {
             }
             (5 | 6, item) => self.starts_task(member, &name, item),
             (7, _) => {
-                let mut timer =
-                    json!({ "fact": "timer_created", "timer_id": format!("timer {name}"), "duration_ms": self.fate.below(DAY) });
+                let mut timer = json!({ "fact": "timer_created", "timer_id": format!("timer {name}"), "duration_ms": self.fate.below(DAY) });
                 if self.fate.below(4) == 0 {
                     timer["interval_ms"] = json!(HOUR + self.fate.below(DAY));
                 }
                 vec![timer]
             }
-            (8, item) if self.members[member].parent.is_none() => self.makes_child(member, &name, item),
-            (9, _) => any(&self.fate, &tasks).map_or_else(Vec::new, |task| vec![json!({ "fact": "task_cancelling", "task_id": task })]),
-            (10, _) => vec![json!({ "fact": "tool_execution_recorded", "run_id": run, "tool_execution_id": name, "tool_name": "Look",
-                "status": "success", "input": {}, "output": {}, "summary": "looked" })],
+            (8, item) if self.members[member].parent.is_none() => {
+                self.makes_child(member, &name, item)
+            }
+            (9, _) => any(&self.fate, &tasks).map_or_else(Vec::new, |task| {
+                vec![json!({ "fact": "task_cancelling", "task_id": task })]
+            }),
+            (10, _) => vec![
+                json!({ "fact": "tool_execution_recorded", "run_id": run, "tool_execution_id": name, "tool_name": "Look",
+                "status": "success", "input": {}, "output": {}, "summary": "looked" }),
+            ],
             _ => Vec::new(),
         }
     }
@@ -339,8 +388,7 @@ impl Family {
             "body": { "type": "text", "text": "Do your part." } } });
         self.members[child].messages.push(format!("told {task}"));
         self.at(1_000, child, What::Again(told.to_string()));
-        let mut created =
-            json!({ "fact": "task_created", "task_id": task, "task_kind": "child_agent_task", "detail": { "child_agent_id": id } });
+        let mut created = json!({ "fact": "task_created", "task_id": task, "task_kind": "child_agent_task", "detail": { "child_agent_id": id } });
         if let Some(item) = item {
             created["work_item_id"] = json!(item);
         }
@@ -365,9 +413,13 @@ impl Family {
     fn is_done(&mut self, member: usize) {
         let Some((parent, task)) = self.members[member].parent.clone() else { return };
         let is_done = self.members[member].look(|state| {
-            let idle =
-                state.turns().run.is_none() && state.queue().is_empty() && state.tasks().active.is_empty() && state.turns().turn_index > 0;
-            idle && state.work().items.is_empty() && state.waiting().conditions.is_empty() && state.waiting().timers.is_empty()
+            let idle = state.turns().run.is_none()
+                && state.queue().is_empty()
+                && state.tasks().active.is_empty()
+                && state.turns().turn_index > 0;
+            idle && state.work().items.is_empty()
+                && state.waiting().conditions.is_empty()
+                && state.waiting().timers.is_empty()
         });
         if is_done && self.members[parent].look(|state| state.tasks().active.contains_key(&task)) {
             let end = json!({ "fact": "task_completed", "task_id": task, "summary": "the child is done" });
@@ -382,12 +434,16 @@ impl Family {
         let lanes = ["normal", "next", "interject", "background"];
         let lane = lanes[self.fate.below(4) as usize];
         let fact = match self.fate.below(if self.fate.is_calm() { 1 } else { 5 }) {
-            0..=2 => json!({ "fact": "message_queued", "message": { "id": id, "kind": "operator_prompt", "origin": { "kind": "operator" },
-                "trust": "trusted_operator", "priority": lane, "body": { "type": "text", "text": "Go on." } } }),
+            0..=2 => {
+                json!({ "fact": "message_queued", "message": { "id": id, "kind": "operator_prompt", "origin": { "kind": "operator" },
+                "trust": "trusted_operator", "priority": lane, "body": { "type": "text", "text": "Go on." } } })
+            }
             3 => json!({ "fact": "message_queued", "message": { "id": id, "kind": "callback_event",
                 "origin": { "kind": "callback", "descriptor_id": "hook" }, "trust": "trusted_integration",
                 "body": { "type": "text", "text": "It happened." } } }),
-            _ => json!({ "fact": "wake_hint_submitted", "reason": "look", "external_trigger_id": "hook" }),
+            _ => {
+                json!({ "fact": "wake_hint_submitted", "reason": "look", "external_trigger_id": "hook" })
+            }
         };
         if fact["message"].is_object() {
             self.members[member].messages.push(id);
@@ -454,29 +510,46 @@ impl Family {
             let state = member.store.watched.state();
             let mut left = Vec::new();
             left.extend(state.turns().run.iter().map(|run| format!("run {} is open", run.run_id)));
-            left.extend(state.queue().waiting().map(|held| format!("message {} waits", held.record.id)));
+            left.extend(
+                state.queue().waiting().map(|held| format!("message {} waits", held.record.id)),
+            );
             left.extend(state.tasks().active.keys().map(|task| format!("task {task} is active")));
             left.extend(state.work().items.keys().map(|item| format!("item {item} is open")));
-            let lost = member.messages.iter().filter(|id| state.queue().ended(&id.as_str().into()).is_none());
-            left.extend(lost.map(|id| format!("message {id} never reached its end")));
-            let untold = state
-                .tasks()
-                .ended
+            let lost = member
+                .messages
                 .iter()
-                .filter(|(task, (status, _))| status.to_string() != "interrupted" && !state.tasks().told.contains_key(*task));
+                .filter(|id| state.queue().ended(&id.as_str().into()).is_none());
+            left.extend(lost.map(|id| format!("message {id} never reached its end")));
+            let untold = state.tasks().ended.iter().filter(|(task, (status, _))| {
+                status.to_string() != "interrupted" && !state.tasks().told.contains_key(*task)
+            });
             left.extend(untold.map(|(task, _)| format!("the result of {task} was never told")));
             self.wrong.extend(left.into_iter().map(|what| format!("{}: {what}", member.id)));
-            self.wrong.extend(member.store.watched.breaches().iter().map(|breach| format!("{}: {breach:?}", member.id)));
+            self.wrong.extend(
+                member
+                    .store
+                    .watched
+                    .breaches()
+                    .iter()
+                    .map(|breach| format!("{}: {breach:?}", member.id)),
+            );
         }
     }
 
     pub(super) fn histories(&self) -> Vec<History> {
-        self.members.iter().map(|member| History { agent: member.id.clone(), entries: member.store.history() }).collect()
+        self.members
+            .iter()
+            .map(|member| History { agent: member.id.clone(), entries: member.store.history() })
+            .collect()
     }
 
     pub(super) fn report(&self) -> Report {
-        let mut report =
-            Report { agents: self.members.len() as u64, befell: self.fate.befell(), wrong: self.wrong.clone(), ..Report::default() };
+        let mut report = Report {
+            agents: self.members.len() as u64,
+            befell: self.fate.befell(),
+            wrong: self.wrong.clone(),
+            ..Report::default()
+        };
         for member in &self.members {
             let state = member.store.watched.state();
             report.entries += state.head().seq.0;
@@ -490,12 +563,25 @@ impl Family {
     }
 }
 
-/// What a turn does that brings everything to its end: tasks are stopped, waits withdrawn, timers cancelled, items completed.
+/// What a turn does that brings everything to its end: tasks are stopped, waits withdrawn, timers
+/// cancelled, items completed.
 fn finishing(state: &State) -> Vec<Value> {
     let tasks = state.tasks().active.values().filter(|task| !task.record.kind.is_child());
     let tasks = tasks.map(|task| json!({ "fact": "task_cancelled", "task_id": task.record.id }));
-    let timers = state.waiting().timers.keys().map(|timer| json!({ "fact": "timer_cancelled", "timer_id": timer }));
-    let waits = state.waiting().conditions.keys().map(|wait| json!({ "fact": "wait_condition_cancelled", "wait_condition_id": wait }));
-    let items = state.work().items.keys().map(|item| json!({ "fact": "work_item_completed", "work_item_id": item }));
+    let timers = state
+        .waiting()
+        .timers
+        .keys()
+        .map(|timer| json!({ "fact": "timer_cancelled", "timer_id": timer }));
+    let waits = state
+        .waiting()
+        .conditions
+        .keys()
+        .map(|wait| json!({ "fact": "wait_condition_cancelled", "wait_condition_id": wait }));
+    let items = state
+        .work()
+        .items
+        .keys()
+        .map(|item| json!({ "fact": "work_item_completed", "work_item_id": item }));
     tasks.chain(timers).chain(waits).chain(items).collect()
 }

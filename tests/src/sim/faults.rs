@@ -1,5 +1,6 @@
-//! Faults at every import: a ledger whose store fails before or after it has stored, or to which somebody else writes first; snapshots that are
-//! lost, old or damaged; a provider that does not do what it is asked.
+//! Faults at every import: a ledger whose store fails before or after it has stored, or to which
+//! somebody else writes first; snapshots that are lost, old or damaged; a provider that does not do
+//! what it is asked.
 
 use std::{
     cell::{Cell, RefCell},
@@ -37,7 +38,12 @@ struct Shared {
 impl Fate {
     pub(super) fn of_seed(seed: u64) -> Self {
         let dice = RefCell::new(Dice::of_seed(seed));
-        Self(Rc::new(Shared { dice, is_calm: Cell::new(false), befell: RefCell::default(), entries: Cell::new(0) }))
+        Self(Rc::new(Shared {
+            dice,
+            is_calm: Cell::new(false),
+            befell: RefCell::default(),
+            entries: Cell::new(0),
+        }))
     }
 
     /// From now on nothing fails.
@@ -91,8 +97,15 @@ pub(super) struct Store {
 
 impl Store {
     pub(super) fn new(fate: &Fate) -> Self {
-        let watched = WatchedLedger::default().checking_one_in(std::num::NonZeroUsize::MIN.saturating_add(4));
-        Self { watched, snapshot: Rc::default(), places: Rc::default(), fate: fate.clone(), is_dying: Rc::default() }
+        let watched =
+            WatchedLedger::default().checking_one_in(std::num::NonZeroUsize::MIN.saturating_add(4));
+        Self {
+            watched,
+            snapshot: Rc::default(),
+            places: Rc::default(),
+            fate: fate.clone(),
+            is_dying: Rc::default(),
+        }
     }
 
     /// Its entries as they are stored, each with its place among those of all ledgers of its world.
@@ -113,7 +126,11 @@ impl Store {
     /// Somebody else appends an entry that changes nothing.
     fn intrude(&mut self) {
         let (head, at) = self.watched.look(|state| (state.head(), state.at()));
-        let note = EventRecord::new(EventKind::FactIgnored, at, &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }));
+        let note = EventRecord::new(
+            EventKind::FactIgnored,
+            at,
+            &json!({ "fact": "noted elsewhere", "reason": "unknown", "because": 1 }),
+        );
         let (_, bytes) = Entry::seal(&head, at, Record::Event(note));
         // It is at the end of the ledger, so it is taken.
         drop(self.stored(&head, &[bytes]));
@@ -147,7 +164,11 @@ impl Ledger for Store {
         if self.is_dying.get() || self.fate.befalls("reads that failed", 200) {
             return Self::failed("the disk does not answer");
         }
-        let limit = if self.fate.befalls("reads that gave less than was asked for", 20) { limit.div_ceil(2) } else { limit };
+        let limit = if self.fate.befalls("reads that gave less than was asked for", 20) {
+            limit.div_ceil(2)
+        } else {
+            limit
+        };
         self.watched.read(after, limit)
     }
 

@@ -1,4 +1,5 @@
-//! One agent of a family: its scheduler while its process lives, and what its host knows that is in no ledger.
+//! One agent of a family: its scheduler while its process lives, and what its host knows that is in
+//! no ledger.
 
 use std::collections::{BTreeMap, VecDeque};
 
@@ -53,7 +54,12 @@ pub(super) struct Member {
 }
 
 impl Member {
-    pub(super) fn new(id: AgentId, edition: Edition, fate: &Fate, parent: Option<(usize, TaskId)>) -> Self {
+    pub(super) fn new(
+        id: AgentId,
+        edition: Edition,
+        fate: &Fate,
+        parent: Option<(usize, TaskId)>,
+    ) -> Self {
         let mut options = Options::new(id.clone());
         options.edition = edition;
         Self {
@@ -86,7 +92,12 @@ impl Member {
         self.turn = None;
         self.commands.clear();
         self.asked.forget(self.children.keys().cloned().collect());
-        let opened = Scheduler::drive(self.options.clone(), self.store.clone(), self.clock.clone(), self.asked.clone());
+        let opened = Scheduler::drive(
+            self.options.clone(),
+            self.store.clone(),
+            self.clock.clone(),
+            self.asked.clone(),
+        );
         self.scheduler = opened.ok();
         if self.scheduler.is_none() {
             self.fate.count("openings that failed");
@@ -112,7 +123,8 @@ impl Member {
         self.asked.forget(Vec::new());
     }
 
-    /// Says a fact; again later where the ledger does not take it, as a host does that must lose nothing.
+    /// Says a fact; again later where the ledger does not take it, as a host does that must lose
+    /// nothing.
     pub(super) fn say(&mut self, fact: Value) {
         self.unsaid.push_back(fact);
         self.say_unsaid();
@@ -149,7 +161,8 @@ impl Member {
         for _ in 0..64 {
             let Some(scheduler) = self.scheduler.as_mut() else { break };
             let decided = scheduler.run_until_rest();
-            let conflicts = matches!(decided, Err(SchedulerError::Ledger(LedgerError::Conflict { .. })));
+            let conflicts =
+                matches!(decided, Err(SchedulerError::Ledger(LedgerError::Conflict { .. })));
             let failed = decided.is_err() && !(conflicts && scheduler.catch_up().is_ok());
             if self.bury() {
                 break;

@@ -1,8 +1,10 @@
-//! The simulation: families of agents over virtual days, with faults at every import, kills, clocks that jump, input that comes twice and late,
-//! and providers that do whatever they like. A seed determines all of it.
+//! The simulation: families of agents over virtual days, with faults at every import, kills, clocks
+//! that jump, input that comes twice and late, and providers that do whatever they like. A seed
+//! determines all of it.
 //!
-//! A family is an agent and the children that its turns make. It lives through its wild days, and then through calm ones, in which nothing
-//! fails and every turn does what it should: then nothing may be left undone. Each batch is checked against the invariants as it is appended.
+//! A family is an agent and the children that its turns make. It lives through its wild days, and
+//! then through calm ones, in which nothing fails and every turn does what it should: then nothing
+//! may be left undone. Each batch is checked against the invariants as it is appended.
 
 mod family;
 mod faults;
@@ -77,7 +79,10 @@ impl Report {
 
     /// Takes the head of another history into the digest.
     fn extend_digest(&mut self, head: &Head) {
-        self.digest = Head { seq: self.digest.seq.next(), chain: self.digest.chain.extend(&head.to_string()) };
+        self.digest = Head {
+            seq: self.digest.seq.next(),
+            chain: self.digest.chain.extend(&head.to_string()),
+        };
     }
 }
 
@@ -110,14 +115,16 @@ pub fn live(plan: &Plan) -> Report {
     Family::lived(plan).report()
 }
 
-/// Lets the family of a plan live: what came of it, and the history of each of its agents, in the order in which they came into the world.
+/// Lets the family of a plan live: what came of it, and the history of each of its agents, in the
+/// order in which they came into the world.
 #[must_use]
 pub fn live_and_tell(plan: &Plan) -> (Report, Vec<History>) {
     let family = Family::lived(plan);
     (family.report(), family.histories())
 }
 
-/// The first entry at which the family of a seed decides otherwise in another edition; none where it never does.
+/// The first entry at which the family of a seed decides otherwise in another edition; none where
+/// it never does.
 #[must_use]
 pub fn divergence(plan: &Plan, other: Edition) -> Option<Divergence> {
     let families = [*plan, Plan { edition: other, ..*plan }].map(|plan| Family::lived(&plan));

@@ -1,4 +1,5 @@
-//! What a ledger shows of time: what became a message and for which instant, and what the turns were told.
+//! What a ledger shows of time: what became a message and for which instant, and what the turns
+//! were told.
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -46,20 +47,27 @@ impl Found {
 
     fn read(&mut self, entry: &Entry) {
         match &entry.record {
-            Record::Timer(timer) => drop(timer.next_fire_at.and_then(|due| self.due.insert(timer.id.clone(), due))),
+            Record::Timer(timer) => {
+                drop(timer.next_fire_at.and_then(|due| self.due.insert(timer.id.clone(), due)))
+            }
             Record::Message(message) => {
                 if let Some((what, due)) = self.fire_of(message) {
                     self.about.insert(message.id.clone(), what.clone());
                     self.fires.push(Fire { at: entry.at, what, due });
                 }
             }
-            Record::Turn(turn) if turn.status == RunStatus::Terminal && turn.kind == Some(TurnTerminalKind::Completed) => {
+            Record::Turn(turn)
+                if turn.status == RunStatus::Terminal
+                    && turn.kind == Some(TurnTerminalKind::Completed) =>
+            {
                 self.told.extend(self.about.get(&turn.message_id).cloned());
             }
             Record::WaitCondition(wait) if wait.ended_by == Some(EndedBy::Deadline) => {
                 self.ended.insert(wait.id.to_string(), wait.status);
             }
-            Record::Event(event) if diagnostic::clock_behind_at(event).is_some() => self.behind += 1,
+            Record::Event(event) if diagnostic::clock_behind_at(event).is_some() => {
+                self.behind += 1
+            }
             _ => {}
         }
     }

@@ -1,4 +1,5 @@
-//! The driver: lives a plan with a real scheduler, wakes when that asks for it, plays the turns, and keeps the model up to date.
+//! The driver: lives a plan with a real scheduler, wakes when that asks for it, plays the turns,
+//! and keeps the model up to date.
 
 use std::{
     cell::RefCell,
@@ -34,7 +35,8 @@ use crate::watched::WatchedLedger;
 /// When every life begins.
 const BEGIN: Timestamp = Timestamp::from_nanos(1_780_000_000_000_000_000);
 
-/// Which batches are checked against the invariants: the log is long, and each check folds what it is about.
+/// Which batches are checked against the invariants: the log is long, and each check folds what it
+/// is about.
 const ONE_IN: NonZeroUsize = NonZeroUsize::MIN.saturating_add(39);
 
 /// A ledger that checks its batches and keeps its newest snapshot, as a store does.
@@ -118,7 +120,8 @@ const LOOKS: usize = 3;
 type Done = Result<(), SchedulerError>;
 
 impl<'a> Life<'a> {
-    /// Lives a plan to its end. Each time that the agent has looked, what it asks to be woken for is compared with the model.
+    /// Lives a plan to its end. Each time that the agent has looked, what it asks to be woken for
+    /// is compared with the model.
     ///
     /// # Errors
     /// Where the scheduler does not do what it is asked; no life has such a moment.
@@ -135,8 +138,10 @@ impl<'a> Life<'a> {
             ..Policy::default()
         };
         let options = Options { policy, ..Options::new("default".into()) };
-        let (kept, clock) =
-            (Kept { watched: WatchedLedger::default().checking_one_in(ONE_IN), ..Kept::default() }, VirtualClock::at(BEGIN));
+        let (kept, clock) = (
+            Kept { watched: WatchedLedger::default().checking_one_in(ONE_IN), ..Kept::default() },
+            VirtualClock::at(BEGIN),
+        );
         let scheduler = Scheduler::drive(options.clone(), kept.clone(), clock.clone(), Elsewhere)?;
         let mut life = Self {
             plan,
@@ -250,12 +255,18 @@ impl<'a> Life<'a> {
             if self.message.is_some() && !self.is_long {
                 self.act()?;
                 if !self.restarts()? {
-                    self.say(&json!({"fact": "turn_terminal", "run_id": "$run", "kind": "completed"}))?;
+                    self.say(
+                        &json!({"fact": "turn_terminal", "run_id": "$run", "kind": "completed"}),
+                    )?;
                     self.message = None;
                     self.model.completes();
                 }
             } else {
-                let boundary = if self.scheduler.state().queue().is_empty() { Boundary::RunLoopIdle } else { Boundary::RunLoop };
+                let boundary = if self.scheduler.state().queue().is_empty() {
+                    Boundary::RunLoopIdle
+                } else {
+                    Boundary::RunLoop
+                };
                 let report = self.scheduler.step(boundary)?;
                 self.carry_out(report.effects)?;
             }
@@ -266,7 +277,12 @@ impl<'a> Life<'a> {
         }
         assert_eq!(self.scheduler.next_wake(), self.model.next_wake(), "at {}", self.model.now());
         if self.message.is_none() && !self.is_stopped {
-            assert_eq!(self.model.waiting(), [""; 0], "at {} all that fired has started a turn", self.model.now());
+            assert_eq!(
+                self.model.waiting(),
+                [""; 0],
+                "at {} all that fired has started a turn",
+                self.model.now()
+            );
             assert!(self.scheduler.state().queue().is_empty());
         }
         Ok(())
@@ -276,7 +292,8 @@ impl<'a> Life<'a> {
         for effect in effects {
             match effect {
                 Effect::StartTurn(request) => {
-                    self.model.starts(request.message.id.as_str(), what(&request.message).as_deref());
+                    self.model
+                        .starts(request.message.id.as_str(), what(&request.message).as_deref());
                     self.message = Some(request.message);
                 }
                 Effect::AbortTurn { reason, .. } => {
@@ -290,7 +307,8 @@ impl<'a> Life<'a> {
         Ok(())
     }
 
-    /// What the model does in a turn: it completes the item, sets the next recheck, or rests for a while.
+    /// What the model does in a turn: it completes the item, sets the next recheck, or rests for a
+    /// while.
     fn act(&mut self) -> Done {
         let Some(message) = self.message.clone() else { return Ok(()) };
         if !self.acted.insert(message.id.to_string()) {
@@ -299,11 +317,17 @@ impl<'a> Life<'a> {
         let about = what(&message);
         let due = self.plan.dues.iter().find(|due| Some(&due.id) == about.as_ref());
         match due.map(|due| (due, due.kind)) {
-            Some((due, Kind::Recheck(Some(after_ms)))) if self.again.insert(due.id.clone()) => self.block(due, after_ms)?,
-            Some((due, Kind::Recheck(_) | Kind::Deadline | Kind::Instant | Kind::Named)) => self.complete(&due.id)?,
+            Some((due, Kind::Recheck(Some(after_ms)))) if self.again.insert(due.id.clone()) => {
+                self.block(due, after_ms)?
+            }
+            Some((due, Kind::Recheck(_) | Kind::Deadline | Kind::Instant | Kind::Named)) => {
+                self.complete(&due.id)?
+            }
             Some((_, Kind::Once | Kind::Every(_) | Kind::Rest | Kind::Agent)) => {}
             // The tick of an item whose wait was withdrawn.
-            None => message.work_item_id.iter().try_for_each(|item| self.complete(item.as_str()))?,
+            None => {
+                message.work_item_id.iter().try_for_each(|item| self.complete(item.as_str()))?
+            }
         }
         match self.rests.pop_front() {
             Some(rest) => self.timer(rest, None),
@@ -340,14 +364,18 @@ impl<'a> Life<'a> {
             Kind::Named => {
                 self.item(due)?;
                 self.timer(due, None)?;
-                let source = json!({"kind": "timer", "wake_at": self.at(due.after_ms), "timer_id": due.id});
+                let source =
+                    json!({"kind": "timer", "wake_at": self.at(due.after_ms), "timer_id": due.id});
                 let condition = json!({"fact": "wait_condition_registered", "wait_condition_id": due.id, "waiting_for": "it",
                     "kind": "timer", "work_item_id": due.id, "wake_sources": [source]});
                 self.say(&condition)
             }
             Kind::Agent => {
                 // contract 5.17: it supersedes the one before.
-                self.agents_wait.replace(due.id.clone()).iter().for_each(|before| self.model.withdraw(before));
+                self.agents_wait
+                    .replace(due.id.clone())
+                    .iter()
+                    .for_each(|before| self.model.withdraw(before));
                 let at = self.at(due.after_ms);
                 self.wait(due, json!({"kind": "external", "wake_sources": [{"kind": "external_ingress"}], "expires_at": at}))
             }
@@ -368,9 +396,15 @@ impl<'a> Life<'a> {
                 self.say_even(&named("timer_cancelled", "timer_id"))?;
                 self.complete(&due.id)
             }
-            Kind::Recheck(_) if number.is_multiple_of(2) => self.say_even(&named("work_item_unblocked", "work_item_id")),
-            Kind::Deadline if number.is_multiple_of(2) => self.say_even(&named("wait_condition_resolved", "wait_condition_id")),
-            Kind::Instant if number.is_multiple_of(2) => self.say_even(&named("wait_condition_cancelled", "wait_condition_id")),
+            Kind::Recheck(_) if number.is_multiple_of(2) => {
+                self.say_even(&named("work_item_unblocked", "work_item_id"))
+            }
+            Kind::Deadline if number.is_multiple_of(2) => {
+                self.say_even(&named("wait_condition_resolved", "wait_condition_id"))
+            }
+            Kind::Instant if number.is_multiple_of(2) => {
+                self.say_even(&named("wait_condition_cancelled", "wait_condition_id"))
+            }
             Kind::Recheck(_) | Kind::Deadline | Kind::Instant => self.complete(&due.id),
             Kind::Agent => self.say_even(&named("wait_condition_cancelled", "wait_condition_id")),
         }
@@ -422,7 +456,14 @@ impl<'a> Life<'a> {
     }
 
     fn propose(&mut self, fact: &Value) -> Result<Answer, SchedulerError> {
-        let run = self.scheduler.state().turns().run.as_ref().map_or("none", |run| run.run_id.as_str()).to_owned();
+        let run = self
+            .scheduler
+            .state()
+            .turns()
+            .run
+            .as_ref()
+            .map_or("none", |run| run.run_id.as_str())
+            .to_owned();
         let receipt = self.scheduler.propose(&fact.to_string().replace("$run", &run))?;
         self.carry_out(receipt.effects)?;
         Ok(receipt.answer)
@@ -457,7 +498,12 @@ impl<'a> Life<'a> {
     }
 
     fn opens(&mut self) -> Done {
-        self.scheduler = Scheduler::drive(self.options.clone(), self.kept.clone(), self.clock.clone(), Elsewhere)?;
+        self.scheduler = Scheduler::drive(
+            self.options.clone(),
+            self.kept.clone(),
+            self.clock.clone(),
+            Elsewhere,
+        )?;
         self.model.hold(self.is_stopped);
         self.counts[RESTARTS] += 1;
         Ok(())

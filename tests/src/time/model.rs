@@ -1,4 +1,5 @@
-//! What the contract demands of time, as a plain list: it knows what was set and what the clock said, and nothing of the core.
+//! What the contract demands of time, as a plain list: it knows what was set and what the clock
+//! said, and nothing of the core.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -102,7 +103,8 @@ impl Model {
         self.fire();
     }
 
-    /// The turn is broken off by a stop and owes nothing more, or interrupted by a restart and replays.
+    /// The turn is broken off by a stop and owes nothing more, or interrupted by a restart and
+    /// replays.
     pub fn breaks_off(&mut self) {
         self.in_turn = None;
     }
@@ -110,7 +112,12 @@ impl Model {
     /// When the agent is to be woken.
     #[must_use]
     pub fn next_wake(&self) -> Option<Timestamp> {
-        let next = self.armed.iter().filter(|(what, _)| !self.waiting.contains(*what)).map(|(_, armed)| armed.due).min();
+        let next = self
+            .armed
+            .iter()
+            .filter(|(what, _)| !self.waiting.contains(*what))
+            .map(|(_, armed)| armed.due)
+            .min();
         next.filter(|_| !self.held)
     }
 
@@ -125,7 +132,10 @@ impl Model {
         if self.held {
             return;
         }
-        let due = self.armed.iter().filter(|(what, armed)| armed.due <= self.now && !self.waiting.contains(*what));
+        let due = self
+            .armed
+            .iter()
+            .filter(|(what, armed)| armed.due <= self.now && !self.waiting.contains(*what));
         let due: Vec<_> = due.map(|(what, armed)| (what.clone(), armed.clone())).collect();
         for (what, armed) in due {
             self.fires.push(Fire { at: self.now, what: what.clone(), due: armed.due });

@@ -20,7 +20,8 @@ pub enum Kind {
     Every(u64),
     /// A timed rest: a one-shot timer that a turn sets as its last act (contract 5.20).
     Rest,
-    /// The recheck of a blocked item; the turn that is told of it sets the next one after so many milliseconds, or completes the item.
+    /// The recheck of a blocked item; the turn that is told of it sets the next one after so many
+    /// milliseconds, or completes the item.
     Recheck(Option<u64>),
     /// The wait of an item for an event that does not come, with `expires_at`.
     Deadline,
@@ -52,11 +53,13 @@ pub enum Event {
     Withdraw(usize),
     /// The process ends and another one opens the ledger.
     Restart {
-        /// After so many more appends of the loop; the process may die in the middle of what it does.
+        /// After so many more appends of the loop; the process may die in the middle of what it
+        /// does.
         after: u32,
         /// Whether it was asked to shut down.
         graceful: bool,
-        /// How long nobody runs, in milliseconds; the first restart that comes at once, and not `after` more.
+        /// How long nobody runs, in milliseconds; the first restart that comes at once, and not
+        /// `after` more.
         down_ms: u64,
     },
     /// The host's clock jumps by so many milliseconds.
@@ -97,7 +100,11 @@ impl Plan {
             (30, "agent"),
         ] {
             for n in 0..count {
-                let due = Due { id: format!("{name}-{n}"), kind: kind(name, &mut dice), after_ms: delay(&mut dice) };
+                let due = Due {
+                    id: format!("{name}-{n}"),
+                    kind: kind(name, &mut dice),
+                    after_ms: delay(&mut dice),
+                };
                 plan.set(due, &mut dice);
             }
         }
@@ -110,8 +117,10 @@ impl Plan {
         let number = self.dues.len();
         // Half of them on the full hour, so that many are set and due together.
         let span = (DAYS - 2) * DAY_MS;
-        let at = if dice.one_in(2) { dice.below(span / HOUR_MS) * HOUR_MS } else { dice.below(span) };
-        let withdrawn = if dice.one_in(8) { Some(dice.below(2 * due.after_ms.max(MINUTE_MS))) } else { None };
+        let at =
+            if dice.one_in(2) { dice.below(span / HOUR_MS) * HOUR_MS } else { dice.below(span) };
+        let withdrawn =
+            if dice.one_in(8) { Some(dice.below(2 * due.after_ms.max(MINUTE_MS))) } else { None };
         self.events.push((at, Event::Set(number)));
         self.events.extend(withdrawn.map(|after| (at + after, Event::Withdraw(number))));
         self.dues.push(due);
@@ -122,11 +131,16 @@ impl Plan {
         let span = DAYS * DAY_MS;
         for n in 0..100 {
             let down_ms = if n % 10 == 0 { 1 + dice.below(DAY_MS / 2) } else { 0 };
-            let restart = Event::Restart { after: u32::try_from(dice.below(9)).unwrap_or(0), graceful: dice.one_in(3), down_ms };
+            let restart = Event::Restart {
+                after: u32::try_from(dice.below(9)).unwrap_or(0),
+                graceful: dice.one_in(3),
+                down_ms,
+            };
             self.events.push((dice.below(span), restart));
         }
         for _ in 0..20 {
-            let ms = [30_000, 61_000, 10 * MINUTE_MS, HOUR_MS, 12 * HOUR_MS, 2 * DAY_MS][dice.index(6)];
+            let ms =
+                [30_000, 61_000, 10 * MINUTE_MS, HOUR_MS, 12 * HOUR_MS, 2 * DAY_MS][dice.index(6)];
             let ms = i64::try_from(ms + dice.below(1_000)).unwrap_or(0);
             self.events.push((dice.below(span), Event::Jump(ms)));
             self.events.push((dice.below(span), Event::Jump(-ms)));
@@ -149,7 +163,10 @@ impl Plan {
 fn kind(name: &str, dice: &mut Dice) -> Kind {
     match name {
         "once" => Kind::Once,
-        "every" => Kind::Every([6 * HOUR_MS, 8 * HOUR_MS, DAY_MS, DAY_MS, 2 * DAY_MS, 7 * DAY_MS, 19_023_001][dice.index(7)]),
+        "every" => Kind::Every(
+            [6 * HOUR_MS, 8 * HOUR_MS, DAY_MS, DAY_MS, 2 * DAY_MS, 7 * DAY_MS, 19_023_001]
+                [dice.index(7)],
+        ),
         "rest" => Kind::Rest,
         "recheck" => Kind::Recheck(if dice.one_in(3) { Some(1 + delay(dice)) } else { None }),
         "deadline" => Kind::Deadline,

@@ -3,7 +3,8 @@
 use std::cell::RefCell;
 
 use wakeful_core::{
-    ErrorCode, ErrorReport, Folder, Machine, Options, ProposeError, SCHEMA_VERSION, Scheduler, SchedulerError, Seq,
+    ErrorCode, ErrorReport, Folder, Machine, Options, ProposeError, SCHEMA_VERSION, Scheduler,
+    SchedulerError, Seq,
     json::{self, ErrorPlace, JsonError, Readable},
 };
 
@@ -147,6 +148,11 @@ fn error(why: SchedulerError) -> Error {
             ErrorCode::Restless => Code::Restless,
         },
         message,
-        place: place.map(|ErrorPlace { file, line, column, path }| Place { file, line, column, path }),
+        place: place.map(|ErrorPlace { file, line, column, path }| Place {
+            file,
+            line,
+            column,
+            path,
+        }),
     }
 }

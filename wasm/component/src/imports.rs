@@ -1,6 +1,9 @@
 //! The host's three interfaces as the core's three traits.
 
-use wakeful_core::{Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider, ProviderError, Seq, TaskId, Timestamp, json};
+use wakeful_core::{
+    Clock, Effect, EntryBytes, Head, Ledger, LedgerError, Provider, ProviderError, Seq, TaskId,
+    Timestamp, json,
+};
 
 use crate::bindings::wakeful::scheduler::{clock, ledger, provider};
 
@@ -22,7 +25,11 @@ impl Ledger for HostLedger {
         ledger::load_snapshot().map_err(ledger_error)
     }
 
-    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+    fn store_snapshot(
+        &mut self,
+        head: &Head,
+        write: &dyn Fn() -> String,
+    ) -> Result<(), LedgerError> {
         ledger::store_snapshot(&head_of(head), &write()).map_err(ledger_error)
     }
 }
@@ -54,9 +61,13 @@ impl Provider for HostProvider {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
         let done = match effect {
             Effect::StartTurn(request) => provider::start_turn(&json::write(request)),
-            Effect::Interject { run_id, message_id } => provider::interject(run_id.as_str(), message_id.as_str()),
+            Effect::Interject { run_id, message_id } => {
+                provider::interject(run_id.as_str(), message_id.as_str())
+            }
             Effect::YieldTurn { run_id } => provider::yield_turn(run_id.as_str()),
-            Effect::AbortTurn { run_id, reason } => provider::abort_turn(run_id.as_str(), &reason.to_string()),
+            Effect::AbortTurn { run_id, reason } => {
+                provider::abort_turn(run_id.as_str(), &reason.to_string())
+            }
             Effect::Release => provider::release(),
         };
         done.map_err(failed)

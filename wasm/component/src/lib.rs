@@ -1,4 +1,5 @@
-//! The component shell: carries text across the WIT boundary and does nothing else. The world is `wasm/wit/0.1.0`.
+//! The component shell: carries text across the WIT boundary and does nothing else. The world is
+//! `wasm/wit/0.1.0`.
 
 mod agent;
 mod imports;

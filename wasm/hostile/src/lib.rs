@@ -1,5 +1,5 @@
-//! A guest that does what no guest should: it offers what the scheduler offers, and what is proposed to it is what it does wrong.
-//! The tests of the sandbox load it; no product does.
+//! A guest that does what no guest should: it offers what the scheduler offers, and what is
+//! proposed to it is what it does wrong. The tests of the sandbox load it; no product does.
 
 mod misdeed;
 
@@ -90,5 +90,9 @@ impl Guest for Hostile {
 
 /// It can do nothing right.
 fn unable<T>() -> Result<T, Error> {
-    Err(Error { code: ErrorCode::WrongState, message: "this guest schedules nothing".to_owned(), place: None })
+    Err(Error {
+        code: ErrorCode::WrongState,
+        message: "this guest schedules nothing".to_owned(),
+        place: None,
+    })
 }

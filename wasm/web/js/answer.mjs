@@ -1,6 +1,7 @@
 // One line of the cross-check and its answer, wherever the web guest runs: in Node, in a page.
 //
-// in:  {"id":1,"case":"heartbeat","story":"<text>"}  or  {"id":1,"case":"..","files":{"agent.json":"<text>",...}}
+// in:  {"id":1,"case":"heartbeat","story":"<text>"}  or
+// {"id":1,"case":"..","files":{"agent.json":"<text>",...}}
 //      or  {"id":1,"case":"..","acts":["<act>",...]}, what the host of a scenario does
 // out: {"id":1,"trace":"<trace text>"}  or  {"id":1,"failure":"<what is wrong>"}
 //
@@ -30,9 +31,15 @@ function readJob(job) {
   if (typeof job.case !== "string") {
     throw new Error("a line needs `case`, a string");
   }
-  const given = [typeof job.story === "string", job.files !== null && typeof job.files === "object", Array.isArray(job.acts)];
+  const given = [
+    typeof job.story === "string",
+    job.files !== null && typeof job.files === "object",
+    Array.isArray(job.acts),
+  ];
   if (given.filter(Boolean).length !== 1) {
-    throw new Error("a line needs exactly one of `story`, a text, `files`, an object of path to text, and `acts`, an array of texts");
+    throw new Error(
+      "a line needs exactly one of `story`, a text, `files`, an object of path to text, and `acts`, an array of texts",
+    );
   }
   return job;
 }

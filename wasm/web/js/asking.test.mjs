@@ -1,4 +1,5 @@
-// All that a scheduler can be asked, of the present and of the past, and what only crosses when it opens: snapshots, and which tasks are alive.
+// All that a scheduler can be asked, of the present and of the past, and what only crosses when it
+// opens: snapshots, and which tasks are alive.
 
 import assert from "node:assert/strict";
 import test from "node:test";
@@ -7,14 +8,26 @@ import { fileURLToPath } from "node:url";
 import { loadGuest } from "./engine.mjs";
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
-const guest = await loadGuest(process.env.WAKEFUL_GUEST ?? fileURLToPath(new URL("../../../target/guest/web", import.meta.url)));
+const guest = await loadGuest(
+  process.env.WAKEFUL_GUEST ?? fileURLToPath(new URL("../../../target/guest/web", import.meta.url)),
+);
 const options = { agent_id: "a" };
 const idle = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
-const hostWith = (ledger, provider = idle) => ({ ledger, clock: { now: () => 1_780_000_000_000_000_000n }, provider });
+const hostWith = (ledger, provider = idle) => ({
+  ledger,
+  clock: { now: () => 1_780_000_000_000_000_000n },
+  provider,
+});
 const prompt = (id) =>
   JSON.stringify({
     fact: "message_queued",
-    message: { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", body: { type: "text", text: "hello" } },
+    message: {
+      id,
+      kind: "operator_prompt",
+      origin: { kind: "operator" },
+      trust: "trusted_operator",
+      body: { type: "text", text: "hello" },
+    },
   });
 
 function agent(messages, ledger = new MemoryLedger()) {
@@ -91,20 +104,40 @@ test("a ledger that keeps snapshots is given them, and is opened from the newest
   ledger.reads = [];
   const second = guest.Scheduler.observe(options, hostWith(ledger));
   assert.equal(second.stateText(), state);
-  assert.ok(ledger.reads.every((after) => after >= JSON.parse(ledger.stored.at(-1)).head.seq - 1), `${ledger.reads}`);
+  assert.ok(
+    ledger.reads.every((after) => after >= JSON.parse(ledger.stored.at(-1)).head.seq - 1),
+    `${ledger.reads}`,
+  );
   ledger.stored.push("no snapshot at all");
-  assert.equal(guest.Scheduler.observe(options, hostWith(ledger)).stateText(), state, "one that cannot be read is ignored");
+  assert.equal(
+    guest.Scheduler.observe(options, hostWith(ledger)).stateText(),
+    state,
+    "one that cannot be read is ignored",
+  );
   ledger.loadSnapshot = () => 5;
-  assert.equal(guest.Scheduler.observe(options, hostWith(ledger)).stateText(), state, "and so is what is none");
+  assert.equal(
+    guest.Scheduler.observe(options, hostWith(ledger)).stateText(),
+    state,
+    "and so is what is none",
+  );
 });
 
 test("a provider says which tasks are alive; where it cannot, the agent is not taken over", () => {
   const ledger = new MemoryLedger();
   const first = agent(0, ledger);
-  for (const task of ["one", "two"]) first.propose(JSON.stringify({ fact: "task_created", task_id: task, task_kind: "command_task" }));
+  for (const task of ["one", "two"])
+    first.propose(
+      JSON.stringify({ fact: "task_created", task_id: task, task_kind: "command_task" }),
+    );
   const before = ledger.read(0, 1000).length;
   const drive = (alive) => guest.Scheduler.drive(options, hostWith(ledger, { ...idle, alive }));
-  for (const wrong of [() => "two", () => [2], () => { throw new Error("nobody knows"); }]) {
+  for (const wrong of [
+    () => "two",
+    () => [2],
+    () => {
+      throw new Error("nobody knows");
+    },
+  ]) {
     assert.throws(() => drive(wrong), { name: "WakefulError", code: "provider_failed" });
   }
   assert.equal(ledger.read(0, 1000).length, before);

@@ -1,8 +1,10 @@
-// The Chromium engine of the cross-check: the same lines as engine.mjs, answered in a page. CHROME names the browser's program.
+// The Chromium engine of the cross-check: the same lines as engine.mjs, answered in a page. CHROME
+// names the browser's program.
 //
 //   node chromium.mjs GUEST_FOLDER
 //
-// The page gets its files from this program, through the driver: no server, and nothing leaves the machine.
+// The page gets its files from this program, through the driver: no server, and nothing leaves the
+// machine.
 
 import { existsSync } from "node:fs";
 import { delimiter, join, resolve, sep } from "node:path";
@@ -11,7 +13,12 @@ import { fileURLToPath } from "node:url";
 import { main } from "./serve.mjs";
 
 const NAMES = ["chromium", "chromium-browser", "google-chrome", "google-chrome-stable"];
-const TYPES = { html: "text/html", js: "text/javascript", mjs: "text/javascript", wasm: "application/wasm" };
+const TYPES = {
+  html: "text/html",
+  js: "text/javascript",
+  mjs: "text/javascript",
+  wasm: "application/wasm",
+};
 
 /** The origin of the page; no such host exists. */
 const ORIGIN = "http://engine.invalid/";
@@ -21,18 +28,32 @@ async function open(folder) {
   const browser = await chromium.launch({
     executablePath: program(),
     // Chromium refuses its sandbox to root, as which containers run.
-    args: ["--disable-gpu", "--disable-dev-shm-usage", ...(process.getuid?.() === 0 ? ["--no-sandbox"] : [])],
+    args: [
+      "--disable-gpu",
+      "--disable-dev-shm-usage",
+      ...(process.getuid?.() === 0 ? ["--no-sandbox"] : []),
+    ],
   });
   try {
     const page = await browser.newPage();
-    await page.route(`${ORIGIN}**`, (route) => serveFile(route, { guest: resolve(folder), tree: fileURLToPath(new URL("../../../", import.meta.url)) }));
+    await page.route(`${ORIGIN}**`, (route) =>
+      serveFile(route, {
+        guest: resolve(folder),
+        tree: fileURLToPath(new URL("../../../", import.meta.url)),
+      }),
+    );
     await page.goto(ORIGIN);
-    await page.evaluate(load, { guest: `${ORIGIN}guest/wakeful_web.js`, answer: `${ORIGIN}tree/wasm/web/js/answer.mjs` });
+    await page.evaluate(load, {
+      guest: `${ORIGIN}guest/wakeful_web.js`,
+      answer: `${ORIGIN}tree/wasm/web/js/answer.mjs`,
+    });
     const answer = (line) => page.evaluate((line) => globalThis.answer(line), line);
     return { name: `chromium ${browser.version()}`, answer, close: () => browser.close() };
   } catch (error) {
     await browser.close();
-    throw new Error(`cannot load the guest from ${folder} into a page: ${error.message}; build it with \`cargo xtask run\``);
+    throw new Error(
+      `cannot load the guest from ${folder} into a page: ${error.message}; build it with \`cargo xtask run\``,
+    );
   }
 }
 
@@ -48,16 +69,24 @@ async function driver() {
   try {
     return await import("../../../web-demo/node_modules/playwright-core/index.mjs");
   } catch (error) {
-    throw new Error(`the driver playwright-core is not there (${error.code}): run \`npm ci\` in web-demo`);
+    throw new Error(
+      `the driver playwright-core is not there (${error.code}): run \`npm ci\` in web-demo`,
+    );
   }
 }
 
 /** The browser: CHROME, else what PATH has. */
 function program() {
   const folders = (process.env.PATH ?? "").split(delimiter);
-  const found = process.env.CHROME || folders.flatMap((folder) => NAMES.map((name) => join(folder, name))).find((file) => existsSync(file));
+  const found =
+    process.env.CHROME ||
+    folders
+      .flatMap((folder) => NAMES.map((name) => join(folder, name)))
+      .find((file) => existsSync(file));
   if (!found || !existsSync(found)) {
-    throw new Error("there is no Chromium: install it (Debian: apt-get install chromium), or name it with CHROME");
+    throw new Error(
+      "there is no Chromium: install it (Debian: apt-get install chromium), or name it with CHROME",
+    );
   }
   return found;
 }
@@ -71,10 +100,17 @@ async function serveFile(route, folders) {
   const [, room, ...rest] = path.split("/");
   const folder = Object.hasOwn(folders, room) ? folders[room] : undefined;
   const file = folder === undefined ? undefined : join(folder, ...rest);
-  if (file === undefined || !file.startsWith(folder.endsWith(sep) ? folder : folder + sep) || !existsSync(file)) {
+  if (
+    file === undefined ||
+    !file.startsWith(folder.endsWith(sep) ? folder : folder + sep) ||
+    !existsSync(file)
+  ) {
     return route.fulfill({ status: 404 });
   }
-  return route.fulfill({ path: file, contentType: TYPES[file.split(".").at(-1)] ?? "application/octet-stream" });
+  return route.fulfill({
+    path: file,
+    contentType: TYPES[file.split(".").at(-1)] ?? "application/octet-stream",
+  });
 }
 
 await main(import.meta.url, open);

@@ -1,4 +1,5 @@
-// The Node engine of the cross-check: reads cases as JSON lines on stdin, answers each with its trace, one line per case (answer.mjs).
+// The Node engine of the cross-check: reads cases as JSON lines on stdin, answers each with its
+// trace, one line per case (answer.mjs).
 //
 //   node engine.mjs GUEST_FOLDER
 
@@ -19,9 +20,14 @@ export async function loadGuest(folder) {
 async function open(folder) {
   try {
     const guest = await loadGuest(folder);
-    return { name: `node ${process.version}`, answer: (line) => JSON.stringify(answer(guest, line)) };
+    return {
+      name: `node ${process.version}`,
+      answer: (line) => JSON.stringify(answer(guest, line)),
+    };
   } catch (error) {
-    throw new Error(`cannot load the guest from ${folder}: ${error.message}; build it with \`cargo xtask run\``);
+    throw new Error(
+      `cannot load the guest from ${folder}: ${error.message}; build it with \`cargo xtask run\``,
+    );
   }
 }
 

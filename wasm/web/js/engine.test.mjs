@@ -1,4 +1,5 @@
-// Tests of the Node engine over the built guest: `node --test wasm/web/js`. WAKEFUL_GUEST names another folder than target/guest/web.
+// Tests of the Node engine over the built guest: `node --test wasm/web/js`. WAKEFUL_GUEST names
+// another folder than target/guest/web.
 
 import assert from "node:assert/strict";
 import { spawn } from "node:child_process";
@@ -24,8 +25,13 @@ const fixture = {
 };
 
 function engine(lines, args = [folder]) {
-  const program = spawn(process.execPath, [fileURLToPath(new URL("engine.mjs", import.meta.url)), ...args]);
-  program.stdin.end(lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join(""));
+  const program = spawn(process.execPath, [
+    fileURLToPath(new URL("engine.mjs", import.meta.url)),
+    ...args,
+  ]);
+  program.stdin.end(
+    lines.map((line) => `${typeof line === "string" ? line : JSON.stringify(line)}\n`).join(""),
+  );
   const closed = new Promise((resolve) => program.on("close", resolve));
   return Promise.all([text(program.stdout), text(program.stderr), closed]);
 }
@@ -39,9 +45,21 @@ test("each line gets one answer with its id, in order, and a bad line stops noth
     { id: 5, case: "rest", files: fixture },
   ]);
   assert.equal(code, 0, errors);
-  const [ready, ...answers] = out.trimEnd().split("\n").map((line) => JSON.parse(line));
+  const [ready, ...answers] = out
+    .trimEnd()
+    .split("\n")
+    .map((line) => JSON.parse(line));
   assert.deepEqual(ready, { ready: `node ${process.version}` });
-  assert.deepEqual(answers.map((line) => [line.id, "trace" in line]), [[1, true], [null, false], [3, false], [4, false], [5, true]]);
+  assert.deepEqual(
+    answers.map((line) => [line.id, "trace" in line]),
+    [
+      [1, true],
+      [null, false],
+      [3, false],
+      [4, false],
+      [5, true],
+    ],
+  );
   assert.match(answers[2].failure, /exactly one of `story`/);
   assert.match(answers[3].failure, /malformed story/);
 });
@@ -60,7 +78,10 @@ test("the heartbeat ends asleep, its entries count up without gaps, and every st
   assert.equal(played.case, "heartbeat");
   assert.deepEqual(played.steps[0].command, { do: "open" });
   const entries = played.steps.flatMap((step) => step.entries);
-  assert.deepEqual(entries.map((entry) => entry.seq), entries.map((_, index) => index + 1));
+  assert.deepEqual(
+    entries.map((entry) => entry.seq),
+    entries.map((_, index) => index + 1),
+  );
   let last = "";
   for (const step of played.steps) {
     last = step.entries.at(-1)?.chain ?? last;
@@ -68,7 +89,10 @@ test("the heartbeat ends asleep, its entries count up without gaps, and every st
     assert.equal(step.outcome?.error, undefined);
   }
   const end = played.steps.at(-1).explanation;
-  assert.deepEqual([end.status, end.decision.decision, end.next_wake], ["asleep", "WaitForTimer", "2026-05-27T09:20:00Z"]);
+  assert.deepEqual(
+    [end.status, end.decision.decision, end.next_wake],
+    ["asleep", "WaitForTimer", "2026-05-27T09:20:00Z"],
+  );
 });
 
 test("two plays of one story give the same text", () => {
@@ -107,17 +131,25 @@ test("a fixture replays, and one that cannot be read is an error in the trace", 
 test("a data folder is replayed as its own agent's and expects nothing", () => {
   const timer =
     '{"id":"t","agent_id":"main","created_at":"2026-05-27T09:00:00Z","duration_ms":1000,"repeat":false,"status":"active","next_fire_at":null}';
-  const files = { ".holon/state/agent.json": '{"id":"main","status":"asleep"}', ".holon/ledger/timers.jsonl": `${timer}\n` };
+  const files = {
+    ".holon/state/agent.json": '{"id":"main","status":"asleep"}',
+    ".holon/ledger/timers.jsonl": `${timer}\n`,
+  };
   const [step] = JSON.parse(trace(guest, { case: "main", files })).steps;
   assert.equal(step.outcome.expected, undefined);
-  assert.deepEqual([step.outcome.found.active_timers, step.outcome.found.decision], [1, "WaitForTimer"]);
+  assert.deepEqual(
+    [step.outcome.found.active_timers, step.outcome.found.decision],
+    [1, "WaitForTimer"],
+  );
   assert.equal(step.entries[0].record.agent_id, "main");
 });
 
 test("a fact that is refused is an outcome, and the story goes on", () => {
   const bad = JSON.parse(heartbeat);
   bad.script.unshift({ fact: { fact: "no_such_fact" } });
-  const played = JSON.parse(answer(guest, JSON.stringify({ id: 1, case: "bad", story: JSON.stringify(bad) })).trace);
+  const played = JSON.parse(
+    answer(guest, JSON.stringify({ id: 1, case: "bad", story: JSON.stringify(bad) })).trace,
+  );
   assert.equal(played.steps[1].outcome.error.code, "malformed");
   assert.equal(played.steps[1].entries.length, 0);
   assert.equal(played.steps.at(-1).explanation.decision.decision, "WaitForTimer");
@@ -126,11 +158,28 @@ test("a fact that is refused is an outcome, and the story goes on", () => {
 test("a scenario is what its host does: another process takes its ledger over, and a fresh one begins anew", () => {
   const open = (fresh) => ({ do: "open", mode: "drive", options: { agent_id: "default" }, fresh });
   const prompt = { fact: "work_item_created", work_item_id: "w", objective: "W" };
-  const acts = [open(true), { do: "propose", fact: JSON.stringify(prompt) }, open(false), { do: "set_clock", nanos: "1779872401000000000" }, open(true)];
-  const { steps } = JSON.parse(trace(guest, { case: "s", acts: acts.map((act) => JSON.stringify(act)) }));
-  assert.deepEqual(steps.map((step) => step.command), acts);
-  assert.deepEqual(steps.map((step) => step.entries[0]?.record.control), ["genesis", undefined, "runtime_restarted", undefined, "genesis"]);
-  assert.deepEqual([steps[0], steps[4]].map((step) => step.entries[0].at), ["2026-05-27T09:00:00Z", "2026-05-27T09:00:01Z"]);
+  const acts = [
+    open(true),
+    { do: "propose", fact: JSON.stringify(prompt) },
+    open(false),
+    { do: "set_clock", nanos: "1779872401000000000" },
+    open(true),
+  ];
+  const { steps } = JSON.parse(
+    trace(guest, { case: "s", acts: acts.map((act) => JSON.stringify(act)) }),
+  );
+  assert.deepEqual(
+    steps.map((step) => step.command),
+    acts,
+  );
+  assert.deepEqual(
+    steps.map((step) => step.entries[0]?.record.control),
+    ["genesis", undefined, "runtime_restarted", undefined, "genesis"],
+  );
+  assert.deepEqual(
+    [steps[0], steps[4]].map((step) => step.entries[0].at),
+    ["2026-05-27T09:00:00Z", "2026-05-27T09:00:01Z"],
+  );
 });
 
 test("the ledger in memory takes a batch only at its head", () => {
@@ -138,7 +187,8 @@ test("the ledger in memory takes a batch only at its head", () => {
   const line = (digit) => `{"seq":1,"chain":"${digit.repeat(64)}"}`;
   ledger.append({ seq: 0, chain: "0".repeat(64) }, [line("a")]);
   const isConflict = (error) => error instanceof LedgerConflict && error.found === 1;
-  const refused = (seq, chain) => assert.throws(() => ledger.append({ seq, chain }, [line("b")]), isConflict);
+  const refused = (seq, chain) =>
+    assert.throws(() => ledger.append({ seq, chain }, [line("b")]), isConflict);
   refused(0, "0".repeat(64));
   refused(1, "b".repeat(64));
   ledger.append({ seq: 1, chain: "a".repeat(64) }, [line("b")]);

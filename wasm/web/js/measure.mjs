@@ -1,4 +1,5 @@
-// What things cost where the web guest runs: in Node, in a page. The same facts, clock and ledger as those of the native bench.
+// What things cost where the web guest runs: in Node, in a page. The same facts, clock and ledger
+// as those of the native bench.
 
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
@@ -13,8 +14,19 @@ const COLD_TIMES = 5;
 function agent(guest, ledger) {
   let run;
   let said = 0;
-  const provider = { startTurn: (request) => { run = request.run_id; }, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
-  const scheduler = guest.Scheduler.drive({ agent_id: "bench" }, { ledger, clock: clock(), provider });
+  const provider = {
+    startTurn: (request) => {
+      run = request.run_id;
+    },
+    interject() {},
+    yieldTurn() {},
+    abortTurn() {},
+    release() {},
+  };
+  const scheduler = guest.Scheduler.drive(
+    { agent_id: "bench" },
+    { ledger, clock: clock(), provider },
+  );
   return function round() {
     said += 1;
     scheduler.proposeText(message(`message-${said}`));
@@ -32,20 +44,31 @@ function clock() {
 function message(id) {
   const begin = `{"fact":"message_queued","message":{"id":"${id}","kind":"operator_prompt","origin":{"kind":"operator"},"trust":"trusted_operator","body":{"type":"text","text":"`;
   const end = `"}}}`;
-  return begin + "What became of it since we spoke? ".repeat(10).slice(0, MESSAGE_BYTES - begin.length - end.length) + end;
+  return (
+    begin +
+    "What became of it since we spoke? "
+      .repeat(10)
+      .slice(0, MESSAGE_BYTES - begin.length - end.length) +
+    end
+  );
 }
 
-/** Opens the first entries of a ledger, whose chain is verified on the way, and asks for a decision. */
+/**
+ * Opens the first entries of a ledger, whose chain is verified on the way, and asks for a decision.
+ */
 function decideCold(guest, ledger) {
   const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
-  const scheduler = guest.Scheduler.observe({ agent_id: "bench" }, { ledger, clock: clock(), provider });
+  const scheduler = guest.Scheduler.observe(
+    { agent_id: "bench" },
+    { ledger, clock: clock(), provider },
+  );
   scheduler.explainText("run_loop_idle");
   scheduler.free();
 }
 
 /**
- * Nanoseconds of a round, of a cold decision after a thousand entries, and of what JSON alone takes with their text: of several turns the
- * least of each.
+ * Nanoseconds of a round, of a cold decision after a thousand entries, and of what JSON alone takes
+ * with their text: of several turns the least of each.
  */
 export function measure(guest, { first, rounds, turns }) {
   const ledger = new MemoryLedger();

@@ -1,5 +1,6 @@
-// Plays a story or replays a fixture with the guest and builds the trace text by which engines are compared. The text is joined from the
-// core's own texts and never parsed and rewritten: JavaScript would change numbers.
+// Plays a story or replays a fixture with the guest and builds the trace text by which engines are
+// compared. The text is joined from the core's own texts and never parsed and rewritten: JavaScript
+// would change numbers.
 
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
@@ -69,7 +70,9 @@ function outcomeOf(command, scheduler) {
     case "set_clock":
       return "null";
     default:
-      throw new Error(`the player said \`${command.do}\`, which this program does not know: build the guest and play.mjs from one tree`);
+      throw new Error(
+        `the player said \`${command.do}\`, which this program does not know: build the guest and play.mjs from one tree`,
+      );
   }
 }
 
@@ -78,18 +81,32 @@ function replayFolder(guest, files, look) {
   const refuse = () => {
     throw new Error("an observer starts nothing");
   };
-  const provider = { startTurn: refuse, interject: refuse, yieldTurn: refuse, abortTurn: refuse, release: refuse };
+  const provider = {
+    startTurn: refuse,
+    interject: refuse,
+    yieldTurn: refuse,
+    abortTurn: refuse,
+    release: refuse,
+  };
   const host = { ledger: recorder.ledger, clock: { now: () => FIXTURE_NOW }, provider };
   const scheduler = guest.Scheduler.observe({ agent_id: agentOf(guest, files) }, host);
   try {
-    recorder.step('{"do":"replay"}', outcome(() => scheduler.replayText(files)), scheduler, look);
+    recorder.step(
+      '{"do":"replay"}',
+      outcome(() => scheduler.replayText(files)),
+      scheduler,
+      look,
+    );
     return recorder.steps;
   } finally {
     scheduler.free();
   }
 }
 
-/** Does what the host of a scenario does; its provider takes every call, and the acts say what comes of it. */
+/**
+ * Does what the host of a scenario does; its provider takes every call, and the acts say what comes
+ * of it.
+ */
 function perform(guest, acts, look) {
   const provider = { startTurn() {}, interject() {}, yieldTurn() {}, abortTurn() {}, release() {} };
   let recorder = new Recorder();
@@ -101,7 +118,10 @@ function perform(guest, acts, look) {
     }
     scheduler?.free();
     const host = { ledger: recorder.ledger, clock: { now: () => now }, provider };
-    scheduler = act.mode === "drive" ? guest.Scheduler.drive(act.options, host) : guest.Scheduler.observe(act.options, host);
+    scheduler =
+      act.mode === "drive"
+        ? guest.Scheduler.drive(act.options, host)
+        : guest.Scheduler.observe(act.options, host);
     return "null";
   };
   const done = (act) => {
@@ -118,7 +138,9 @@ function perform(guest, acts, look) {
         now = BigInt(act.nanos);
         return "null";
       default:
-        throw new Error(`a scenario says \`${act.do}\`, which this program does not know: build wakeful and play.mjs from one tree`);
+        throw new Error(
+          `a scenario says \`${act.do}\`, which this program does not know: build wakeful and play.mjs from one tree`,
+        );
     }
   };
   try {
@@ -154,12 +176,17 @@ class Recorder {
     const entries = this.ledger.lines.slice(this.#seen);
     this.#seen = this.ledger.lines.length;
     const explanation = scheduler.explainText(BOUNDARY);
-    this.steps.push(`{"command":${command},"outcome":${outcome},"entries":[${entries.join(",")}],"explanation":${explanation}}`);
+    this.steps.push(
+      `{"command":${command},"outcome":${outcome},"entries":[${entries.join(",")}],"explanation":${explanation}}`,
+    );
     look(scheduler, entries);
   }
 }
 
-/** The text that a call gives, or the report of the error that the core threw; any other error is this program's and goes on. */
+/**
+ * The text that a call gives, or the report of the error that the core threw; any other error is
+ * this program's and goes on.
+ */
 function outcome(call) {
   try {
     return call();

@@ -1,4 +1,5 @@
-// What only the workbench asks of a scheduler: a whole view of the past, where the decision changes, and the ledger as a folder.
+// What only the workbench asks of a scheduler: a whole view of the past, where the decision
+// changes, and the ledger as a folder.
 
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
@@ -9,17 +10,34 @@ import { loadGuest } from "./engine.mjs";
 import { trace } from "./play.mjs";
 import { MemoryLedger } from "../../../npm/src/ledger/memory.mjs";
 
-const guest = await loadGuest(process.env.WAKEFUL_GUEST ?? fileURLToPath(new URL("../../../target/guest/web", import.meta.url)));
-const heartbeat = await readFile(new URL("../../../tests/fixtures/stories/heartbeat.json", import.meta.url), "utf8");
+const guest = await loadGuest(
+  process.env.WAKEFUL_GUEST ?? fileURLToPath(new URL("../../../target/guest/web", import.meta.url)),
+);
+const heartbeat = await readFile(
+  new URL("../../../tests/fixtures/stories/heartbeat.json", import.meta.url),
+  "utf8",
+);
 const RFC = "2026-05-08";
 
-/** An observer of these lines. Its clock stands at the epoch, so that what it is told comes at the instant of the newest line. */
+/**
+ * An observer of these lines. Its clock stands at the epoch, so that what it is told comes at the
+ * instant of the newest line.
+ */
 function observe(lines) {
   const unused = () => assert.fail("an observer starts nothing");
-  const provider = { startTurn: unused, interject: unused, yieldTurn: unused, abortTurn: unused, release: unused };
+  const provider = {
+    startTurn: unused,
+    interject: unused,
+    yieldTurn: unused,
+    abortTurn: unused,
+    release: unused,
+  };
   const ledger = new MemoryLedger();
   if (lines.length > 0) ledger.append({ seq: 0, chain: "0".repeat(64) }, lines);
-  return guest.Scheduler.observe({ agent_id: "default" }, { ledger, clock: { now: () => 0n }, provider });
+  return guest.Scheduler.observe(
+    { agent_id: "default" },
+    { ledger, clock: { now: () => 0n }, provider },
+  );
 }
 
 /** The ledger of the story of the heartbeat. */
@@ -38,9 +56,13 @@ test("a view is the explanation and the summary of that entry, at the boundary w
     const then = observe(lines.slice(0, seq));
     assert.deepEqual(view.explanation, scheduler.explainAt(view.boundary, seq));
     assert.deepEqual(view.summary, then.summary());
-    assert.deepEqual(scheduler.viewAt(seq, { boundary: "idle_tick" }).explanation, scheduler.explainAt("idle_tick", seq));
+    assert.deepEqual(
+      scheduler.viewAt(seq, { boundary: "idle_tick" }).explanation,
+      scheduler.explainAt("idle_tick", seq),
+    );
   }
-  const waiting = lines.findIndex((line) => line.includes('"queue_entries"') && line.includes('"queued"')) + 1;
+  const waiting =
+    lines.findIndex((line) => line.includes('"queue_entries"') && line.includes('"queued"')) + 1;
   assert.equal(scheduler.viewAt(waiting).boundary, "run_loop");
   assert.equal(scheduler.viewAt(lines.length).boundary, "run_loop_idle");
 });
@@ -48,7 +70,11 @@ test("a view is the explanation and the summary of that entry, at the boundary w
 test("what is supposed changes the explanation as the fact would, and nothing else", () => {
   const scheduler = observe(lines);
   const before = scheduler.headText();
-  for (const supposed of [{ edition: RFC }, { policy: { run_lease_ms: 1000, offer_backoff_ms: [5] } }, { edition: RFC, policy: { lane_burst: 1 } }]) {
+  for (const supposed of [
+    { edition: RFC },
+    { policy: { run_lease_ms: 1000, offer_backoff_ms: [5] } },
+    { edition: RFC, policy: { lane_burst: 1 } },
+  ]) {
     const policy = supposed.policy && { ...scheduler.state().control.policy, ...supposed.policy };
     for (let seq = 1; seq <= lines.length; seq += 7) {
       const set = observe(lines.slice(0, seq));
@@ -74,7 +100,10 @@ test("what cannot be supposed is the error of the fact, with its place", () => {
     [{ edition: "2026" }, "edition"],
     [{ boundary: "noon" }, "boundary"],
   ]) {
-    assert.throws(() => scheduler.viewAt(3, supposed), (error) => error.code === "malformed" && error.place.path === path);
+    assert.throws(
+      () => scheduler.viewAt(3, supposed),
+      (error) => error.code === "malformed" && error.place.path === path,
+    );
   }
   assert.throws(() => scheduler.viewAt(3, 5), { code: "malformed" });
   assert.throws(() => scheduler.viewAt(lines.length + 1), { code: "no_such_entry" });
@@ -87,19 +116,30 @@ test("the decisions of a stretch are those of its views, said where they change"
     for (let seq = 1; seq <= lines.length; seq += 1) {
       const { decision, rule, reason } = scheduler.viewAt(seq, options).explanation.decision;
       const last = expected.at(-1);
-      if (decision !== last?.decision || rule !== last.rule || reason !== last.reason) expected.push({ seq, decision, rule, reason });
+      if (decision !== last?.decision || rule !== last.rule || reason !== last.reason)
+        expected.push({ seq, decision, rule, reason });
     }
     assert.ok(expected.length > 5, `${expected.length} changes`);
     assert.deepEqual(observe(lines).decisionsIn(1, lines.length, options), expected);
     const [first, ...rest] = scheduler.decisionsIn(10, 20, options);
     assert.equal(first.seq, 10);
-    assert.deepEqual(rest, expected.filter(({ seq }) => seq > 10 && seq <= 20));
+    assert.deepEqual(
+      rest,
+      expected.filter(({ seq }) => seq > 10 && seq <= 20),
+    );
   }
   assert.deepEqual(scheduler.decisionsIn(5, 4), []);
-  for (const [from, to] of [[0, 3], [1, lines.length + 1], [Number.NaN, 3]]) {
+  for (const [from, to] of [
+    [0, 3],
+    [1, lines.length + 1],
+    [Number.NaN, 3],
+  ]) {
     assert.throws(() => scheduler.decisionsIn(from, to), { code: "no_such_entry" });
   }
-  assert.throws(() => scheduler.decisionsIn(1, 2, { edition: "none" }), (error) => error.place.path === "edition");
+  assert.throws(
+    () => scheduler.decisionsIn(1, 2, { edition: "none" }),
+    (error) => error.place.path === "edition",
+  );
 });
 
 test("an exported ledger replays as its own expected.json says, and its import exports the same folder", () => {

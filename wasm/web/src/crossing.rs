@@ -1,5 +1,6 @@
-//! Values that cross between JavaScript and the core: as JSON text, since that is exact, quick, and runs into no code of the other side;
-//! long plain lists of the workbench go out as objects at once.
+//! Values that cross between JavaScript and the core: as JSON text, since that is exact, quick, and
+//! runs into no code of the other side; long plain lists of the workbench go out as objects at
+//! once.
 
 use serde::Serialize;
 use wakeful_core::{
@@ -20,7 +21,8 @@ pub(crate) fn parsed(text: &str) -> Result<JsValue, JsValue> {
     js_sys::JSON::parse(text)
 }
 
-/// A value without free JSON, such as a list of decisions, as an object: no text is written and parsed for it.
+/// A value without free JSON, such as a list of decisions, as an object: no text is written and
+/// parsed for it.
 #[cfg(feature = "workbench")]
 pub(crate) fn plain<T: Serialize>(value: &T) -> Result<JsValue, JsValue> {
     Ok(value.serialize(&serde_wasm_bindgen::Serializer::json_compatible())?)
@@ -32,19 +34,29 @@ pub(crate) fn read<T: Readable>(what: &str, value: &JsValue) -> Result<T, JsValu
 }
 
 /// Reads an argument in a way of its own.
-pub(crate) fn read_by<T>(what: &str, value: &JsValue, reads: fn(&str) -> Result<T, JsonError>) -> Result<T, JsValue> {
+pub(crate) fn read_by<T>(
+    what: &str,
+    value: &JsValue,
+    reads: fn(&str) -> Result<T, JsonError>,
+) -> Result<T, JsValue> {
     let text = text(value).map_err(|why| malformed(what, &why, None))?;
     reads(&text).map_err(|why| {
-        let place = ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
+        let place =
+            ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
         malformed(what, &why.to_string(), Some(place))
     })
 }
 
 fn malformed(what: &str, why: &str, place: Option<ErrorPlace>) -> JsValue {
-    thrown(&ErrorReport { code: ErrorCode::Malformed, message: format!("malformed {what}: {why}"), place })
+    thrown(&ErrorReport {
+        code: ErrorCode::Malformed,
+        message: format!("malformed {what}: {why}"),
+        place,
+    })
 }
 
-/// The JSON text of whatever JavaScript gives; what runs while it is written (getters, `toJSON`) may throw.
+/// The JSON text of whatever JavaScript gives; what runs while it is written (getters, `toJSON`)
+/// may throw.
 pub(crate) fn text(value: &JsValue) -> Result<String, String> {
     // A name, as of a boundary: its text needs no help from the other side.
     if let Some(name) = value.as_string() {

@@ -9,7 +9,8 @@ use wasm_bindgen::JsValue;
 
 use crate::crossing::object;
 
-/// The code of an error of the host itself, for which the core has no code since it asks no such thing: `HostErrorCode` in TypeScript.
+/// The code of an error of the host itself, for which the core has no code since it asks no such
+/// thing: `HostErrorCode` in TypeScript.
 #[derive(Serialize)]
 struct HostReport<'a> {
     code: &'static str,
@@ -32,10 +33,16 @@ pub(crate) fn host_failed(message: &str) -> JsValue {
     made(message, Ok(report.code.into()), None, json::write(&report))
 }
 
-fn made(message: &str, code: Result<JsValue, JsValue>, place: Option<&ErrorPlace>, text: String) -> JsValue {
+fn made(
+    message: &str,
+    code: Result<JsValue, JsValue>,
+    place: Option<&ErrorPlace>,
+    text: String,
+) -> JsValue {
     let error = js_sys::Error::new(message);
     error.set_name("WakefulError");
-    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that `plain` cannot write.
+    // Setting a property of a fresh, extensible object cannot fail, and a report has no value that
+    // `plain` cannot write.
     let set = |name: &str, value: Result<JsValue, JsValue>| {
         value.and_then(|value| js_sys::Reflect::set(&error, &name.into(), &value)).ok();
     };
@@ -47,10 +54,15 @@ fn made(message: &str, code: Result<JsValue, JsValue>, place: Option<&ErrorPlace
     error.into()
 }
 
-/// What a host threw, in words. It may be anything, so nothing is asked of it that could throw again unseen.
+/// What a host threw, in words. It may be anything, so nothing is asked of it that could throw
+/// again unseen.
 pub(crate) fn words(value: &JsValue) -> String {
-    let message = js_sys::Reflect::get(value, &"message".into()).ok().and_then(|message| message.as_string());
-    message
-        .or_else(|| value.as_string())
-        .unwrap_or_else(|| format!("a value of type `{}`, without a message", value.js_typeof().as_string().unwrap_or_default()))
+    let message =
+        js_sys::Reflect::get(value, &"message".into()).ok().and_then(|message| message.as_string());
+    message.or_else(|| value.as_string()).unwrap_or_else(|| {
+        format!(
+            "a value of type `{}`, without a message",
+            value.js_typeof().as_string().unwrap_or_default()
+        )
+    })
 }

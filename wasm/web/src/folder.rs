@@ -10,7 +10,9 @@ use crate::{crossing::read, error::failure};
 /// # Errors
 /// Throws a `WakefulError` where the agent's file is missing or malformed.
 #[wasm_bindgen(js_name = agentOf)]
-pub fn agent_of(#[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
+pub fn agent_of(
+    #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
+) -> Result<String, JsValue> {
     let folder: Folder = read("folder", &files)?;
     wakeful_core::agent_of(&folder).map(|agent| agent.as_str().to_owned()).map_err(failure)
 }

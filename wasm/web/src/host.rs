@@ -3,7 +3,8 @@
 use std::{cell::Cell, rc::Rc};
 
 use wakeful_core::{
-    Clock, Effect, EntryBytes, Fact, Head, Ledger, LedgerError, Provider, ProviderError, RunId, Seq, TaskId, Timestamp, json,
+    Clock, Effect, EntryBytes, Fact, Head, Ledger, LedgerError, Provider, ProviderError, RunId,
+    Seq, TaskId, Timestamp, json,
 };
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
@@ -28,7 +29,11 @@ extern "C" {
     #[wasm_bindgen(typescript_type = "Ledger")]
     pub type JsLedger;
     #[wasm_bindgen(method, catch, js_name = append)]
-    fn append_batch(this: &JsLedger, expected: &JsValue, batch: &js_sys::Array) -> Result<JsValue, JsValue>;
+    fn append_batch(
+        this: &JsLedger,
+        expected: &JsValue,
+        batch: &js_sys::Array,
+    ) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, js_name = read)]
     fn read_after(this: &JsLedger, after: f64, limit: u32) -> Result<JsValue, JsValue>;
     #[wasm_bindgen(method, catch, js_name = loadSnapshot)]
@@ -63,20 +68,29 @@ impl JsHost {
     /// The three parts of the host, in the order in which the core takes them.
     pub(crate) fn parts(&self) -> Result<(JsLedger, JsClock, JsProvider), JsValue> {
         let parts = || Ok((self.ledger()?, self.clock()?, self.provider()?));
-        parts().map_err(|thrown: JsValue| host_failed(&format!("a host needs `ledger`, `clock` and `provider`: {}", words(&thrown))))
+        parts().map_err(|thrown: JsValue| {
+            host_failed(&format!(
+                "a host needs `ledger`, `clock` and `provider`: {}",
+                words(&thrown)
+            ))
+        })
     }
 }
 
 impl Ledger for JsLedger {
     fn append(&mut self, expected: &Head, batch: &[EntryBytes]) -> Result<(), LedgerError> {
         let expected = object(expected).map_err(|thrown| ledger_error(&thrown))?;
-        let lines: js_sys::Array = batch.iter().map(|entry| JsValue::from_str(entry.as_str())).collect();
-        self.append_batch(&expected, &lines).and_then(|answer| no_promise("ledger.append", answer)).map_err(|thrown| ledger_error(&thrown))
+        let lines: js_sys::Array =
+            batch.iter().map(|entry| JsValue::from_str(entry.as_str())).collect();
+        self.append_batch(&expected, &lines)
+            .and_then(|answer| no_promise("ledger.append", answer))
+            .map_err(|thrown| ledger_error(&thrown))
     }
 
     fn read(&mut self, after: Seq, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
         // A ledger position is far below 2^53, so a number carries it whole.
-        let page = self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
+        let page =
+            self.read_after(after.0 as f64, limit).map_err(|thrown| ledger_error(&thrown))?;
         lines(&page, limit)
     }
 
@@ -88,15 +102,23 @@ impl Ledger for JsLedger {
         if stored.is_undefined() || stored.is_null() {
             return Ok(None);
         }
-        stored.as_string().map(Some).ok_or_else(|| failed("`ledger.loadSnapshot` must return a string, or undefined where there is none"))
+        stored.as_string().map(Some).ok_or_else(|| {
+            failed("`ledger.loadSnapshot` must return a string, or undefined where there is none")
+        })
     }
 
-    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+    fn store_snapshot(
+        &mut self,
+        head: &Head,
+        write: &dyn Fn() -> String,
+    ) -> Result<(), LedgerError> {
         if !has(self, "storeSnapshot") {
             return Ok(());
         }
         let stored = object(head).and_then(|head| self.store(&head, &write()));
-        stored.and_then(|answer| no_promise("ledger.storeSnapshot", answer)).map_err(|thrown| ledger_error(&thrown))
+        stored
+            .and_then(|answer| no_promise("ledger.storeSnapshot", answer))
+            .map_err(|thrown| ledger_error(&thrown))
     }
 }
 
@@ -112,28 +134,40 @@ fn has(object: &JsValue, method: &str) -> bool {
 /// The lines of a page, whatever a ledger gave in its place.
 pub(crate) fn lines(page: &JsValue, limit: u32) -> Result<Vec<EntryBytes>, LedgerError> {
     let not_lines = |why: String| LedgerError::Failed {
-        message: format!("`ledger.read` must return an array of at most {limit} strings, the stored lines: {why}"),
+        message: format!(
+            "`ledger.read` must return an array of at most {limit} strings, the stored lines: \
+             {why}"
+        ),
     };
-    let lines: Vec<String> = text(page).and_then(|page| json::read(&page).map_err(|why| why.to_string())).map_err(not_lines)?;
+    let lines: Vec<String> = text(page)
+        .and_then(|page| json::read(&page).map_err(|why| why.to_string()))
+        .map_err(not_lines)?;
     if lines.len() > limit as usize {
         return Err(not_lines(format!("it has {}", lines.len())));
     }
     Ok(lines.into_iter().map(EntryBytes::from_stored).collect())
 }
 
-/// The error of a ledger's call that threw, or whose promise was rejected: code "conflict" or "ledger_failed".
+/// The error of a ledger's call that threw, or whose promise was rejected: code "conflict" or
+/// "ledger_failed".
 #[wasm_bindgen(js_name = ledgerFailure, unchecked_return_type = "WakefulError")]
 #[must_use]
-pub fn ledger_failure(#[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue) -> JsValue {
+pub fn ledger_failure(
+    #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue,
+) -> JsValue {
     failure(ledger_error(&thrown))
 }
 
-/// A ledger says that another writer was first with an `Error` whose `code` is "conflict" and whose `found` is where it ends.
+/// A ledger says that another writer was first with an `Error` whose `code` is "conflict" and whose
+/// `found` is where it ends.
 fn ledger_error(thrown: &JsValue) -> LedgerError {
     let property = |name: &str| js_sys::Reflect::get(thrown, &name.into()).ok();
-    let is_conflict = property("code").and_then(|code| code.as_string()).as_deref() == Some("conflict");
+    let is_conflict =
+        property("code").and_then(|code| code.as_string()).as_deref() == Some("conflict");
     match property("found").and_then(|found| found.as_f64()) {
-        Some(found) if is_conflict && found >= 0.0 => LedgerError::Conflict { found: Seq(found as u64) },
+        Some(found) if is_conflict && found >= 0.0 => {
+            LedgerError::Conflict { found: Seq(found as u64) }
+        }
         _ => LedgerError::Failed { message: words(thrown) },
     }
 }
@@ -146,7 +180,11 @@ fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
     }
     let then = js_sys::Reflect::get(&answer, &"then".into());
     if then.is_ok_and(|then| then.is_function()) {
-        return Err(format!("`{call}` returned a promise, but this loop needs it done at once: use `AsyncScheduler`").into());
+        return Err(format!(
+            "`{call}` returned a promise, but this loop needs it done at once: use \
+             `AsyncScheduler`"
+        )
+        .into());
     }
     Ok(())
 }
@@ -154,10 +192,13 @@ fn no_promise(call: &str, answer: JsValue) -> Result<(), JsValue> {
 impl JsClock {
     /// The reading, where the clock gives one.
     fn reading(&self) -> Result<Timestamp, JsValue> {
-        let reading = self.read_now().map_err(|thrown| host_failed(&format!("the clock failed: {}", words(&thrown))))?;
+        let reading = self
+            .read_now()
+            .map_err(|thrown| host_failed(&format!("the clock failed: {}", words(&thrown))))?;
         i64::try_from(reading).map(Timestamp::from_nanos).map_err(|_| {
             host_failed(
-                "`clock.now` must return a bigint: nanoseconds since the epoch, within 64 bits, as `BigInt(Date.now()) * 1_000_000n`",
+                "`clock.now` must return a bigint: nanoseconds since the epoch, within 64 bits, \
+                 as `BigInt(Date.now()) * 1_000_000n`",
             )
         })
     }
@@ -172,7 +213,8 @@ pub fn read_clock(clock: &JsClock) -> Result<i64, JsValue> {
     clock.reading().map(Timestamp::as_nanos)
 }
 
-/// The clock as the core sees it: read once per call from outside, so that a clock that throws does so before anything changes.
+/// The clock as the core sees it: read once per call from outside, so that a clock that throws does
+/// so before anything changes.
 pub(crate) struct CallClock {
     source: Option<JsClock>,
     reading: Rc<Cell<Timestamp>>,
@@ -208,12 +250,19 @@ impl Clock for CallClock {
 impl Provider for JsProvider {
     fn carry_out(&mut self, effect: &Effect) -> Result<(), ProviderError> {
         match effect {
-            Effect::StartTurn(request) => done("provider.startTurn", object(request).and_then(|request| self.start(&request))),
-            Effect::Interject { run_id, message_id } => done("provider.interject", self.insert(run_id.as_str(), message_id.as_str())),
-            Effect::YieldTurn { run_id } => done("provider.yieldTurn", self.end_after_round(run_id.as_str())),
-            Effect::AbortTurn { run_id, reason } => {
-                done("provider.abortTurn", object(reason).and_then(|reason| self.abort(run_id.as_str(), &reason)))
+            Effect::StartTurn(request) => {
+                done("provider.startTurn", object(request).and_then(|request| self.start(&request)))
             }
+            Effect::Interject { run_id, message_id } => {
+                done("provider.interject", self.insert(run_id.as_str(), message_id.as_str()))
+            }
+            Effect::YieldTurn { run_id } => {
+                done("provider.yieldTurn", self.end_after_round(run_id.as_str()))
+            }
+            Effect::AbortTurn { run_id, reason } => done(
+                "provider.abortTurn",
+                object(reason).and_then(|reason| self.abort(run_id.as_str(), &reason)),
+            ),
             Effect::Release => done("provider.release", self.let_go()),
         }
     }
@@ -222,22 +271,33 @@ impl Provider for JsProvider {
         if !has(self, "alive") {
             return Ok(Vec::new());
         }
-        let active: js_sys::Array = active.iter().map(|task| JsValue::from_str(task.as_str())).collect();
-        let alive = self.which_alive(&active).map_err(|thrown| ProviderError { message: words(&thrown) })?;
-        text(&alive)
-            .and_then(|alive| json::read(&alive).map_err(|why| why.to_string()))
-            .map_err(|why| ProviderError { message: format!("`provider.alive` must return an array of task ids: {why}") })
+        let active: js_sys::Array =
+            active.iter().map(|task| JsValue::from_str(task.as_str())).collect();
+        let alive = self
+            .which_alive(&active)
+            .map_err(|thrown| ProviderError { message: words(&thrown) })?;
+        text(&alive).and_then(|alive| json::read(&alive).map_err(|why| why.to_string())).map_err(
+            |why| ProviderError {
+                message: format!("`provider.alive` must return an array of task ids: {why}"),
+            },
+        )
     }
 }
 
 /// The fact, as JSON text, that says what became of an effect whose provider threw this.
 #[wasm_bindgen(js_name = providerFailure)]
 #[must_use]
-pub fn provider_failure(run_id: Option<String>, #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue) -> String {
+pub fn provider_failure(
+    run_id: Option<String>,
+    #[wasm_bindgen(unchecked_param_type = "unknown")] thrown: JsValue,
+) -> String {
     json::write(&Fact::failure(run_id.map(RunId::from), words(&thrown)))
 }
 
-/// A provider call starts work and returns; it gives no promise, since its failure would come too late to be seen.
+/// A provider call starts work and returns; it gives no promise, since its failure would come too
+/// late to be seen.
 fn done(call: &str, answer: Result<JsValue, JsValue>) -> Result<(), ProviderError> {
-    answer.and_then(|answer| no_promise(call, answer)).map_err(|thrown| ProviderError { message: words(&thrown) })
+    answer
+        .and_then(|answer| no_promise(call, answer))
+        .map_err(|thrown| ProviderError { message: words(&thrown) })
 }

@@ -1,9 +1,12 @@
-//! The Wakeful scheduler for browsers, Node and bundlers: a thin shell that carries values between JavaScript and the core.
+//! The Wakeful scheduler for browsers, Node and bundlers: a thin shell that carries values between
+//! JavaScript and the core.
 //!
-//! [`Scheduler`] is the short loop over a JavaScript host with synchronous storage, [`Machine`] the outbox for hosts whose storage
-//! answers later. Facts come in as JSON text, or as objects. What the core's own text must decide (comparisons, storage) goes out as that
-//! text, by the methods whose name ends in `Text`; their namesakes give the same value as an object. The feature `workbench` adds what only
-//! the workbench and the cross-check need: `Player`, which plays a story, and more to ask of the past.
+//! [`Scheduler`] is the short loop over a JavaScript host with synchronous storage, [`Machine`] the
+//! outbox for hosts whose storage answers later. Facts come in as JSON text, or as objects. What
+//! the core's own text must decide (comparisons, storage) goes out as that text, by the methods
+//! whose name ends in `Text`; their namesakes give the same value as an object. The feature
+//! `workbench` adds what only the workbench and the cross-check need: `Player`, which plays a
+//! story, and more to ask of the past.
 
 mod crossing;
 mod error;
@@ -18,7 +21,9 @@ mod types;
 mod workbench;
 
 pub use folder::agent_of;
-pub use host::{JsClock, JsHost, JsLedger, JsProvider, ledger_failure, provider_failure, read_clock};
+pub use host::{
+    JsClock, JsHost, JsLedger, JsProvider, ledger_failure, provider_failure, read_clock,
+};
 pub use machine::Machine;
 #[cfg(feature = "workbench")]
 pub use player::Player;
@@ -26,7 +31,8 @@ pub use scheduler::Scheduler;
 
 use wasm_bindgen::prelude::wasm_bindgen;
 
-/// Runs once when the module is instantiated: a defect then throws its own sentence, not only "unreachable executed".
+/// Runs once when the module is instantiated: a defect then throws its own sentence, not only
+/// "unreachable executed".
 #[wasm_bindgen(start)]
 pub fn start() {
     std::panic::set_hook(Box::new(|defect| wasm_bindgen::throw_str(&defect.to_string())));

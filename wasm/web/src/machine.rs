@@ -34,8 +34,9 @@ impl Proposal<'_> {
     }
 }
 
-/// The scheduler of one agent as an outbox. It proposes a batch; append it at the expected head, then call `committed` and carry the
-/// effects out; call `rejected` where another writer was first, `unacknowledged` where the store failed to answer. Times are nanoseconds since the epoch.
+/// The scheduler of one agent as an outbox. It proposes a batch; append it at the expected head,
+/// then call `committed` and carry the effects out; call `rejected` where another writer was first,
+/// `unacknowledged` where the store failed to answer. Times are nanoseconds since the epoch.
 #[wasm_bindgen]
 pub struct Machine {
     inner: wakeful_core::Machine,
@@ -43,12 +44,15 @@ pub struct Machine {
 
 #[wasm_bindgen]
 impl Machine {
-    /// A machine before the first entry: `load` what the ledger holds, then commit what `begin` proposes.
+    /// A machine before the first entry: `load` what the ledger holds, then commit what `begin`
+    /// proposes.
     ///
     /// # Errors
     /// Throws a `WakefulError` where the options cannot be read.
     #[wasm_bindgen(constructor)]
-    pub fn new(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue) -> Result<Self, JsValue> {
+    pub fn new(
+        #[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue,
+    ) -> Result<Self, JsValue> {
         let options: Options = read("options", &options)?;
         Ok(Self { inner: wakeful_core::Machine::new(options) })
     }
@@ -56,17 +60,23 @@ impl Machine {
     /// Applies the next stored line, verified.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where it is damaged or out of order, of a newer format, or another agent's.
+    /// Throws a `WakefulError` where it is damaged or out of order, of a newer format, or another
+    /// agent's.
     pub fn load(&mut self, line: String) -> Result<(), JsValue> {
         self.inner.load(&EntryBytes::from_stored(line)).map_err(failure)
     }
 
-    /// Applies a page of stored lines as a ledger's `read` gave it, each verified, and says how many there were.
+    /// Applies a page of stored lines as a ledger's `read` gave it, each verified, and says how
+    /// many there were.
     ///
     /// # Errors
     /// Throws a `WakefulError` where it is no page of at most `limit` lines, and as `load`.
     #[wasm_bindgen(js_name = loadPage)]
-    pub fn load_page(&mut self, #[wasm_bindgen(unchecked_param_type = "unknown")] page: JsValue, limit: u32) -> Result<u32, JsValue> {
+    pub fn load_page(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "unknown")] page: JsValue,
+        limit: u32,
+    ) -> Result<u32, JsValue> {
         let mut loaded = 0;
         for line in lines(&page, limit).map_err(failure)? {
             self.inner.load(&line).map_err(failure)?;
@@ -85,10 +95,12 @@ impl Machine {
         proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
     }
 
-    /// Proposes what follows from a fact: JSON text, which is kept as it is, or an object that says the same.
+    /// Proposes what follows from a fact: JSON text, which is kept as it is, or an object that says
+    /// the same.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where it is too long or malformed, the ledger was not begun, or a proposal is open.
+    /// Throws a `WakefulError` where it is too long or malformed, the ledger was not begun, or a
+    /// proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal")]
     pub fn propose(
         &mut self,
@@ -101,9 +113,14 @@ impl Machine {
     /// Proposes a whole fixture folder (path to text), as an observer sees it.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the folder cannot be read, the ledger holds more than its first entry, or a proposal is open.
+    /// Throws a `WakefulError` where the folder cannot be read, the ledger holds more than its
+    /// first entry, or a proposal is open.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Proposal")]
-    pub fn import_folder(&mut self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue, now: i64) -> Result<JsValue, JsValue> {
+    pub fn import_folder(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
+        now: i64,
+    ) -> Result<JsValue, JsValue> {
         let folder: Folder = read("folder", &files)?;
         let import = Import::of_folder(&folder, instant(now)).map_err(failure)?;
         Proposal::crossed(&self.inner.import(import, instant(now)).map_err(failure)?)
@@ -114,13 +131,18 @@ impl Machine {
     /// # Errors
     /// Throws a `WakefulError` where no driver has taken the ledger over, or a proposal is open.
     #[wasm_bindgen(unchecked_return_type = "Proposal | undefined")]
-    pub fn step(&mut self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
+    pub fn step(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        now: i64,
+    ) -> Result<JsValue, JsValue> {
         let boundary: Boundary = read("boundary", &boundary)?;
         let proposal = self.inner.step(boundary, instant(now)).map_err(failure)?;
         proposal.as_ref().map_or(Ok(JsValue::UNDEFINED), Proposal::crossed)
     }
 
-    /// The active tasks: after a restart those that still run are named in `runtime_restarted`, the others become interrupted.
+    /// The active tasks: after a restart those that still run are named in `runtime_restarted`, the
+    /// others become interrupted.
     #[wasm_bindgen(js_name = activeTasks)]
     #[must_use]
     pub fn active_tasks(&self) -> Vec<String> {
@@ -136,7 +158,8 @@ impl Machine {
         object(&self.inner.boundary())
     }
 
-    /// The batch is durable: applies it and gives its effects. Without an open proposal it does nothing.
+    /// The batch is durable: applies it and gives its effects. Without an open proposal it does
+    /// nothing.
     ///
     /// # Errors
     /// Throws where the effects cannot cross, which is a defect.
@@ -156,13 +179,14 @@ impl Machine {
         self.inner.rejected();
     }
 
-    /// Whether the batch was stored is not known. The state is as before; propose again. Should another append find a longer ledger, load
-    /// what is new, and then ask `found`.
+    /// Whether the batch was stored is not known. The state is as before; propose again. Should
+    /// another append find a longer ledger, load what is new, and then ask `found`.
     pub fn unacknowledged(&mut self) {
         self.inner.unacknowledged();
     }
 
-    /// The effects of batches that were `unacknowledged` and then loaded: they were stored after all, and nobody has carried their effects out.
+    /// The effects of batches that were `unacknowledged` and then loaded: they were stored after
+    /// all, and nobody has carried their effects out.
     ///
     /// # Errors
     /// Throws where the effects cannot cross, which is a defect.
@@ -176,7 +200,11 @@ impl Machine {
     /// # Errors
     /// Throws a `WakefulError` where the boundary has no such name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
-    pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<JsValue, JsValue> {
+    pub fn explain(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        now: i64,
+    ) -> Result<JsValue, JsValue> {
         parsed(&self.explain_text(boundary, now)?)
     }
 
@@ -185,12 +213,17 @@ impl Machine {
     /// # Errors
     /// As `explain`.
     #[wasm_bindgen(js_name = explainText)]
-    pub fn explain_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, now: i64) -> Result<String, JsValue> {
+    pub fn explain_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        now: i64,
+    ) -> Result<String, JsValue> {
         let boundary: Boundary = read("boundary", &boundary)?;
         Ok(json::write(&self.inner.explain(boundary, instant(now))))
     }
 
-    /// The earliest instant after `now` at which a step would find something new; ask again after every commit.
+    /// The earliest instant after `now` at which a step would find something new; ask again after
+    /// every commit.
     #[wasm_bindgen(js_name = nextWake)]
     #[must_use]
     pub fn next_wake(&self, now: i64) -> Option<i64> {

@@ -57,7 +57,8 @@ impl From<Request> for Cue {
     }
 }
 
-/// A command as JavaScript sees it. The fact is text, so that its numbers reach the scheduler as they were written.
+/// A command as JavaScript sees it. The fact is text, so that its numbers reach the scheduler as
+/// they were written.
 #[derive(Serialize)]
 struct Command<'a> {
     #[serde(rename = "do")]
@@ -84,8 +85,17 @@ impl Player {
     #[wasm_bindgen(constructor)]
     pub fn new(story: &str) -> Result<Self, JsValue> {
         let story = Story::read(story).map_err(|why| {
-            let place = ErrorPlace { file: None, line: why.line, column: why.column, path: why.path.clone() };
-            thrown(&ErrorReport { code: ErrorCode::Malformed, message: format!("malformed story: {why}"), place: Some(place) })
+            let place = ErrorPlace {
+                file: None,
+                line: why.line,
+                column: why.column,
+                path: why.path.clone(),
+            };
+            thrown(&ErrorReport {
+                code: ErrorCode::Malformed,
+                message: format!("malformed story: {why}"),
+                place: Some(place),
+            })
         })?;
         let agent_id = story.agent_id.to_string();
         Ok(Self { inner: story::Player::new(story), agent_id })
@@ -113,19 +123,25 @@ impl Player {
         let command = self.inner.next(next_wake.map(instant));
         let text = json::write(&command);
         object(&match &command {
-            story::Command::Propose { fact } => Command { what: "propose", text, fact: Some(fact.as_str()) },
+            story::Command::Propose { fact } => {
+                Command { what: "propose", text, fact: Some(fact.as_str()) }
+            }
             story::Command::Run => Command { what: "run", text, fact: None },
             story::Command::SetClock { .. } => Command { what: "set_clock", text, fact: None },
             story::Command::Done => Command { what: "done", text, fact: None },
         })
     }
 
-    /// Plays the provider: the turn that it was asked to start. What happens in it comes in, one fact after the other.
+    /// Plays the provider: the turn that it was asked to start. What happens in it comes in, one
+    /// fact after the other.
     ///
     /// # Errors
     /// Throws a `WakefulError` where this is not what a provider gets.
     #[wasm_bindgen(js_name = startTurn)]
-    pub fn start_turn(&mut self, #[wasm_bindgen(unchecked_param_type = "TurnRequest")] request: JsValue) -> Result<(), JsValue> {
+    pub fn start_turn(
+        &mut self,
+        #[wasm_bindgen(unchecked_param_type = "TurnRequest")] request: JsValue,
+    ) -> Result<(), JsValue> {
         let request: Request = read("turn request", &request)?;
         self.inner.start_turn(&request.into());
         Ok(())
@@ -137,7 +153,8 @@ impl Player {
         self.inner.abort_turn(&RunId::from(run), reason);
     }
 
-    /// Plays the provider: which of these tasks are alive after a restart, namely those whose end the story still tells.
+    /// Plays the provider: which of these tasks are alive after a restart, namely those whose end
+    /// the story still tells.
     #[must_use]
     pub fn alive(&self, active: Vec<String>) -> Vec<String> {
         active.into_iter().filter(|task| self.inner.tells_end_of(&task.as_str().into())).collect()

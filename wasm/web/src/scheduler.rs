@@ -2,7 +2,10 @@
 
 use std::cell::{RefCell, RefMut};
 
-use wakeful_core::{Boundary, DecisionKind, ErrorCode, ErrorReport, Folder, Machine, Options, SchedulerError, Seq, json};
+use wakeful_core::{
+    Boundary, DecisionKind, ErrorCode, ErrorReport, Folder, Machine, Options, SchedulerError, Seq,
+    json,
+};
 use wasm_bindgen::{JsValue, prelude::wasm_bindgen};
 
 use crate::{
@@ -21,26 +24,36 @@ pub(crate) fn position(seq: f64) -> Seq {
 /// The scheduler of one agent over a host whose storage is synchronous.
 #[wasm_bindgen]
 pub struct Scheduler {
-    // A provider is called while a call runs; a cell turns its call back into an error with a code instead of a broken object.
+    // A provider is called while a call runs; a cell turns its call back into an error with a code
+    // instead of a broken object.
     inner: RefCell<Loop>,
     clock: CallClock,
 }
 
 #[wasm_bindgen]
 impl Scheduler {
-    /// Opens a ledger as an observer: reads and verifies it, and begins it where it is empty. Nothing is started.
+    /// Opens a ledger as an observer: reads and verifies it, and begins it where it is empty.
+    /// Nothing is started.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the ledger cannot be read, or is damaged, newer, or another agent's.
-    pub fn observe(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue, host: &JsHost) -> Result<Self, JsValue> {
+    /// Throws a `WakefulError` where the ledger cannot be read, or is damaged, newer, or another
+    /// agent's.
+    pub fn observe(
+        #[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue,
+        host: &JsHost,
+    ) -> Result<Self, JsValue> {
         Self::open(options, host, Loop::observe)
     }
 
-    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver before becomes interrupted.
+    /// Opens a ledger as its driver: observes it and takes it over. An open run of the driver
+    /// before becomes interrupted.
     ///
     /// # Errors
     /// As `observe`.
-    pub fn drive(#[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue, host: &JsHost) -> Result<Self, JsValue> {
+    pub fn drive(
+        #[wasm_bindgen(unchecked_param_type = "Options")] options: JsValue,
+        host: &JsHost,
+    ) -> Result<Self, JsValue> {
         Self::open(options, host, Loop::drive)
     }
 
@@ -59,7 +72,9 @@ impl Scheduler {
     /// The loop for one call, at one reading of the clock.
     pub(crate) fn call(&self) -> Result<RefMut<'_, Loop>, JsValue> {
         let inner = self.inner.try_borrow_mut().map_err(|_| {
-            let message = "the scheduler is inside a call: say what a turn brings after the provider's method has returned".into();
+            let message = "the scheduler is inside a call: say what a turn brings after the \
+                           provider's method has returned"
+                .into();
             thrown(&ErrorReport { code: ErrorCode::WrongState, message, place: None })
         })?;
         self.clock.read()?;
@@ -74,7 +89,8 @@ impl Scheduler {
     /// Takes a fact: JSON text, which is kept as it is, or an object that says the same.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where it is malformed or too long, or the ledger fails; nothing has changed then.
+    /// Throws a `WakefulError` where it is malformed or too long, or the ledger fails; nothing has
+    /// changed then.
     #[wasm_bindgen(unchecked_return_type = "Receipt")]
     pub fn propose(
         &self,
@@ -95,11 +111,13 @@ impl Scheduler {
         Ok(json::write(&self.call()?.propose(&fact(&given)?).map_err(failure)?))
     }
 
-    /// Reads what others appended since, and says how many entries that were. Call it after an error with the code "conflict", then say the
-    /// same again. Effects of an own batch that was stored though its append had failed are carried out.
+    /// Reads what others appended since, and says how many entries that were. Call it after an
+    /// error with the code "conflict", then say the same again. Effects of an own batch that was
+    /// stored though its append had failed are carried out.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the ledger cannot be read, is damaged, or is not the history that was seen here.
+    /// Throws a `WakefulError` where the ledger cannot be read, is damaged, or is not the history
+    /// that was seen here.
     #[wasm_bindgen(js_name = catchUp)]
     pub fn catch_up(&self) -> Result<f64, JsValue> {
         // As far as memory goes a count is far below 2^53.
@@ -109,9 +127,13 @@ impl Scheduler {
     /// Takes one step at a boundary.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the ledger is observed only, or fails; nothing has changed then.
+    /// Throws a `WakefulError` where the ledger is observed only, or fails; nothing has changed
+    /// then.
     #[wasm_bindgen(unchecked_return_type = "StepReport")]
-    pub fn step(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
+    pub fn step(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+    ) -> Result<JsValue, JsValue> {
         parsed(&self.step_text(boundary)?)
     }
 
@@ -120,7 +142,10 @@ impl Scheduler {
     /// # Errors
     /// As `step`.
     #[wasm_bindgen(js_name = stepText)]
-    pub fn step_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<String, JsValue> {
+    pub fn step_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+    ) -> Result<String, JsValue> {
         let boundary: Boundary = read("boundary", &boundary)?;
         Ok(json::write(&self.call()?.step(boundary).map_err(failure)?))
     }
@@ -146,9 +171,13 @@ impl Scheduler {
     /// Imports a fixture folder (path to text) into a fresh ledger, as an observer sees it.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the folder cannot be read, the ledger is not fresh, or it fails.
+    /// Throws a `WakefulError` where the folder cannot be read, the ledger is not fresh, or it
+    /// fails.
     #[wasm_bindgen(js_name = importFolder, unchecked_return_type = "Head")]
-    pub fn import_folder(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
+    pub fn import_folder(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
+    ) -> Result<JsValue, JsValue> {
         parsed(&self.import_folder_text(files)?)
     }
 
@@ -157,17 +186,24 @@ impl Scheduler {
     /// # Errors
     /// As `importFolder`.
     #[wasm_bindgen(js_name = importFolderText)]
-    pub fn import_folder_text(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
+    pub fn import_folder_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
+    ) -> Result<String, JsValue> {
         let folder: Folder = read("folder", &files)?;
         Ok(json::write(&self.call()?.import(&folder).map_err(failure)?))
     }
 
-    /// Imports a fixture folder into a fresh ledger and compares what is decided with its `expected.json`.
+    /// Imports a fixture folder into a fresh ledger and compares what is decided with its
+    /// `expected.json`.
     ///
     /// # Errors
     /// As `importFolder`.
     #[wasm_bindgen(unchecked_return_type = "Replay")]
-    pub fn replay(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<JsValue, JsValue> {
+    pub fn replay(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
+    ) -> Result<JsValue, JsValue> {
         parsed(&self.replay_text(files)?)
     }
 
@@ -176,7 +212,10 @@ impl Scheduler {
     /// # Errors
     /// As `importFolder`.
     #[wasm_bindgen(js_name = replayText)]
-    pub fn replay_text(&self, #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue) -> Result<String, JsValue> {
+    pub fn replay_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Folder")] files: JsValue,
+    ) -> Result<String, JsValue> {
         let folder: Folder = read("folder", &files)?;
         Ok(json::write(&self.call()?.replay(&folder).map_err(failure)?))
     }
@@ -186,7 +225,10 @@ impl Scheduler {
     /// # Errors
     /// Throws a `WakefulError` where the boundary has no such name.
     #[wasm_bindgen(unchecked_return_type = "Explanation")]
-    pub fn explain(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<JsValue, JsValue> {
+    pub fn explain(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+    ) -> Result<JsValue, JsValue> {
         parsed(&self.explain_text(boundary)?)
     }
 
@@ -195,7 +237,10 @@ impl Scheduler {
     /// # Errors
     /// As `explain`.
     #[wasm_bindgen(js_name = explainText)]
-    pub fn explain_text(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue) -> Result<String, JsValue> {
+    pub fn explain_text(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+    ) -> Result<String, JsValue> {
         let boundary: Boundary = read("boundary", &boundary)?;
         Ok(json::write(&self.call()?.explain(boundary)))
     }
@@ -203,9 +248,14 @@ impl Scheduler {
     /// Explains what would have been decided after an entry, at its instant. Appends nothing.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where the boundary has no such name, there is no such entry, or the ledger cannot be read.
+    /// Throws a `WakefulError` where the boundary has no such name, there is no such entry, or the
+    /// ledger cannot be read.
     #[wasm_bindgen(js_name = explainAt, unchecked_return_type = "Explanation")]
-    pub fn explain_at(&self, #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue, seq: f64) -> Result<JsValue, JsValue> {
+    pub fn explain_at(
+        &self,
+        #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
+        seq: f64,
+    ) -> Result<JsValue, JsValue> {
         parsed(&self.explain_at_text(boundary, seq)?)
     }
 
@@ -247,7 +297,8 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "Boundary")] boundary: JsValue,
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
     ) -> Result<String, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
+        let (boundary, asked): (Boundary, DecisionKind) =
+            (read("boundary", &boundary)?, read("decision", &decision)?);
         Ok(json::write(&self.call()?.why_not(boundary, asked)))
     }
 
@@ -276,7 +327,8 @@ impl Scheduler {
         #[wasm_bindgen(unchecked_param_type = "DecisionKind")] decision: JsValue,
         seq: f64,
     ) -> Result<String, JsValue> {
-        let (boundary, asked): (Boundary, DecisionKind) = (read("boundary", &boundary)?, read("decision", &decision)?);
+        let (boundary, asked): (Boundary, DecisionKind) =
+            (read("boundary", &boundary)?, read("decision", &decision)?);
         let then = self.at(seq)?;
         Ok(json::write(&then.why_not(boundary, asked, then.state().at())))
     }
@@ -299,7 +351,8 @@ impl Scheduler {
         Ok(json::write(&self.call()?.summary()))
     }
 
-    /// The state as text to store beside the ledger. A ledger that has `storeSnapshot` is given it each time it has doubled.
+    /// The state as text to store beside the ledger. A ledger that has `storeSnapshot` is given it
+    /// each time it has doubled.
     ///
     /// # Errors
     /// Throws a `WakefulError` inside another call.
@@ -307,7 +360,8 @@ impl Scheduler {
         Ok(self.call()?.snapshot())
     }
 
-    /// The state after an entry. States on the way are kept, so that going on and back from there is quick.
+    /// The state after an entry. States on the way are kept, so that going on and back from there
+    /// is quick.
     ///
     /// # Errors
     /// Throws a `WakefulError` where there is no such entry, or the ledger cannot be read.
@@ -325,7 +379,8 @@ impl Scheduler {
         Ok(json::write(self.at(seq)?.state()))
     }
 
-    /// The earliest instant at which a step would find something new, in nanoseconds since the epoch.
+    /// The earliest instant at which a step would find something new, in nanoseconds since the
+    /// epoch.
     ///
     /// # Errors
     /// Throws a `WakefulError` where the clock fails.

@@ -1,6 +1,8 @@
-//! What the generated TypeScript declarations say beside the classes: the host's interfaces, and where the payloads' types come from.
+//! What the generated TypeScript declarations say beside the classes: the host's interfaces, and
+//! where the payloads' types come from.
 //!
-//! The payloads' types are generated from the core's JSON Schema into `npm/src/payloads.d.ts`; the package puts them beside these declarations.
+//! The payloads' types are generated from the core's JSON Schema into `npm/src/payloads.d.ts`; the
+//! package puts them beside these declarations.
 
 use wasm_bindgen::prelude::wasm_bindgen;
 

@@ -1,5 +1,5 @@
-//! What only the workbench asks: a whole view of the past, also under another edition or policy; where along a ledger the decision changes;
-//! and a ledger as a fixture folder.
+//! What only the workbench asks: a whole view of the past, also under another edition or policy;
+//! where along a ledger the decision changes; and a ledger as a fixture folder.
 
 use serde::Serialize;
 use wakeful_core::{AgentSummary, Boundary, Edition, Explanation, Supposition, json::Readable};
@@ -63,11 +63,12 @@ struct Under {
 
 #[wasm_bindgen]
 impl Scheduler {
-    /// The agent after an entry, at its instant. Appends nothing, whatever edition or policy is supposed.
+    /// The agent after an entry, at its instant. Appends nothing, whatever edition or policy is
+    /// supposed.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or an option is malformed: a value of the policy as
-    /// the fact `policy_set` would be.
+    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or an
+    /// option is malformed: a value of the policy as the fact `policy_set` would be.
     #[wasm_bindgen(js_name = viewAt, unchecked_return_type = "AgentView")]
     pub fn view_at(
         &self,
@@ -79,15 +80,21 @@ impl Scheduler {
         let supposed = read_by("options", &options, Supposition::read)?;
         let then = self.at(seq)?.supposing(&supposed);
         let boundary = asked.boundary.unwrap_or_else(|| then.boundary());
-        object(&AgentView { boundary, explanation: then.explain(boundary, then.state().at()), summary: then.summary() })
+        object(&AgentView {
+            boundary,
+            explanation: then.explain(boundary, then.state().at()),
+            summary: then.summary(),
+        })
     }
 
-    /// What would be decided after each of the entries `from` to `to`, at its instant and where a loop would take its next step: the entries
-    /// after which decision, rule or reason are others than after the one before, and the first. Each entry is folded once; a call that goes
-    /// on where the one before ended reads nothing twice.
+    /// What would be decided after each of the entries `from` to `to`, at its instant and where a
+    /// loop would take its next step: the entries after which decision, rule or reason are others
+    /// than after the one before, and the first. Each entry is folded once; a call that goes on
+    /// where the one before ended reads nothing twice.
     ///
     /// # Errors
-    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or the edition has no such name.
+    /// Throws a `WakefulError` where there is no such entry, the ledger cannot be read, or the
+    /// edition has no such name.
     #[wasm_bindgen(js_name = decisionsIn, unchecked_return_type = "DecisionFrom[]")]
     pub fn decisions_in(
         &self,

@@ -3,8 +3,7 @@ import type { Trace } from "./trace.ts";
 
 /** A case, with what it is played from. */
 export type Case = { case: string; shows: string; trace?: Trace | null } & (
-  | { kind: "fixture"; files: Record<string, string> }
-  | { kind: "story"; story: string }
+  { kind: "fixture"; files: Record<string, string> } | { kind: "story"; story: string }
 );
 
 /** What the list of cases shows. */
@@ -17,14 +16,24 @@ export interface CaseLine {
 /** Reads a bundle from text; says what is wrong where it is none. */
 export function readBundle(text: string): Case[] {
   const bundle: unknown = JSON.parse(text);
-  if (typeof bundle !== "object" || bundle === null || !("cases" in bundle) || !Array.isArray(bundle.cases)) {
+  if (
+    typeof bundle !== "object" ||
+    bundle === null ||
+    !("cases" in bundle) ||
+    !Array.isArray(bundle.cases)
+  ) {
     throw new Error("bundle.json has no `cases`: write it again with `cargo xtask serve`");
   }
   for (const [index, entry] of bundle.cases.entries()) {
     const { case: name, kind, files, story } = Object(entry) as Record<string, unknown>;
-    const whole = kind === "fixture" ? typeof files === "object" && files !== null : kind === "story" && typeof story === "string";
+    const whole =
+      kind === "fixture"
+        ? typeof files === "object" && files !== null
+        : kind === "story" && typeof story === "string";
     if (typeof name !== "string" || !whole) {
-      throw new Error(`bundle.json: case ${index + 1} is no fixture with \`files\` and no story with \`story\``);
+      throw new Error(
+        `bundle.json: case ${index + 1} is no fixture with \`files\` and no story with \`story\``,
+      );
     }
   }
   return bundle.cases as Case[];

@@ -1,4 +1,5 @@
-// Tests of what is read out of a case: the comparison with the native trace, the lines about entries, the clock.
+// Tests of what is read out of a case: the comparison with the native trace, the lines about
+// entries, the clock.
 import assert from "node:assert/strict";
 import test from "node:test";
 
@@ -8,15 +9,31 @@ import { compare } from "./compare.ts";
 import { entrySummary } from "./entry-summary.ts";
 import type { Entry, Step, Trace } from "./trace.ts";
 
-const entry = (seq: number, chain = `c${seq}`): Entry => ({ seq, at: "2026-05-27T09:00:00Z", class: "events", record: { kind: "x" }, chain });
+const entry = (seq: number, chain = `c${seq}`): Entry => ({
+  seq,
+  at: "2026-05-27T09:00:00Z",
+  class: "events",
+  record: { kind: "x" },
+  chain,
+});
 
 function trace(): Trace {
   const explanation = (chain: string) => ({ head: { seq: 1, chain } }) as Step["explanation"];
   return {
     case: "a",
     steps: [
-      { command: { do: "open" }, outcome: null, entries: [entry(1)], explanation: explanation("c1") },
-      { command: { do: "run" }, outcome: [], entries: [entry(2), entry(3)], explanation: explanation("c3") },
+      {
+        command: { do: "open" },
+        outcome: null,
+        entries: [entry(1)],
+        explanation: explanation("c1"),
+      },
+      {
+        command: { do: "run" },
+        outcome: [],
+        entries: [entry(2), entry(3)],
+        explanation: explanation("c3"),
+      },
     ],
   };
 }
@@ -34,11 +51,22 @@ test("equal traces are equal, and the badge names the last chain", () => {
 
 test("the first difference is named by step, part and entry", () => {
   const at = (other: Trace) => compare(trace(), other);
-  const differs = (step: number, part: string, entry: number | null) => ({ native: "differs", step, part, entry });
-  assert.deepEqual(at(changed(([, run]) => run.entries.splice(1, 1, entry(3, "other")))), differs(1, "entries", 3));
+  const differs = (step: number, part: string, entry: number | null) => ({
+    native: "differs",
+    step,
+    part,
+    entry,
+  });
+  assert.deepEqual(
+    at(changed(([, run]) => run.entries.splice(1, 1, entry(3, "other")))),
+    differs(1, "entries", 3),
+  );
   assert.deepEqual(at(changed(([, run]) => run.entries.pop())), differs(1, "entries", 3));
   assert.deepEqual(at(changed(([open]) => (open.outcome = []))), differs(0, "outcome", null));
-  assert.deepEqual(at(changed(([, run]) => (run.explanation.head.seq = 9))), differs(1, "explanation", null));
+  assert.deepEqual(
+    at(changed(([, run]) => (run.explanation.head.seq = 9))),
+    differs(1, "explanation", null),
+  );
   assert.deepEqual(at({ case: "a", steps: trace().steps.slice(0, 1) }), differs(1, "length", null));
 });
 
@@ -50,11 +78,24 @@ test("an instant is as short as it stays clear", () => {
 });
 
 test("an entry is told in a line by what its class says", () => {
-  const line = (of: string, record: Record<string, unknown>) => entrySummary({ ...entry(1), class: of, record });
-  assert.equal(line("events", { kind: "scheduler_decision", data: { decision: "Sleep", reason: "r" } }), "scheduler_decision · Sleep · r");
-  const closure = { agent_id: "a", closure: { outcome: "waiting", waiting_reason: "awaiting_timer", evidence: [] } };
-  assert.equal(line("events", { kind: "closure_decided", data: closure }), "closure_decided · waiting · awaiting_timer");
-  assert.equal(line("messages", { id: "m1", kind: "operator_prompt", body: { type: "text", text: "hi" } }), "m1 · operator_prompt · hi");
+  const line = (of: string, record: Record<string, unknown>) =>
+    entrySummary({ ...entry(1), class: of, record });
+  assert.equal(
+    line("events", { kind: "scheduler_decision", data: { decision: "Sleep", reason: "r" } }),
+    "scheduler_decision · Sleep · r",
+  );
+  const closure = {
+    agent_id: "a",
+    closure: { outcome: "waiting", waiting_reason: "awaiting_timer", evidence: [] },
+  };
+  assert.equal(
+    line("events", { kind: "closure_decided", data: closure }),
+    "closure_decided · waiting · awaiting_timer",
+  );
+  assert.equal(
+    line("messages", { id: "m1", kind: "operator_prompt", body: { type: "text", text: "hi" } }),
+    "m1 · operator_prompt · hi",
+  );
   assert.equal(line("turns", { run_id: "r1", status: "started", kind: null }), "r1 · started");
   assert.equal(line("a_class_to_come", { id: "z" }), "z");
 });
@@ -62,5 +103,8 @@ test("an entry is told in a line by what its class says", () => {
 test("a bundle that is none is refused with what to do", () => {
   assert.throws(() => readBundle("{}"), /no `cases`/);
   assert.throws(() => readBundle('{"cases":[{"case":"a","kind":"story"}]}'), /case 1/);
-  assert.equal(readBundle('{"cases":[{"case":"a","kind":"story","shows":"","story":"{}"}]}').length, 1);
+  assert.equal(
+    readBundle('{"cases":[{"case":"a","kind":"story","shows":"","story":"{}"}]}').length,
+    1,
+  );
 });

@@ -1,4 +1,5 @@
-// Compares the guest's trace with the native one. The head names the whole history by its bytes; the rest is compared part by part.
+// Compares the guest's trace with the native one. The head names the whole history by its bytes;
+// the rest is compared part by part.
 import type { Entry, Step, Trace, Verdict } from "./trace.ts";
 
 const PARTS = ["command", "entries", "outcome", "explanation"] as const;
@@ -16,7 +17,12 @@ export function compare(guest: Trace, native: Trace | undefined): Verdict {
     }
     const part = PARTS.find((name) => !same(ours[name], theirs[name]));
     if (part !== undefined) {
-      return { native: "differs", step, part, entry: part === "entries" ? firstDifferent(ours, theirs) : null };
+      return {
+        native: "differs",
+        step,
+        part,
+        entry: part === "entries" ? firstDifferent(ours, theirs) : null,
+      };
     }
   }
   // Chains are equal here, since the entries are; the last one names the history in the badge.

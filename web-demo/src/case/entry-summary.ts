@@ -15,14 +15,30 @@ const SUMMARIES: Record<string, (record: Fields) => string> = {
   events: (record) => joined(record["kind"], eventWords(record["data"])),
   transcript: (record) => joined(record["run_id"], fields(record["data"])["text"]),
   tasks: (record) => joined(record["id"], record["status"], record["summary"] ?? record["kind"]),
-  work_items: (record) => joined(record["id"], record["state"], `r${String(record["revision"] ?? 0)}`, record["objective"]),
+  work_items: (record) =>
+    joined(
+      record["id"],
+      record["state"],
+      `r${String(record["revision"] ?? 0)}`,
+      record["objective"],
+    ),
   waiting_intents: (record) => joined(record["id"], record["status"], record["description"]),
-  wait_conditions: (record) => joined(record["id"], record["status"], record["kind"], record["waiting_for"]),
-  timers: (record) => joined(record["id"], record["status"] ?? "active", nextFire(record), record["summary"]),
+  wait_conditions: (record) =>
+    joined(record["id"], record["status"], record["kind"], record["waiting_for"]),
+  timers: (record) =>
+    joined(record["id"], record["status"] ?? "active", nextFire(record), record["summary"]),
   tools: (record) => joined(record["tool_name"], record["status"], record["summary"]),
   briefs: (record) => joined(record["kind"], record["text"]),
-  turns: (record) => joined(record["run_id"], record["status"], record["kind"], record["last_assistant_message"]),
-  control: (record) => joined(record["control"], record["work_item_id"], record["cause"], record["reason"], genesisWords(record)),
+  turns: (record) =>
+    joined(record["run_id"], record["status"], record["kind"], record["last_assistant_message"]),
+  control: (record) =>
+    joined(
+      record["control"],
+      record["work_item_id"],
+      record["cause"],
+      record["reason"],
+      genesisWords(record),
+    ),
 };
 
 function joined(...parts: unknown[]): string {
@@ -62,5 +78,7 @@ function nextFire(record: Fields): string | undefined {
 }
 
 function genesisWords(record: Fields): string | undefined {
-  return record["control"] === "genesis" ? joined(record["agent_id"], `edition ${String(record["edition"])}`) : undefined;
+  return record["control"] === "genesis"
+    ? joined(record["agent_id"], `edition ${String(record["edition"])}`)
+    : undefined;
 }

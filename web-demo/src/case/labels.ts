@@ -35,7 +35,10 @@ export const EDITIONS: Record<Edition, string> = {
 };
 
 /** The values of the policy that are numbers. */
-export const POLICY: Record<Exclude<keyof Policy, "failed_turn_backoff_ms" | "offer_backoff_ms" | "overrides_waits">, string> = {
+export const POLICY: Record<
+  Exclude<keyof Policy, "failed_turn_backoff_ms" | "offer_backoff_ms" | "overrides_waits">,
+  string
+> = {
   lane_burst: "messages of a lane in a row",
   deferred_cap: "messages that may be deferred",
   hint_ids: "ids that a hint remembers",

@@ -1,5 +1,12 @@
 // The trace of a played case, parsed to compare it with the native one.
-import type { Decision, Effect, ErrorReport, Explanation, Expected, Head } from "@package/payloads.js";
+import type {
+  Decision,
+  Effect,
+  ErrorReport,
+  Explanation,
+  Expected,
+  Head,
+} from "@package/payloads.js";
 
 /** One stored entry. */
 export interface Entry {
@@ -51,4 +58,9 @@ export interface Trace {
 export type Verdict =
   | { native: "equal"; chain: string }
   | { native: "none" }
-  | { native: "differs"; step: number; part: "command" | "outcome" | "entries" | "explanation" | "length"; entry: number | null };
+  | {
+      native: "differs";
+      step: number;
+      part: "command" | "outcome" | "entries" | "explanation" | "length";
+      entry: number | null;
+    };

@@ -16,7 +16,8 @@ export function useBundle(): Bundle {
   useEffect(() => {
     fetched().then(
       (cases) => setBundle({ cases, broken: null }),
-      (error: unknown) => setBundle({ cases: null, broken: error instanceof Error ? error.message : String(error) }),
+      (error: unknown) =>
+        setBundle({ cases: null, broken: error instanceof Error ? error.message : String(error) }),
     );
   }, []);
   return bundle;
@@ -25,7 +26,9 @@ export function useBundle(): Bundle {
 async function fetched(): Promise<Case[]> {
   const response = await fetch(new URL("bundle.json", document.baseURI), { cache: "no-cache" });
   if (!response.ok) {
-    throw new Error(`bundle.json cannot be fetched (HTTP ${response.status}): write it with \`cargo xtask serve\``);
+    throw new Error(
+      `bundle.json cannot be fetched (HTTP ${response.status}): write it with \`cargo xtask serve\``,
+    );
   }
   return readBundle(await response.text());
 }
@@ -33,5 +36,7 @@ async function fetched(): Promise<Case[]> {
 /** A case as something to open. */
 export function sourceOfCase(entry: Case): Source {
   const { case: name, shows, trace } = entry;
-  return entry.kind === "story" ? { kind: "story", name, shows, story: entry.story, trace } : { kind: "fixture", name, shows, files: entry.files, trace };
+  return entry.kind === "story"
+    ? { kind: "story", name, shows, story: entry.story, trace }
+    : { kind: "fixture", name, shows, files: entry.files, trace };
 }

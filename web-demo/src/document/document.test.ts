@@ -11,29 +11,58 @@ import { carried, carrying } from "../parts/permalink.ts";
 import { LANES, rowOf } from "./rows.ts";
 import { chosen, MOST_BYTES, sourceOf } from "./source.ts";
 
-const line = (record: object, of = "messages") => JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: of, record, chain: "c" });
+const line = (record: object, of = "messages") =>
+  JSON.stringify({ seq: 7, at: "2026-05-27T09:00:00Z", class: of, record, chain: "c" });
 
 test("one file is a ledger, several are a folder, an archive is what is in it", () => {
-  const files = { "agent.json": strToU8("{}"), "ledger/messages.jsonl": strToU8("x"), "notes.bin": new Uint8Array([255]) };
+  const files = {
+    "agent.json": strToU8("{}"),
+    "ledger/messages.jsonl": strToU8("x"),
+    "notes.bin": new Uint8Array([255]),
+  };
   const folder = sourceOf("a", files);
   assert.equal(folder.kind, "fixture");
-  assert.deepEqual(Object.keys(folder.kind === "fixture" ? folder.files : {}), ["agent.json", "ledger/messages.jsonl"]);
-  const zipped = sourceOf("a.zip", { "a.zip": zipSync({ "case/agent.json": strToU8("{}"), "case/ledger/events.jsonl": strToU8("") }) });
-  assert.deepEqual(Object.keys(zipped.kind === "fixture" ? zipped.files : {}), ["agent.json", "ledger/events.jsonl"]);
-  const data = sourceOf("d", { ".holon/state/agent.json": strToU8("{}"), ".holon/ledger/events.jsonl": strToU8("") });
-  assert.deepEqual(Object.keys(data.kind === "fixture" ? data.files : {}), [".holon/state/agent.json", ".holon/ledger/events.jsonl"]);
+  assert.deepEqual(Object.keys(folder.kind === "fixture" ? folder.files : {}), [
+    "agent.json",
+    "ledger/messages.jsonl",
+  ]);
+  const zipped = sourceOf("a.zip", {
+    "a.zip": zipSync({ "case/agent.json": strToU8("{}"), "case/ledger/events.jsonl": strToU8("") }),
+  });
+  assert.deepEqual(Object.keys(zipped.kind === "fixture" ? zipped.files : {}), [
+    "agent.json",
+    "ledger/events.jsonl",
+  ]);
+  const data = sourceOf("d", {
+    ".holon/state/agent.json": strToU8("{}"),
+    ".holon/ledger/events.jsonl": strToU8(""),
+  });
+  assert.deepEqual(Object.keys(data.kind === "fixture" ? data.files : {}), [
+    ".holon/state/agent.json",
+    ".holon/ledger/events.jsonl",
+  ]);
   assert.equal(sourceOf("l", { "l.jsonl": strToU8(`${line({})}\n`) }).kind, "ledger");
   assert.equal(sourceOf("l", { "l.jsonl": strToU8("\n") }).kind, "ledger", "which has no entries");
   assert.equal(sourceOf("s", { "s.json": strToU8('{\n  "story": "s"\n}\n') }).kind, "story");
-  assert.throws(() => sourceOf("a", { "a.sqlite": strToU8("SQLite format 3\0") }), /wakeful log a\.sqlite --json/);
-  assert.throws(() => sourceOf("a", { "a.toml": strToU8('story = "a"\n') }), /wakeful export a\.toml -o FOLDER/);
-  assert.throws(() => sourceOf("n", { "notes.md": strToU8("# Notes\n") }), /`notes\.md` is nothing that opens here/);
+  assert.throws(
+    () => sourceOf("a", { "a.sqlite": strToU8("SQLite format 3\0") }),
+    /wakeful log a\.sqlite --json/,
+  );
+  assert.throws(
+    () => sourceOf("a", { "a.toml": strToU8('story = "a"\n') }),
+    /wakeful export a\.toml -o FOLDER/,
+  );
+  assert.throws(
+    () => sourceOf("n", { "notes.md": strToU8("# Notes\n") }),
+    /`notes\.md` is nothing that opens here/,
+  );
   assert.throws(() => sourceOf("none", {}), /has no files/);
 });
 
 test("a link carries a small ledger, and says nothing where it is too long", () => {
   const sent = { name: "a/b ü", ledger: `${line({ id: "m1" })}\n`.repeat(40) };
-  const fragment = carrying(sent, 7, { why: "why-not", edition: undefined }) ?? assert.fail("it is short enough");
+  const fragment =
+    carrying(sent, 7, { why: "why-not", edition: undefined }) ?? assert.fail("it is short enough");
   assert.deepEqual(carried(fragment), sent);
   assert.equal(carried("#heartbeat/3"), null);
   assert.throws(() => carried(fragment.slice(0, -9)));
@@ -43,23 +72,37 @@ test("a link carries a small ledger, and says nothing where it is too long", () 
 
 test("a file that is no text says at which byte", () => {
   const bytes = new Uint8Array([...strToU8("abcäö"), 0xff, ...strToU8("more")]);
-  assert.throws(() => sourceOf("bad", { "bad.jsonl": bytes }), /`bad.jsonl` is not UTF-8 text: byte 7 /);
+  assert.throws(
+    () => sourceOf("bad", { "bad.jsonl": bytes }),
+    /`bad.jsonl` is not UTF-8 text: byte 7 /,
+  );
 });
 
 test("what is too large for a tab is refused before it is read", async () => {
-  const file = (name: string, bytes: number) => Object.defineProperties(new File(["x"], name), { size: { value: bytes }, webkitRelativePath: { value: "" } });
-  await assert.rejects(chosen([file("large.jsonl", MOST_BYTES + 1)]), /120\.0 MB are more than a tab can hold; it opens up to 120\.0 MB/);
+  const file = (name: string, bytes: number) =>
+    Object.defineProperties(new File(["x"], name), {
+      size: { value: bytes },
+      webkitRelativePath: { value: "" },
+    });
+  await assert.rejects(
+    chosen([file("large.jsonl", MOST_BYTES + 1)]),
+    /120\.0 MB are more than a tab can hold; it opens up to 120\.0 MB/,
+  );
   assert.deepEqual(Object.keys((await chosen([file("small.jsonl", 1)])).files), ["small.jsonl"]);
 });
 
 test("the page knows no decision and no rule but as labels", async () => {
   const source = fileURLToPath(new URL("../../src/", import.meta.url));
-  const files = (await readdir(source, { recursive: true })).filter((file) => /\.tsx?$/.test(file) && !/labels\.ts$|\.test\.ts$/.test(file));
+  const files = (await readdir(source, { recursive: true })).filter(
+    (file) => /\.tsx?$/.test(file) && !/labels\.ts$|\.test\.ts$/.test(file),
+  );
   assert.ok(files.length > 20, "the page's files are found");
   const rules = /["'`]\d\.[a-z]+(_[a-z]+)*["'`]/;
   for (const file of files) {
     const text = await readFile(`${source}${file}`, "utf8");
-    const named = Object.keys(DECISIONS).filter((decision) => new RegExp(`["'\`]${decision}["'\`]`).test(text));
+    const named = Object.keys(DECISIONS).filter((decision) =>
+      new RegExp(`["'\`]${decision}["'\`]`).test(text),
+    );
     // What a pane asks first is a default, and not a rule.
     assert.deepEqual(named, file.endsWith("why-not-pane.tsx") ? ["StartModelTurn"] : [], file);
     assert.doesNotMatch(text, rules, file);
@@ -68,8 +111,18 @@ test("the page knows no decision and no rule but as labels", async () => {
 
 test("an entry has the lane of its class and what it is about", () => {
   const row = rowOf(line({ id: "m1", kind: "operator_prompt", body: { text: "hi" } }));
-  assert.deepEqual(row, { seq: 7, at: "2026-05-27T09:00:00Z", class: "messages", says: "m1 · operator_prompt · hi", lane: LANES.indexOf("messages"), subject: "m1" });
-  assert.equal(rowOf(line({ message_id: "m1", status: "processed" }, "queue_entries")).subject, "m1");
+  assert.deepEqual(row, {
+    seq: 7,
+    at: "2026-05-27T09:00:00Z",
+    class: "messages",
+    says: "m1 · operator_prompt · hi",
+    lane: LANES.indexOf("messages"),
+    subject: "m1",
+  });
+  assert.equal(
+    rowOf(line({ message_id: "m1", status: "processed" }, "queue_entries")).subject,
+    "m1",
+  );
   assert.equal(rowOf(line({ kind: "x" }, "events")).lane, LANES.indexOf("runtime"));
   assert.equal(rowOf(line({}, "a_class_to_come")).subject, "");
 });

@@ -1,12 +1,24 @@
 // What the page asks of the worker that holds the open ledger, and what it gets.
-import type { AgentSummary, Boundary, DecisionKind, Edition, ErrorReport, Explanation, Head, WhyNot } from "@package/payloads.js";
+import type {
+  AgentSummary,
+  Boundary,
+  DecisionKind,
+  Edition,
+  ErrorReport,
+  Explanation,
+  Head,
+  WhyNot,
+} from "@package/payloads.js";
 
 import type { Json } from "@guest/wakeful_web.js";
 import type { Verdict } from "../case/trace.ts";
 import type { Row } from "./rows.ts";
 import type { Kind, Source } from "./source.ts";
 
-/** What is wrong, for people: the core's report, or the page's own words where it never came to the core. */
+/**
+ * What is wrong, for people: the core's report, or the page's own words where it never came to the
+ * core.
+ */
 export type Trouble = Pick<ErrorReport, "message">;
 
 /** An answer, or why there is none. */
@@ -65,8 +77,15 @@ export interface Decided {
 
 /** The worker of one document. */
 export interface Document {
-  /** Opens a source; calls back with how far it is, and with the index in parts, all of which are taken in before it answers. */
-  open(source: Source, progress: (progress: Progress) => void, indexed: (rows: Row[]) => void | Promise<void>): Promise<Answer<Opened>>;
+  /**
+   * Opens a source; calls back with how far it is, and with the index in parts, all of which are
+   * taken in before it answers.
+   */
+  open(
+    source: Source,
+    progress: (progress: Progress) => void,
+    indexed: (rows: Row[]) => void | Promise<void>,
+  ): Promise<Answer<Opened>>;
   /** Goes on with lines that were appended since. */
   extend(lines: string[]): Promise<Answer<{ length: number; head: Head; rows: Row[] }>>;
   /** What would be decided after an entry, and why. */

@@ -1,4 +1,5 @@
-// An open ledger: lines in memory, verified and folded by the guest, and asked about any entry. Nothing is decided here.
+// An open ledger: lines in memory, verified and folded by the guest, and asked about any entry.
+// Nothing is decided here.
 import type { Scheduler } from "@guest/wakeful_web.js";
 import type * as Guest from "@guest/wakeful_web.js";
 import type { ErrorReport, Head } from "@package/payloads.js";
@@ -32,14 +33,21 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
         const read = linesOf(loaded, source);
         ({ lines, name } = { lines: read.lines, name: source.name });
         const given = lines.length;
-        // The page takes the index in while the guest verifies. What is no JSON is the guest's to tell of, by the number of its entry.
+        // The page takes the index in while the guest verifies. What is no JSON is the guest's to
+        // tell of, by the number of its entry.
         const taken = index(lines, progress, indexed);
         taken.catch(() => undefined);
         scheduler = observer(loaded, lines, progress);
         propose(scheduler, source);
         await Promise.all([taken, index(lines.slice(given), progress, indexed)]);
         const head = scheduler.head();
-        const opened = { ...about(source), agentId: read.agentId, length: head.seq, head, verdict: read.verdict };
+        const opened = {
+          ...about(source),
+          agentId: read.agentId,
+          length: head.seq,
+          head,
+          verdict: read.verdict,
+        };
         return { ...opened, took_ms: performance.now() - began } satisfies Opened;
       });
     },
@@ -67,7 +75,15 @@ export function documentOver(guest: Promise<typeof Guest>): Document {
       return answer(() => folded().decisionsIn(from, to, edition === undefined ? {} : { edition }));
     },
     async fork(seq, facts) {
-      return { kind: "fork", name: `${name} from #${seq}`, shows: `a fork of ${name} after entry ${seq}`, of: name, after: seq, lines: lines.slice(0, seq), facts };
+      return {
+        kind: "fork",
+        name: `${name} from #${seq}`,
+        shows: `a fork of ${name} after entry ${seq}`,
+        of: name,
+        after: seq,
+        lines: lines.slice(0, seq),
+        facts,
+      };
     },
     async folder(seq) {
       return answer(() => folded().exportFolder(seq));
@@ -84,18 +100,28 @@ function about({ name, kind, shows }: Source) {
 
 function seen(scheduler: Scheduler, look: Look) {
   const { boundary, supposed } = look;
-  const view = scheduler.viewAt(look.seq, { ...(boundary === undefined ? {} : { boundary }), ...supposed });
+  const view = scheduler.viewAt(look.seq, {
+    ...(boundary === undefined ? {} : { boundary }),
+    ...supposed,
+  });
   return { look, boundary: view.boundary, explanation: view.explanation, summary: view.summary };
 }
 
-/** The lines of a source, the agent that they are of, and how they compare with the native core's. */
-function linesOf(guest: typeof Guest, source: Source): { lines: string[]; agentId: string; verdict: Verdict } {
+/**
+ * The lines of a source, the agent that they are of, and how they compare with the native core's.
+ */
+function linesOf(
+  guest: typeof Guest,
+  source: Source,
+): { lines: string[]; agentId: string; verdict: Verdict } {
   const none: Verdict = { native: "none" };
   switch (source.kind) {
     case "ledger": {
       const lines = source.text.split("\n").filter((line) => line.trim() !== "");
       if (lines.length === 0) {
-        throw new Error("this file has no entries; a ledger has one on each line, as `wakeful export` and the workbench write it");
+        throw new Error(
+          "this file has no entries; a ledger has one on each line, as `wakeful export` and the workbench write it",
+        );
       }
       return { lines, agentId: agentOf(lines), verdict: none };
     }
@@ -105,13 +131,20 @@ function linesOf(guest: typeof Guest, source: Source): { lines: string[]; agentI
     case "fixture":
     case "story": {
       const lines: string[] = [];
-      const job = source.kind === "story" ? { case: source.name, story: source.story } : { case: source.name, files: source.files };
+      const job =
+        source.kind === "story"
+          ? { case: source.name, story: source.story }
+          : { case: source.name, files: source.files };
       const played = JSON.parse(trace(guest, job, (_, added) => lines.push(...added))) as Trace;
       const failed = played.steps[0]?.outcome;
       if (lines.length <= 1 && failed !== null && failed !== undefined && "error" in failed) {
         throw new Refused(failed.error);
       }
-      return { lines, agentId: agentOf(lines), verdict: compare(played, source.trace ?? undefined) };
+      return {
+        lines,
+        agentId: agentOf(lines),
+        verdict: compare(played, source.trace ?? undefined),
+      };
     }
   }
 }
@@ -123,7 +156,11 @@ function agentOf(lines: string[]): string {
 }
 
 /** A scheduler that reads and starts nothing. */
-function observer(guest: typeof Guest, lines: string[], progress: (progress: Progress) => void): Scheduler {
+function observer(
+  guest: typeof Guest,
+  lines: string[],
+  progress: (progress: Progress) => void,
+): Scheduler {
   const refuse = () => {
     throw new Error("an observer starts nothing");
   };
@@ -136,20 +173,33 @@ function observer(guest: typeof Guest, lines: string[], progress: (progress: Pro
       return lines.slice(after, after + limit);
     },
   };
-  const provider = { startTurn: refuse, interject: refuse, yieldTurn: refuse, abortTurn: refuse, release: refuse };
+  const provider = {
+    startTurn: refuse,
+    interject: refuse,
+    yieldTurn: refuse,
+    abortTurn: refuse,
+    release: refuse,
+  };
   // The newest entry's own instant: nothing becomes due by opening it.
   const clock = { now: () => instantOf(lines.at(-1)) };
   return guest.Scheduler.observe({ agent_id: agentOf(lines) }, { ledger, clock, provider });
 }
 
-/** When an entry was made, in nanoseconds since the epoch; the beginning of time where it does not say. */
+/**
+ * When an entry was made, in nanoseconds since the epoch; the beginning of time where it does not
+ * say.
+ */
 function instantOf(line: string | undefined): bigint {
   const at = parsed(line)?.at;
-  return typeof at === "string" && !Number.isNaN(Date.parse(at)) ? BigInt(Date.parse(at)) * 1_000_000n + fraction(at) : 0n;
+  return typeof at === "string" && !Number.isNaN(Date.parse(at))
+    ? BigInt(Date.parse(at)) * 1_000_000n + fraction(at)
+    : 0n;
 }
 
 /** A line as what it may be. */
-function parsed(line: string | undefined): { at?: unknown; record?: { agent_id?: unknown } } | null {
+function parsed(
+  line: string | undefined,
+): { at?: unknown; record?: { agent_id?: unknown } } | null {
   try {
     return JSON.parse(line ?? "null") as ReturnType<typeof parsed>;
   } catch {
@@ -168,8 +218,15 @@ function propose(scheduler: Scheduler, source: Source) {
   }
 }
 
-/** Says the rows of these lines, part by part, on a channel of their own; kept once all were taken in. */
-async function index(lines: string[], progress: (progress: Progress) => void, indexed: (rows: Row[]) => void | Promise<void>): Promise<void> {
+/**
+ * Says the rows of these lines, part by part, on a channel of their own; kept once all were taken
+ * in.
+ */
+async function index(
+  lines: string[],
+  progress: (progress: Progress) => void,
+  indexed: (rows: Row[]) => void | Promise<void>,
+): Promise<void> {
   const taken: (void | Promise<void>)[] = [];
   for (let from = 0; from < lines.length; from += PART) {
     taken.push(indexed(lines.slice(from, from + PART).map(rowOf)));

@@ -1,9 +1,17 @@
-// The index of a ledger: for each entry a line to read, and the lane and subject that it is drawn under. Nothing here says what follows from it.
+// The index of a ledger: for each entry a line to read, and the lane and subject that it is drawn
+// under. Nothing here says what follows from it.
 import { entrySummary } from "../case/entry-summary.ts";
 import type { Entry } from "../case/trace.ts";
 
 /** The lanes of the timeline, from top to bottom. */
-export const LANES = ["messages", "turns", "tasks", "work items", "waits and timers", "runtime"] as const;
+export const LANES = [
+  "messages",
+  "turns",
+  "tasks",
+  "work items",
+  "waits and timers",
+  "runtime",
+] as const;
 
 /** One of them, by its place. */
 export type Lane = number;
@@ -21,7 +29,10 @@ export interface Row {
   subject: string;
 }
 
-/** How an entry class is drawn: its lane, and the fields of which the first that is there names the subject. */
+/**
+ * How an entry class is drawn: its lane, and the fields of which the first that is there names the
+ * subject.
+ */
 const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
   messages: ["messages", "id"],
   queue_entries: ["messages", "message_id"],
@@ -40,7 +51,9 @@ const DRAWN: Record<string, [(typeof LANES)[number], ...string[]]> = {
 export function rowOf(line: string): Row {
   const entry = JSON.parse(line) as Entry;
   const [lane, ...fields] = DRAWN[entry.class] ?? ["runtime"];
-  const subject = fields.map((field) => entry.record[field]).find((value) => typeof value === "string");
+  const subject = fields
+    .map((field) => entry.record[field])
+    .find((value) => typeof value === "string");
   return {
     seq: entry.seq,
     at: entry.at,

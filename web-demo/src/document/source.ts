@@ -1,5 +1,5 @@
-// What can be opened, and how it is recognised: a file or text is a ledger or a story, a folder is a fixture or a data folder; the core reads
-// them.
+// What can be opened, and how it is recognised: a file or text is a ledger or a story, a folder is
+// a fixture or a data folder; the core reads them.
 import { strToU8, unzipSync } from "fflate";
 
 import type { Trace } from "../case/trace.ts";
@@ -16,13 +16,18 @@ export type Source = { name: string; shows: string } & (
 /** The kinds of what is open. */
 export type Kind = Source["kind"];
 
-/** What a tab opens at most, in bytes: read, verified and indexed it needs twenty times as much memory, and a tab has a few GB. */
+/**
+ * What a tab opens at most, in bytes: read, verified and indexed it needs twenty times as much
+ * memory, and a tab has a few GB.
+ */
 export const MOST_BYTES = 120_000_000;
 
 /** Files by path relative to what was given, with `/` between names. */
 export type Files = Record<string, Uint8Array>;
 
-/** What the given files are: one that is no archive is a ledger or a story, several are a folder. */
+/**
+ * What the given files are: one that is no archive is a ledger or a story, several are a folder.
+ */
 export function sourceOf(name: string, files: Files): Source {
   const paths = Object.keys(files);
   const [only] = paths;
@@ -37,7 +42,9 @@ export function sourceOf(name: string, files: Files): Source {
     return folder(name, unzipSync(bytes));
   }
   if (startsWith(bytes, SQLITE)) {
-    throw new Error(`\`${only}\` is a file of ledgers in SQLite: \`wakeful log ${only} --json > ledger.jsonl\` writes one that opens here`);
+    throw new Error(
+      `\`${only}\` is a file of ledgers in SQLite: \`wakeful log ${only} --json > ledger.jsonl\` writes one that opens here`,
+    );
   }
   const [text, shows] = [textOf(only, bytes), `${size(bytes.length)}, opened from this computer`];
   if (/^\s*(\{\s*"seq"|$)/.test(text)) {
@@ -47,7 +54,9 @@ export function sourceOf(name: string, files: Files): Source {
     return { kind: "story", name, shows, story: text };
   }
   if (only.endsWith(".toml")) {
-    throw new Error(`the command line reads stories in TOML: \`wakeful export ${only} -o FOLDER\` makes a folder of one that opens here`);
+    throw new Error(
+      `the command line reads stories in TOML: \`wakeful export ${only} -o FOLDER\` makes a folder of one that opens here`,
+    );
   }
   throw new Error(
     `\`${only}\` is nothing that opens here: a ledger has an entry on each line, as \`wakeful log LEDGER --json\` prints it; a story is JSON; a fixture or a data folder is a folder, or a zip of one`,
@@ -57,15 +66,29 @@ export function sourceOf(name: string, files: Files): Source {
 function folder(name: string, files: Files): Source {
   const whole = Object.entries(files).filter(([path]) => !path.endsWith("/"));
   const from = common(whole.map(([path]) => path));
-  const texts = whole.filter(([path]) => /\.jsonl?$/.test(path)).map(([path, bytes]) => [path.slice(from), textOf(path, bytes)] as const);
+  const texts = whole
+    .filter(([path]) => /\.jsonl?$/.test(path))
+    .map(([path, bytes]) => [path.slice(from), textOf(path, bytes)] as const);
   const bytes = whole.reduce((sum, [, file]) => sum + file.length, 0);
-  return { kind: "fixture", name, shows: `${whole.length} files, ${size(bytes)}, opened from this computer`, files: Object.fromEntries(texts) };
+  return {
+    kind: "fixture",
+    name,
+    shows: `${whole.length} files, ${size(bytes)}, opened from this computer`,
+    files: Object.fromEntries(texts),
+  };
 }
 
-/** How many characters of folder all paths share, so that an archive may hold the folder or what is in it. */
+/**
+ * How many characters of folder all paths share, so that an archive may hold the folder or what is
+ * in it.
+ */
 function common(paths: string[]): number {
   const first = paths[0]?.split("/")[0] ?? "";
-  return first !== ".holon" && paths.every((path) => path.startsWith(`${first}/`)) && first !== "ledger" ? first.length + 1 : 0;
+  return first !== ".holon" &&
+    paths.every((path) => path.startsWith(`${first}/`)) &&
+    first !== "ledger"
+    ? first.length + 1
+    : 0;
 }
 
 const [ZIP, SQLITE] = [strToU8("PK\u0003\u0004"), strToU8("SQLite format 3")];
@@ -89,7 +112,9 @@ function firstBad(bytes: Uint8Array): number {
   while (bad - good > 1) {
     const middle = (good + bad) >> 1;
     // A character that is cut by the end of the part is none that is bad.
-    const readable = !new TextDecoder().decode(bytes.subarray(0, middle), { stream: true }).includes("\ufffd");
+    const readable = !new TextDecoder()
+      .decode(bytes.subarray(0, middle), { stream: true })
+      .includes("\ufffd");
     [good, bad] = readable ? [middle, bad] : [good, middle];
   }
   return good;
@@ -97,7 +122,9 @@ function firstBad(bytes: Uint8Array): number {
 
 /** Bytes in words. */
 export function size(bytes: number): string {
-  return bytes < 1_000_000 ? `${(bytes / 1_000).toFixed(1)} kB` : `${(bytes / 1_000_000).toFixed(1)} MB`;
+  return bytes < 1_000_000
+    ? `${(bytes / 1_000).toFixed(1)} kB`
+    : `${(bytes / 1_000_000).toFixed(1)} MB`;
 }
 
 /** The text of a folder from the core, as files of an archive. */
@@ -106,7 +133,9 @@ export function filesOf(texts: Record<string, string>): Files {
 }
 
 /** The files of what was dropped: whole folders too, read to their ends. */
-export async function dropped(items: DataTransferItemList): Promise<{ name: string; files: Files }> {
+export async function dropped(
+  items: DataTransferItemList,
+): Promise<{ name: string; files: Files }> {
   const entries = [...items].flatMap((item) => item.webkitGetAsEntry() ?? []);
   const files: Files = {};
   for (const entry of entries) {
@@ -117,20 +146,26 @@ export async function dropped(items: DataTransferItemList): Promise<{ name: stri
   const rooted = alone && first.isDirectory ? first.name.length + 1 : 0;
   return {
     name: alone ? first.name : `${entries.length} files`,
-    files: Object.fromEntries(Object.entries(files).map(([path, bytes]) => [path.slice(rooted), bytes])),
+    files: Object.fromEntries(
+      Object.entries(files).map(([path, bytes]) => [path.slice(rooted), bytes]),
+    ),
   };
 }
 
 async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
   if (entry.isFile) {
-    const file = await new Promise<File>((done, failed) => (entry as FileSystemFileEntry).file(done, failed));
+    const file = await new Promise<File>((done, failed) =>
+      (entry as FileSystemFileEntry).file(done, failed),
+    );
     files[entry.fullPath.slice(1)] = await read(file, files);
     return;
   }
   const reader = (entry as FileSystemDirectoryEntry).createReader();
   for (;;) {
     // A browser gives the names of a large folder in parts.
-    const part = await new Promise<FileSystemEntry[]>((done, failed) => reader.readEntries(done, failed));
+    const part = await new Promise<FileSystemEntry[]>((done, failed) =>
+      reader.readEntries(done, failed),
+    );
     if (part.length === 0) {
       return;
     }
@@ -140,7 +175,10 @@ async function gather(entry: FileSystemEntry, files: Files): Promise<void> {
   }
 }
 
-/** The bytes of a file, beside those that were read before it; refused before a tab runs out of memory over them. */
+/**
+ * The bytes of a file, beside those that were read before it; refused before a tab runs out of
+ * memory over them.
+ */
 async function read(file: File, before: Files): Promise<Uint8Array> {
   const whole = Object.values(before).reduce((sum, { length }) => sum + length, file.size);
   if (whole > MOST_BYTES) {
@@ -155,9 +193,15 @@ async function read(file: File, before: Files): Promise<Uint8Array> {
 export async function chosen(list: readonly File[]): Promise<{ name: string; files: Files }> {
   const files: Files = {};
   for (const file of list) {
-    files[file.webkitRelativePath === "" ? file.name : file.webkitRelativePath.replace(/^[^/]*\//, "")] = await read(file, files);
+    files[
+      file.webkitRelativePath === "" ? file.name : file.webkitRelativePath.replace(/^[^/]*\//, "")
+    ] = await read(file, files);
   }
   const [first] = list;
   const folder = first?.webkitRelativePath.split("/")[0] ?? "";
-  return { name: folder === "" ? (list.length === 1 ? (first?.name ?? "") : `${list.length} files`) : folder, files };
+  return {
+    name:
+      folder === "" ? (list.length === 1 ? (first?.name ?? "") : `${list.length} files`) : folder,
+    files,
+  };
 }

@@ -1,11 +1,15 @@
-// Where the decision changes along a ledger, asked for in parts, so that a long one fills in while it is looked at.
+// Where the decision changes along a ledger, asked for in parts, so that a long one fills in while
+// it is looked at.
 import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
 
 import type { Decided, Trouble } from "./messages.ts";
 import type { Open } from "./use-document.ts";
 
-/** How many entries are asked about at once: a fraction of a second, so that the cursor never waits long. */
+/**
+ * How many entries are asked about at once: a fraction of a second, so that the cursor never waits
+ * long.
+ */
 const PART = 5_000;
 
 /** What is known so far of where decisions change. */
@@ -36,9 +40,12 @@ export function useDecided(open: Open, edition: Edition | undefined): Changes {
           setKnown((before) => ({ ...before, trouble: answer.error }));
           return;
         }
-        // The first of a part is said always; it is a change only where it differs from the last one known.
+        // The first of a part is said always; it is a change only where it differs from the last
+        // one known.
         const [first, ...rest] = answer.ok;
-        changes.push(...(first === undefined || same(first, changes.at(-1)) ? rest : [first, ...rest]));
+        changes.push(
+          ...(first === undefined || same(first, changes.at(-1)) ? rest : [first, ...rest]),
+        );
         setKnown({ changes: [...changes], upTo: to, trouble: null });
       }
     };
@@ -52,7 +59,9 @@ export function useDecided(open: Open, edition: Edition | undefined): Changes {
 }
 
 function same(left: Decided, right: Decided | undefined): boolean {
-  return left.decision === right?.decision && left.rule === right.rule && left.reason === right.reason;
+  return (
+    left.decision === right?.decision && left.rule === right.rule && left.reason === right.reason
+  );
 }
 
 /** The change that holds at an entry. */

@@ -1,4 +1,5 @@
-// The page's end of the documents: the one that is open, the one that is being opened, and why the last could not be.
+// The page's end of the documents: the one that is open, the one that is being opened, and why the
+// last could not be.
 import { proxy, wrap, type Remote } from "comlink";
 import { useCallback, useEffect, useMemo, useRef, useState } from "react";
 
@@ -8,7 +9,9 @@ import type { Source } from "./source.ts";
 
 /** A document that is open. */
 export interface Open extends Opened {
-  /** Which opening it came from: what is opened again is another document, with a worker of its own. */
+  /**
+   * Which opening it came from: what is opened again is another document, with a worker of its own.
+   */
   id: number;
   rows: readonly Row[];
   document: Remote<Document>;
@@ -21,7 +24,9 @@ export interface Documents {
   failed: { name: string; error: Trouble } | null;
 }
 
-/** Opens what is asked for; `cancel` ends an opening, and `dismiss` forgets why the last one failed. */
+/**
+ * Opens what is asked for; `cancel` ends an opening, and `dismiss` forgets why the last one failed.
+ */
 export function useDocuments(): Documents & {
   show: (source: Source) => void;
   /** Goes on with a ledger that grows: all its lines so far. */
@@ -31,7 +36,11 @@ export function useDocuments(): Documents & {
   dismiss: () => void;
 } {
   const [view, setView] = useState<Documents>({ open: null, opening: null, failed: null });
-  const workers = useRef<{ open: Worker | null; opening: Worker | null; spare: Worker | null }>({ open: null, opening: null, spare: null });
+  const workers = useRef<{ open: Worker | null; opening: Worker | null; spare: Worker | null }>({
+    open: null,
+    opening: null,
+    spare: null,
+  });
 
   const cancel = useCallback(() => {
     workers.current.opening?.terminate();
@@ -50,27 +59,50 @@ export function useDocuments(): Documents & {
       const isNewest = () => workers.current.opening === worker;
       worker.addEventListener("error", (event) => {
         if (isNewest() || workers.current.open === worker) {
-          fail(source.name, event.message || "the guest could not be loaded, or it ran out of memory");
+          fail(
+            source.name,
+            event.message || "the guest could not be loaded, or it ran out of memory",
+          );
         }
       });
-      setView((before) => ({ ...before, opening: { name: source.name, progress: null }, failed: null }));
+      setView((before) => ({
+        ...before,
+        opening: { name: source.name, progress: null },
+        failed: null,
+      }));
       const rows: Row[] = [];
       const document = wrap<Document>(worker);
-      const progressed = (progress: Progress) => isNewest() && setView((before) => ({ ...before, opening: { name: source.name, progress } }));
-      void document.open(source, proxy(progressed), proxy((part) => void rows.push(...part))).then((answer) => {
-        if (!isNewest()) {
-          return;
-        }
-        if ("error" in answer) {
-          worker.terminate();
-          workers.current.opening = null;
-          setView((before) => ({ ...before, opening: null, failed: { name: source.name, error: answer.error } }));
-          return;
-        }
-        workers.current.open?.terminate();
-        workers.current = { open: worker, opening: null, spare: startWorker() };
-        setView((before) => ({ open: { ...answer.ok, id: (before.open?.id ?? 0) + 1, rows, document }, opening: null, failed: null }));
-      });
+      const progressed = (progress: Progress) =>
+        isNewest() &&
+        setView((before) => ({ ...before, opening: { name: source.name, progress } }));
+      void document
+        .open(
+          source,
+          proxy(progressed),
+          proxy((part) => void rows.push(...part)),
+        )
+        .then((answer) => {
+          if (!isNewest()) {
+            return;
+          }
+          if ("error" in answer) {
+            worker.terminate();
+            workers.current.opening = null;
+            setView((before) => ({
+              ...before,
+              opening: null,
+              failed: { name: source.name, error: answer.error },
+            }));
+            return;
+          }
+          workers.current.open?.terminate();
+          workers.current = { open: worker, opening: null, spare: startWorker() };
+          setView((before) => ({
+            open: { ...answer.ok, id: (before.open?.id ?? 0) + 1, rows, document },
+            opening: null,
+            failed: null,
+          }));
+        });
     },
     [cancel, fail],
   );
@@ -80,7 +112,8 @@ export function useDocuments(): Documents & {
   const follow = useCallback(
     (lines: readonly string[]) => {
       const id = opened.current?.id ?? 0;
-      // One after the other: each goes on where the one before came to. What was asked of a document that was closed since is never answered.
+      // One after the other: each goes on where the one before came to. What was asked of a
+      // document that was closed since is never answered.
       const last = followed.current.id === id ? followed.current.done : Promise.resolve();
       const done = last.then(async () => {
         const before = opened.current;
@@ -103,7 +136,8 @@ export function useDocuments(): Documents & {
   );
   const dismiss = useCallback(() => setView((before) => ({ ...before, failed: null })), []);
   useEffect(() => {
-    // The first one loads the guest while the page fetches what is to be opened; later ones wait for what is opened next.
+    // The first one loads the guest while the page fetches what is to be opened; later ones wait
+    // for what is opened next.
     workers.current.spare ??= startWorker();
     return () => {
       Object.values(workers.current).forEach((worker) => worker?.terminate());
@@ -117,7 +151,10 @@ function startWorker(): Worker {
   return new Worker(new URL("./worker.ts", import.meta.url), { type: "module" });
 }
 
-/** The newest answer to a question that changes faster than it is answered: one is asked at a time, and the last one is asked at the end. */
+/**
+ * The newest answer to a question that changes faster than it is answered: one is asked at a time,
+ * and the last one is asked at the end.
+ */
 export function useNewest<Q, T>(question: Q | null, ask: (question: Q) => Promise<T>): T | null {
   const [known, setKnown] = useState<T | null>(null);
   const pending = useRef<{ running: boolean; next: Q | null }>({ running: false, next: null });
@@ -151,7 +188,13 @@ export function useNewest<Q, T>(question: Q | null, ask: (question: Q) => Promis
 
 /** What is seen of a document; the last that was seen stays until the next is there. */
 export function useSeen(document: Remote<Document> | null, look: Look | null): Answer<Seen> | null {
-  const ask = useCallback(async (asked: { document: Remote<Document>; look: Look }) => asked.document.see(asked.look), []);
-  const question = useMemo(() => (document === null || look === null ? null : { document, look }), [document, look]);
+  const ask = useCallback(
+    async (asked: { document: Remote<Document>; look: Look }) => asked.document.see(asked.look),
+    [],
+  );
+  const question = useMemo(
+    () => (document === null || look === null ? null : { document, look }),
+    [document, look],
+  );
   return useNewest(question, ask);
 }

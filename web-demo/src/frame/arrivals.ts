@@ -1,4 +1,5 @@
-// How something to open arrives without a click: dropped on the page, pasted, or sent by another page.
+// How something to open arrives without a click: dropped on the page, pasted, or sent by another
+// page.
 import { useEffect, useState } from "react";
 
 import { dropped, type Files } from "../document/source.ts";
@@ -30,7 +31,10 @@ export function useArrivals(openFiles: OpenFiles, fail: Fail): boolean {
     };
     const paste = (event: ClipboardEvent) => {
       const text = event.clipboardData?.getData("text/plain") ?? "";
-      if (text.trim() !== "" && !(event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement)) {
+      if (
+        text.trim() !== "" &&
+        !(event.target instanceof HTMLInputElement || event.target instanceof HTMLTextAreaElement)
+      ) {
         event.preventDefault();
         openFiles("pasted text", { "pasted text": new TextEncoder().encode(text) });
       }
@@ -53,12 +57,15 @@ export function useArrivals(openFiles: OpenFiles, fail: Fail): boolean {
 }
 
 /**
- * Another page that has opened this one says "PING" until it hears "PONG", and then sends `{ wakeful: { name, files } }`, where files are texts by
- * path: one ledger, or a folder. Nothing but that is taken, and nothing is sent back.
+ * Another page that has opened this one says "PING" until it hears "PONG", and then sends `{
+ * wakeful: { name, files } }`, where files are texts by path: one ledger, or a folder. Nothing but
+ * that is taken, and nothing is sent back.
  */
 function answer(event: MessageEvent<unknown>, openFiles: OpenFiles, fail: Fail) {
   if (event.data === "PING") {
-    event.source?.postMessage("PONG", { targetOrigin: event.origin === "null" ? "*" : event.origin });
+    event.source?.postMessage("PONG", {
+      targetOrigin: event.origin === "null" ? "*" : event.origin,
+    });
     return;
   }
   const { wakeful } = Object(event.data) as { wakeful?: { name?: unknown; files?: unknown } };
@@ -68,8 +75,16 @@ function answer(event: MessageEvent<unknown>, openFiles: OpenFiles, fail: Fail) 
   const name = typeof wakeful.name === "string" ? wakeful.name : "what another page sent";
   const files = Object.entries(Object(wakeful.files) as Record<string, unknown>);
   if (files.some(([, text]) => typeof text !== "string")) {
-    fail(name, new Error("what another page sent is no `{ wakeful: { name, files } }` with texts by path"));
+    fail(
+      name,
+      new Error("what another page sent is no `{ wakeful: { name, files } }` with texts by path"),
+    );
     return;
   }
-  openFiles(name, Object.fromEntries(files.map(([path, text]) => [path, new TextEncoder().encode(text as string)])));
+  openFiles(
+    name,
+    Object.fromEntries(
+      files.map(([path, text]) => [path, new TextEncoder().encode(text as string)]),
+    ),
+  );
 }

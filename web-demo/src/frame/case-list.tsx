@@ -22,7 +22,11 @@ export function CaseList(props: {
 }) {
   const { cases, chosen, choose, open } = props;
   const [search, setSearch] = useState("");
-  const found = matching(cases ?? [], useDeferredValue(search), ({ case: name, shows }) => `${name} ${words(name)} ${shows}`);
+  const found = matching(
+    cases ?? [],
+    useDeferredValue(search),
+    ({ case: name, shows }) => `${name} ${words(name)} ${shows}`,
+  );
   const field = useSearchField("/");
 
   const walk = (event: KeyboardEvent<HTMLElement>) => {
@@ -36,7 +40,9 @@ export function CaseList(props: {
     const next = ordered[at === -1 ? 0 : Math.max(0, Math.min(ordered.length - 1, at + by))];
     if (next !== undefined) {
       choose(next.case);
-      event.currentTarget.querySelector<HTMLElement>(`[data-case="${CSS.escape(next.case)}"]`)?.focus();
+      event.currentTarget
+        .querySelector<HTMLElement>(`[data-case="${CSS.escape(next.case)}"]`)
+        ?.focus();
     }
   };
 
@@ -58,16 +64,32 @@ export function CaseList(props: {
         {cases === null && <p className="note pad">Loading the guest</p>}
         {cases !== null && found.length === 0 && <p className="note pad">No case matches.</p>}
         {GROUPS.map(({ kind, title }) => (
-          <CaseGroup key={kind} title={title} lines={found.filter((line) => line.kind === kind)} chosen={chosen} choose={choose} />
+          <CaseGroup
+            key={kind}
+            title={title}
+            lines={found.filter((line) => line.kind === kind)}
+            chosen={chosen}
+            choose={choose}
+          />
         ))}
       </div>
-      <footer className="cases-foot note">{open === null ? "\u00a0" : `opened in ${open.took_ms.toFixed(0)} ms, nothing leaves this page`}</footer>
+      <footer className="cases-foot note">
+        {open === null
+          ? "\u00a0"
+          : `opened in ${open.took_ms.toFixed(0)} ms, nothing leaves this page`}
+      </footer>
     </nav>
   );
 }
 
 /** Two ways to choose; dropping and pasting work anywhere on the page. */
-function OpenButtons({ openFiles, fail }: { openFiles: (name: string, files: Files) => void; fail: (name: string, error: unknown) => void }) {
+function OpenButtons({
+  openFiles,
+  fail,
+}: {
+  openFiles: (name: string, files: Files) => void;
+  fail: (name: string, error: unknown) => void;
+}) {
   const file = useRef<HTMLInputElement>(null);
   const folder = useRef<HTMLInputElement>(null);
   const picked = (event: ChangeEvent<HTMLInputElement>) => {
@@ -83,19 +105,41 @@ function OpenButtons({ openFiles, fail }: { openFiles: (name: string, files: Fil
   };
   return (
     <div className="open-buttons">
-      <button type="button" className="quiet" title="A ledger (jsonl), a story (json) or a fixture (zip); files can also be dropped or pasted" onClick={() => file.current?.click()}>
+      <button
+        type="button"
+        className="quiet"
+        title="A ledger (jsonl), a story (json) or a fixture (zip); files can also be dropped or pasted"
+        onClick={() => file.current?.click()}
+      >
         Open file
       </button>
-      <button type="button" className="quiet" title="A fixture folder or a runtime's data folder" onClick={() => folder.current?.click()}>
+      <button
+        type="button"
+        className="quiet"
+        title="A fixture folder or a runtime's data folder"
+        onClick={() => folder.current?.click()}
+      >
         Open folder
       </button>
       <input ref={file} type="file" hidden aria-label="file to open" onChange={picked} />
-      <input ref={folder} type="file" hidden aria-label="folder to open" {...{ webkitdirectory: "" }} onChange={picked} />
+      <input
+        ref={folder}
+        type="file"
+        hidden
+        aria-label="folder to open"
+        {...{ webkitdirectory: "" }}
+        onChange={picked}
+      />
     </div>
   );
 }
 
-function CaseGroup(props: { title: string; lines: CaseLine[]; chosen: string | null; choose: (name: string) => void }) {
+function CaseGroup(props: {
+  title: string;
+  lines: CaseLine[];
+  chosen: string | null;
+  choose: (name: string) => void;
+}) {
   if (props.lines.length === 0) {
     return null;
   }

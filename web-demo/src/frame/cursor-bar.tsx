@@ -71,17 +71,34 @@ export function CursorBar(props: {
         <Move label="first entry" says="⇤" to={1} seq={seq} goTo={goTo} />
         <Move label="decision before" says="«" to={before} seq={seq} goTo={goTo} />
         <Move label="entry back" says="‹" to={seq - 1 || undefined} seq={seq} goTo={goTo} />
-        <button type="button" className="quiet" aria-label="play" aria-pressed={playing} onClick={() => setPlaying(!playing)}>
+        <button
+          type="button"
+          className="quiet"
+          aria-label="play"
+          aria-pressed={playing}
+          onClick={() => setPlaying(!playing)}
+        >
           {playing ? "◼" : "▶"}
         </button>
-        <Move label="entry on" says="›" to={seq < open.length ? seq + 1 : undefined} seq={seq} goTo={goTo} />
+        <Move
+          label="entry on"
+          says="›"
+          to={seq < open.length ? seq + 1 : undefined}
+          seq={seq}
+          goTo={goTo}
+        />
         <Move label="decision after" says="»" to={after} seq={seq} goTo={goTo} />
         <Move label="last entry" says="⇥" to={open.length} seq={seq} goTo={goTo} />
       </span>
       <span className="cursor-count">
         <strong>#{seq.toLocaleString("en")}</strong> of {open.length.toLocaleString("en")}
       </span>
-      <button type="button" className="quiet" aria-pressed={mark !== null} onClick={() => setMark(mark === seq ? null : seq)}>
+      <button
+        type="button"
+        className="quiet"
+        aria-pressed={mark !== null}
+        onClick={() => setMark(mark === seq ? null : seq)}
+      >
         {mark === null || mark === seq ? "Mark" : `Marked #${mark}`}
       </button>
       <span className="cursor-says" title={row?.says}>
@@ -103,9 +120,28 @@ export function CursorBar(props: {
   );
 }
 
-function Move({ label, says, to, seq, goTo }: { label: string; says: string; to: number | undefined; seq: number; goTo: (seq: number) => void }) {
+function Move({
+  label,
+  says,
+  to,
+  seq,
+  goTo,
+}: {
+  label: string;
+  says: string;
+  to: number | undefined;
+  seq: number;
+  goTo: (seq: number) => void;
+}) {
   return (
-    <button type="button" className="quiet" aria-label={label} title={label} disabled={to === undefined || to === seq} onClick={() => to !== undefined && goTo(to)}>
+    <button
+      type="button"
+      className="quiet"
+      aria-label={label}
+      title={label}
+      disabled={to === undefined || to === seq}
+      onClick={() => to !== undefined && goTo(to)}
+    >
       {says}
     </button>
   );

@@ -5,7 +5,9 @@ import { SeqLinks } from "../parts/seq-link.tsx";
 
 /** The facts of a decision, in a row that keeps its height. */
 export function DecisionFacts({ decision }: { decision: Decision }) {
-  const about = [decision.message_id, decision.work_item_id, decision.task_id].filter((id) => id != null);
+  const about = [decision.message_id, decision.work_item_id, decision.task_id].filter(
+    (id) => id != null,
+  );
   return (
     <section className="decision" aria-label="decision">
       <dl className="decision-facts">

@@ -1,4 +1,5 @@
-// The top of the page: what is open, the sentence that says what the agent does and why, and whether the native core has the same history.
+// The top of the page: what is open, the sentence that says what the agent does and why, and
+// whether the native core has the same history.
 import { zipSync } from "fflate";
 import { DropdownMenu } from "radix-ui";
 
@@ -28,10 +29,17 @@ export function Heading(props: {
       <div className="heading-case">
         <span className={`kind kind-${open.kind}`}>{open.kind}</span>
         <span className="name">{open.name}</span>
-        <span className="clock">{open.rows[seq - 1] !== undefined && `${dateAndTime(open.rows[seq - 1]?.at ?? "")} UTC`}</span>
+        <span className="clock">
+          {open.rows[seq - 1] !== undefined && `${dateAndTime(open.rows[seq - 1]?.at ?? "")} UTC`}
+        </span>
         <VerdictBadge open={open} goTo={props.goTo} />
         <Export open={open} seq={seq} fail={props.fail} acts={props.acts} />
-        <button type="button" className="quiet" title="Copy the entries up to here into a fork that can be changed" onClick={() => props.fork([])}>
+        <button
+          type="button"
+          className="quiet"
+          title="Copy the entries up to here into a fork that can be changed"
+          onClick={() => props.fork([])}
+        >
           Fork here
         </button>
         <ThemeSwitch />
@@ -52,27 +60,53 @@ function VerdictBadge({ open, goTo }: { open: Open; goTo: (seq: number) => void 
   const { verdict, name } = open;
   if (verdict.native === "none") {
     return (
-      <span className="badge badge-none" data-case={name} data-verdict="none" title="only bundled cases come with the native core's trace">
+      <span
+        className="badge badge-none"
+        data-case={name}
+        data-verdict="none"
+        title="only bundled cases come with the native core's trace"
+      >
         verified, {open.head.chain.slice(0, 8)}
       </span>
     );
   }
   if (verdict.native === "equal") {
     return (
-      <span className="badge badge-good" data-case={name} data-verdict="equal" title={`the whole history is ${verdict.chain}`}>
+      <span
+        className="badge badge-good"
+        data-case={name}
+        data-verdict="equal"
+        title={`the whole history is ${verdict.chain}`}
+      >
         ✓ head equals native <code>{verdict.chain.slice(0, 8)}</code>
       </span>
     );
   }
   const where = verdict.entry === null ? verdict.part : `entry ${verdict.entry}`;
   return (
-    <button type="button" className="badge badge-bad" data-case={name} data-verdict="differs" onClick={() => verdict.entry !== null && goTo(verdict.entry)}>
+    <button
+      type="button"
+      className="badge badge-bad"
+      data-case={name}
+      data-verdict="differs"
+      onClick={() => verdict.entry !== null && goTo(verdict.entry)}
+    >
       ✗ differs from native at step {verdict.step + 1}, {where}
     </button>
   );
 }
 
-function Export({ open, seq, fail, acts }: { open: Open; seq: number; fail: (name: string, error: unknown) => void; acts: readonly string[] | null }) {
+function Export({
+  open,
+  seq,
+  fail,
+  acts,
+}: {
+  open: Open;
+  seq: number;
+  fail: (name: string, error: unknown) => void;
+  acts: readonly string[] | null;
+}) {
   const failed = (error: unknown) => fail(open.name, error);
   const folder = async (upTo: number) => {
     const answer = await open.document.folder(upTo);
@@ -81,11 +115,19 @@ function Export({ open, seq, fail, acts }: { open: Open; seq: number; fail: (nam
     }
     save(`${fileName(open.name)}.zip`, zipSync(filesOf(answer.ok)), "application/zip");
   };
-  const ledger = async () => save(`${fileName(open.name)}.jsonl`, new TextEncoder().encode(await open.document.text()), "application/x-ndjson");
+  const ledger = async () =>
+    save(
+      `${fileName(open.name)}.jsonl`,
+      new TextEncoder().encode(await open.document.text()),
+      "application/x-ndjson",
+    );
   const copyLink = async () => {
     const carried = { name: open.name, ledger: await open.document.text() };
     const { view } = readAddress();
-    const link = open.verdict.native === "none" ? carrying(carried, seq, view) : fragment({ name: open.name, seq, view });
+    const link =
+      open.verdict.native === "none"
+        ? carrying(carried, seq, view)
+        : fragment({ name: open.name, seq, view });
     if (link === null) {
       throw new Error("this ledger is too long for a link; export it and send the file");
     }
@@ -106,7 +148,16 @@ function Export({ open, seq, fail, acts }: { open: Open; seq: number; fail: (nam
             Ledger, as it is (jsonl)
           </DropdownMenu.Item>
           {acts !== null && (
-            <DropdownMenu.Item className="menu-item" onSelect={() => save(`${fileName(open.name)}.txt`, new TextEncoder().encode(scenario(acts)), "text/plain")}>
+            <DropdownMenu.Item
+              className="menu-item"
+              onSelect={() =>
+                save(
+                  `${fileName(open.name)}.txt`,
+                  new TextEncoder().encode(scenario(acts)),
+                  "text/plain",
+                )
+              }
+            >
               Scenario file of what was done (txt)
             </DropdownMenu.Item>
           )}

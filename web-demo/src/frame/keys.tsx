@@ -50,12 +50,16 @@ export function Keys() {
 }
 
 /** What takes all keys while it has the focus, and what takes those that move. */
-const [TYPED, WALKED] = ["input, textarea, select, [role=dialog], [role=menu]", "[role=tree], [role=tablist]"];
+const [TYPED, WALKED] = [
+  "input, textarea, select, [role=dialog], [role=menu]",
+  "[role=tree], [role=tablist]",
+];
 const MOVES = new Set(["ArrowLeft", "ArrowRight", "ArrowUp", "ArrowDown", "Home", "End", " "]);
 
 /** Whether a key belongs to what has the focus, and not to the page. */
 export function isTyping(event: KeyboardEvent): boolean {
   const target = event.target instanceof Element ? event.target : null;
-  const taken = target?.closest(TYPED) != null || (MOVES.has(event.key) && target?.closest(WALKED) != null);
+  const taken =
+    target?.closest(TYPED) != null || (MOVES.has(event.key) && target?.closest(WALKED) != null);
   return taken || event.ctrlKey || event.metaKey || event.altKey;
 }

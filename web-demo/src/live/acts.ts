@@ -1,4 +1,5 @@
-// What was done to the live agent, in the words of a scenario file, so that it can be played again: natively, in any engine, as a test.
+// What was done to the live agent, in the words of a scenario file, so that it can be played again:
+// natively, in any engine, as a test.
 import { instant } from "./clock.ts";
 
 /** Keeps the acts in their order; the clock is set where it has moved. */

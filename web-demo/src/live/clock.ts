@@ -1,4 +1,5 @@
-// The agent's clock: real time, or virtual time that stands until it is moved. What is needed for time never to run back is stored.
+// The agent's clock: real time, or virtual time that stands until it is moved. What is needed for
+// time never to run back is stored.
 import type { ClockMode } from "./messages.ts";
 
 /** Where a small text is kept, whole or as it was before; written when `save` returns. */
@@ -9,7 +10,10 @@ export interface TextStore {
 
 interface Stored {
   mode: ClockMode;
-  /** In virtual mode, where time stands; in real mode, by how much it is ahead of the machine's. Nanoseconds. */
+  /**
+   * In virtual mode, where time stands; in real mode, by how much it is ahead of the machine's.
+   * Nanoseconds.
+   */
   nanos: string;
 }
 
@@ -23,7 +27,10 @@ export class LiveClock {
   #mode: ClockMode = "real";
   #nanos = 0n;
 
-  /** A clock that goes on where the store left it. `machine` reads the machine's clock, in nanoseconds since the epoch. */
+  /**
+   * A clock that goes on where the store left it. `machine` reads the machine's clock, in
+   * nanoseconds since the epoch.
+   */
   constructor(store: TextStore, machine: () => bigint) {
     this.#store = store;
     this.#machine = machine;
@@ -42,7 +49,10 @@ export class LiveClock {
     return this.#mode === "virtual" ? this.#nanos : this.#machine() + this.#nanos;
   }
 
-  /** Goes on in this mode from the same instant. Real time that virtual time has passed stays ahead by as much. */
+  /**
+   * Goes on in this mode from the same instant. Real time that virtual time has passed stays ahead
+   * by as much.
+   */
   setMode(mode: ClockMode): void {
     if (mode === this.#mode) return;
     const now = this.now();
@@ -68,7 +78,9 @@ function read(text: string): Stored | null {
   try {
     const stored: unknown = JSON.parse(text);
     const { mode, nanos } = stored as Partial<Stored>;
-    return (mode === "real" || mode === "virtual") && /^-?[0-9]+$/.test(nanos ?? "") ? { mode, nanos: nanos ?? "" } : null;
+    return (mode === "real" || mode === "virtual") && /^-?[0-9]+$/.test(nanos ?? "")
+      ? { mode, nanos: nanos ?? "" }
+      : null;
   } catch {
     return null;
   }

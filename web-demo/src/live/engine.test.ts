@@ -1,4 +1,5 @@
-// Tests of the live agent without a browser: a ledger in memory, a clock and timers that the test moves.
+// Tests of the live agent without a browser: a ledger in memory, a clock and timers that the test
+// moves.
 import assert from "node:assert/strict";
 import { readFile } from "node:fs/promises";
 import test from "node:test";
@@ -8,9 +9,13 @@ import { Engine, type OwnLedger } from "./engine.ts";
 import type { Behaviour, Command, Happening, LiveView, Refusal } from "./messages.ts";
 
 const root = new URL("../../../", import.meta.url);
-const guest = (await import(new URL("target/guest/web/wakeful_web.js", root).href)) as typeof import("@guest/wakeful_web.js");
+const guest = (await import(
+  new URL("target/guest/web/wakeful_web.js", root).href
+)) as typeof import("@guest/wakeful_web.js");
 guest.initSync({ module: await readFile(new URL("target/guest/web/wakeful_web_bg.wasm", root)) });
-const { MemoryLedger } = (await import(new URL("npm/src/ledger/memory.mjs", root).href)) as { MemoryLedger: new () => OwnLedger & { lines: string[] } };
+const { MemoryLedger } = (await import(new URL("npm/src/ledger/memory.mjs", root).href)) as {
+  MemoryLedger: new () => OwnLedger & { lines: string[] };
+};
 
 const BEGINS = Date.UTC(2026, 4, 27, 9);
 const SAYS: Behaviour = { does: "say", text: "hello", takes_ms: 0 };
@@ -119,7 +124,11 @@ test("a prompt starts a turn, the turn says its text, and the agent rests", asyn
   assert.deepEqual(process.lines, process.disk.lines, "the page has every line");
   assert.equal(view(process).head.seq, process.lines.length);
   assert.match(view(process).sentence, /^At rest/);
-  assert.ok(process.log.some(({ what, says }) => what === "decision" && says.startsWith("StartModelTurn (OperatorPrompt)")));
+  assert.ok(
+    process.log.some(
+      ({ what, says }) => what === "decision" && says.startsWith("StartModelTurn (OperatorPrompt)"),
+    ),
+  );
 });
 
 test("each behaviour leaves what a real provider would", async () => {
@@ -130,20 +139,28 @@ test("each behaviour leaves what a real provider would", async () => {
     wait_timer: (process) => assert.equal(view(process).next_wake, "2026-05-27T09:01:00Z"),
     start_task: (process) => assert.equal(view(process).active_tasks.length, 1),
     wait_task: (process) => assert.equal(view(process).status, "awaiting_task"),
-    fail: (process) => assert.equal(view(process).next_wake, "2026-05-27T09:00:10Z", "a retry is owed"),
+    fail: (process) =>
+      assert.equal(view(process).next_wake, "2026-05-27T09:00:10Z", "a retry is owed"),
     never: (process) => assert.equal(view(process).run?.ends_at, null),
   };
   for (const [does, check] of Object.entries(ends)) {
     const process = await started({ ...SAYS, does: does as Behaviour["does"] });
     assert.equal(await process.does(prompt), null, does);
-    assert.equal(process.log.find(({ what, says }) => what === "trouble" || says.includes("ignored")), undefined, does);
+    assert.equal(
+      process.log.find(({ what, says }) => what === "trouble" || says.includes("ignored")),
+      undefined,
+      does,
+    );
     check(process);
   }
 });
 
 test("an item is made, continued by a tick and completed", async () => {
   const process = await started({ ...SAYS, does: "make_item" });
-  await process.does({ do: "behave", behaviour: { does: "make_item", text: "tidy up", takes_ms: 1000 } });
+  await process.does({
+    do: "behave",
+    behaviour: { does: "make_item", text: "tidy up", takes_ms: 1000 },
+  });
   await process.does(prompt);
   await process.does({ do: "behave", behaviour: { ...SAYS, does: "complete_item" } });
   await process.does({ do: "wake" });
@@ -165,13 +182,20 @@ test("virtual time stands until it is moved, and stops at everything on the way"
   const process = await started({ does: "say", text: "slow", takes_ms: 5000 });
   process.sleep(3_600_000);
   assert.equal(view(process).now, "2026-05-27T09:00:00.000Z");
-  await process.does({ do: "say", fact: '{"fact":"timer_created","timer_id":"t","duration_ms":60000,"interval_ms":60000}' });
+  await process.does({
+    do: "say",
+    fact: '{"fact":"timer_created","timer_id":"t","duration_ms":60000,"interval_ms":60000}',
+  });
   await process.does({ do: "wake" });
   assert.equal(view(process).now, "2026-05-27T09:01:00.000Z");
   assert.equal(view(process).run?.ends_at, "2026-05-27T09:01:05.000Z");
   await process.does({ do: "advance", by_ms: 3_600_000 });
   assert.equal(view(process).now, "2026-05-27T10:01:00.000Z");
-  assert.equal(process.count('"status":"terminal"'), 60, "a turn for each minute, of which the last is open");
+  assert.equal(
+    process.count('"status":"terminal"'),
+    60,
+    "a turn for each minute, of which the last is open",
+  );
   assert.equal(process.timer, null, "no alarm rings in virtual time");
 });
 
@@ -199,7 +223,10 @@ test("time does not run back: not over a crash, not from virtual to real, and no
   process.disk.clock = '{"mode":"vir';
   await process.does({ do: "open", behaviour: SAYS });
   assert.ok(view(process).now >= "2026-05-28T09:00:01", view(process).now);
-  const store = { load: () => "", save: () => assert.fail("an instant that has passed is not stored") };
+  const store = {
+    load: () => "",
+    save: () => assert.fail("an instant that has passed is not stored"),
+  };
   new LiveClock(store, () => 5n).reach(4n);
 });
 
@@ -211,7 +238,11 @@ test("after a crash in a turn the agent goes on: the run is interrupted and its 
   process = process.crash();
   await process.does({ do: "open", behaviour: SAYS });
   assert.ok(process.disk.lines.length > before);
-  assert.equal(process.lines.length, process.disk.lines.length, "a page that opens it gets the lines from the first");
+  assert.equal(
+    process.lines.length,
+    process.disk.lines.length,
+    "a page that opens it gets the lines from the first",
+  );
   assert.equal(process.count('"status":"interrupted"'), 1);
   assert.notEqual(interrupted, undefined);
   assert.equal(process.count('"last_assistant_message":"hello"'), 1);
@@ -256,7 +287,10 @@ test("a fact comes twice, late or never", async () => {
 
 test("what cannot be read is the core's own error, with its place, and stops nothing", async () => {
   const process = await started();
-  const refused = await process.does({ do: "say", fact: '{"fact":"timer_created",\n "timer_id":"t","duration_ms":"soon"}' });
+  const refused = await process.does({
+    do: "say",
+    fact: '{"fact":"timer_created",\n "timer_id":"t","duration_ms":"soon"}',
+  });
   assert.equal(refused?.code, "malformed");
   assert.deepEqual([refused?.place?.path, refused?.place?.line], ["duration_ms", 2]);
   assert.equal((await process.does({ do: "say", fact: "no JSON" }))?.code, "malformed");
@@ -281,15 +315,26 @@ test("a second tab is told; a shutdown lets the ledger go, and the next process 
   const second = new Process(process.disk);
   assert.equal((await second.does({ do: "open", behaviour: SAYS }))?.code, "in_use");
   await process.does({ do: "arm", fault: "fail_append" });
-  assert.equal((await process.does({ do: "shut_down" }))?.code, "ledger_failed", "it stays open until the shutdown is recorded");
+  assert.equal(
+    (await process.does({ do: "shut_down" }))?.code,
+    "ledger_failed",
+    "it stays open until the shutdown is recorded",
+  );
   assert.equal(await process.does({ do: "shut_down" }), null);
   assert.equal(process.view, null);
   assert.equal((await process.does(prompt))?.code, "wrong_state");
   assert.equal(await second.does({ do: "open", behaviour: SAYS }), null);
-  assert.equal(second.count('"last_assistant_message":"hello"'), 1, "the message of the run that the shutdown broke off is replayed");
+  assert.equal(
+    second.count('"last_assistant_message":"hello"'),
+    1,
+    "the message of the run that the shutdown broke off is replayed",
+  );
 });
 
-/** Plays the acts of a scenario with nothing but a scheduler over a ledger; gives the ledger's lines. */
+/**
+ * Plays the acts of a scenario with nothing but a scheduler over a ledger; gives the ledger's
+ * lines.
+ */
 function replayed(acts: string[]): string[] {
   const ledger = new MemoryLedger();
   let [now, fails] = [BigInt(BEGINS) * MS, false];
@@ -304,8 +349,18 @@ function replayed(acts: string[]): string[] {
     },
     read: (after: number, limit: number) => ledger.read(after, limit),
   };
-  const provider = { startTurn: nothing, interject: nothing, yieldTurn: nothing, abortTurn: nothing, release: nothing };
-  const drive = () => guest.Scheduler.drive({ agent_id: "default" }, { ledger: failing, clock: { now: () => now }, provider });
+  const provider = {
+    startTurn: nothing,
+    interject: nothing,
+    yieldTurn: nothing,
+    abortTurn: nothing,
+    release: nothing,
+  };
+  const drive = () =>
+    guest.Scheduler.drive(
+      { agent_id: "default" },
+      { ledger: failing, clock: { now: () => now }, provider },
+    );
   let scheduler = drive();
   const does: Record<string, (rest: string) => unknown> = {
     clock: (at) => (now = BigInt(Date.parse(at)) * MS),
@@ -332,12 +387,18 @@ test("what was done is a scenario, and played again it gives the same ledger", a
   await first.does({ do: "arm", fault: "fail_append" });
   await first.does({ do: "prompt", text: "and then", priority: "next" });
   first.sleep(1000);
-  await first.does({ do: "say", fact: '{"fact":"timer_created",\n"timer_id":"t","duration_ms":60000}' });
+  await first.does({
+    do: "say",
+    fact: '{"fact":"timer_created",\n"timer_id":"t","duration_ms":60000}',
+  });
   await first.does({ do: "say", fact: '{"fact":"timer_created"}' });
   await first.does({ do: "wake" });
   const second = first.crash();
   await second.does({ do: "open", behaviour: { ...SAYS, does: "complete_item" } });
   await second.does({ do: "advance", by_ms: 120_000 });
-  assert.ok(first.acts.includes("append fails") && second.acts.includes("restart"), "a failure and a crash are among what was done");
+  assert.ok(
+    first.acts.includes("append fails") && second.acts.includes("restart"),
+    "a failure and a crash are among what was done",
+  );
   assert.deepEqual(replayed([...first.acts, ...second.acts]), second.disk.lines);
 });

@@ -1,15 +1,28 @@
-// What the worker of the live agent runs: one agent over a ledger, a clock and the scripted provider, and the faults that the panel asks for.
-// It knows no browser: what it needs of one is lent to it.
+// What the worker of the live agent runs: one agent over a ledger, a clock and the scripted
+// provider, and the faults that the panel asks for. It knows no browser: what it needs of one is
+// lent to it.
 import type * as guestModule from "@guest/wakeful_web.js";
 import type { Ledger, Scheduler, WakefulError } from "@guest/wakeful_web.js";
 import type { Fact, Head, StepReport } from "@package/payloads.js";
 
 import { Acts } from "./acts.ts";
 import { instant, LiveClock, MS, type TextStore } from "./clock.ts";
-import { FAULTS, type Behaviour, type Command, type Fault, type Happening, type LiveView, type Refusal, type Told } from "./messages.ts";
+import {
+  FAULTS,
+  type Behaviour,
+  type Command,
+  type Fault,
+  type Happening,
+  type LiveView,
+  type Refusal,
+  type Told,
+} from "./messages.ts";
 import { ScriptedProvider } from "./provider.ts";
 
-/** The agent that lives in the page; scenarios call theirs so, and ids that the core makes begin with it. */
+/**
+ * The agent that lives in the page; scenarios call theirs so, and ids that the core makes begin
+ * with it.
+ */
 export const AGENT_ID = "default";
 
 /** A ledger that can be let go. */
@@ -19,7 +32,10 @@ export type OwnLedger = Ledger & { close(): void };
 export interface Lent {
   /** The guest, started. */
   guest: typeof guestModule;
-  /** Opens the agent's ledger, and what is kept beside it for the clock; rejects where another tab has it. */
+  /**
+   * Opens the agent's ledger, and what is kept beside it for the clock; rejects where another tab
+   * has it.
+   */
   open(): Promise<{ ledger: OwnLedger; clock: TextStore }>;
   /** The machine's clock: nanoseconds since the epoch. */
   machine(): bigint;
@@ -91,18 +107,32 @@ export class Engine {
         return this.#drive(open, open.provider.behaviour);
       case "shut_down":
         this.#say({ fact: "shutdown_requested" });
-        if (this.#trouble !== null) throw failed("ledger_failed", `${this.#trouble}; shut down again when it goes on`);
+        if (this.#trouble !== null)
+          throw failed("ledger_failed", `${this.#trouble}; shut down again when it goes on`);
         return this.#close();
       case "prompt": {
         const { text, priority } = command;
         const id = `prompt-${open.scheduler.head().seq + 1}`;
-        const message = { id, kind: "operator_prompt", origin: { kind: "operator" }, trust: "trusted_operator", priority } as const;
-        return this.#say({ fact: "message_queued", message: { ...message, body: { type: "text", text } } });
+        const message = {
+          id,
+          kind: "operator_prompt",
+          origin: { kind: "operator" },
+          trust: "trusted_operator",
+          priority,
+        } as const;
+        return this.#say({
+          fact: "message_queued",
+          message: { ...message, body: { type: "text", text } },
+        });
       }
       case "say":
         return this.#say(command.fact);
       case "end_task":
-        return this.#say({ fact: command.how, task_id: command.task_id, summary: `ended from the panel: ${command.how}` });
+        return this.#say({
+          fact: command.how,
+          task_id: command.task_id,
+          summary: `ended from the panel: ${command.how}`,
+        });
       case "behave":
         open.provider.behaviour = command.behaviour;
         return undefined;
@@ -132,7 +162,10 @@ export class Engine {
       // Where a crash took the clock's own file, the ledger still says what time it was.
       const newest = newestAt(ledger);
       if (newest !== null) time.reach(newest);
-      this.#drive({ ledger: new FailingLedger(ledger, () => this.#failed()), clock: time }, behaviour);
+      this.#drive(
+        { ledger: new FailingLedger(ledger, () => this.#failed()), clock: time },
+        behaviour,
+      );
     } catch (error) {
       ledger.close();
       throw error;
@@ -144,10 +177,18 @@ export class Engine {
     this.#open?.scheduler.free();
     this.#open = null;
     this.#inbox = [];
-    const provider = new ScriptedProvider(behaviour, () => clock.now(), (says) => this.#note("provider", says));
-    // A scenario begins with an agent that is driven; a ledger that is there already is taken over by another process.
+    const provider = new ScriptedProvider(
+      behaviour,
+      () => clock.now(),
+      (says) => this.#note("provider", says),
+    );
+    // A scenario begins with an agent that is driven; a ledger that is there already is taken over
+    // by another process.
     if (ledger.read(0, 1).length > 0) this.#acts.did("restart", clock.now());
-    const scheduler = this.#lent.guest.Scheduler.drive({ agent_id: AGENT_ID }, { ledger, clock, provider });
+    const scheduler = this.#lent.guest.Scheduler.drive(
+      { agent_id: AGENT_ID },
+      { ledger, clock, provider },
+    );
     this.#open = { ledger, clock, provider, scheduler };
     this.#note("host", `the ledger is open at entry ${scheduler.head().seq}`);
     this.#work();
@@ -202,7 +243,8 @@ export class Engine {
   }
 
   /**
-   * Says what is to be said and runs the agent until it rests. An append that failed is tried again after a while.
+   * Says what is to be said and runs the agent until it rests. An append that failed is tried again
+   * after a while.
    *
    * @throws what the core says about a fact that it refused
    */
@@ -229,15 +271,22 @@ export class Engine {
     if (refused !== null) throw refused;
   }
 
-  /** Empties the inbox; gives the error of a fact that was refused. One that the ledger did not take stays. */
+  /**
+   * Empties the inbox; gives the error of a fact that was refused. One that the ledger did not take
+   * stays.
+   */
   #sayAll({ scheduler, clock }: Open): unknown {
     let refused: unknown = null;
     for (let text = this.#inbox[0]; text !== undefined; text = this.#inbox[0]) {
       try {
-        // On one line, as a scenario file has it; text that is no JSON is refused before it is recorded.
+        // On one line, as a scenario file has it; text that is no JSON is refused before it is
+        // recorded.
         this.#acts.did(`say ${text.replaceAll("\n", " ")}`, clock.now());
         const receipt = scheduler.propose(text);
-        const ignored = receipt.answer === "ignored" ? `, ignored: ${receipt.reason} (entry ${receipt.because})` : "";
+        const ignored =
+          receipt.answer === "ignored"
+            ? `, ignored: ${receipt.reason} (entry ${receipt.because})`
+            : "";
         this.#note("fact", `${nameOf(text)}${ignored}`);
       } catch (error) {
         if (codeOf(error) === "ledger_failed") throw error;
@@ -272,7 +321,11 @@ export class Engine {
   }
 
   #note(what: Happening["what"], says: string): void {
-    this.#happened.push({ at: instant(this.#open?.clock.now() ?? this.#lent.machine()), what, says });
+    this.#happened.push({
+      at: instant(this.#open?.clock.now() ?? this.#lent.machine()),
+      what,
+      says,
+    });
   }
 
   /** Tells the page what is new. */
@@ -287,7 +340,13 @@ export class Engine {
       }
     }
     const view = this.#open === null ? null : this.#view(this.#open);
-    this.#lent.tell({ say: "changed", view, lines, happened: this.#happened.splice(0), acts: this.#acts.take() });
+    this.#lent.tell({
+      say: "changed",
+      view,
+      lines,
+      happened: this.#happened.splice(0),
+      acts: this.#acts.take(),
+    });
   }
 
   #view(open: Open): LiveView {
@@ -352,14 +411,16 @@ class FailingLedger implements OwnLedger {
 /** When the newest line was written; null in an empty ledger. */
 function newestAt(ledger: Ledger): bigint | null {
   let newest: string | undefined;
-  for (let after = 0; ; ) {
+  for (let after = 0; ;) {
     const page = ledger.read(after, PAGE);
     if (page.length === 0) break;
     newest = page.at(-1);
     after += page.length;
   }
   // To the next whole millisecond, which is what a date of JavaScript keeps.
-  return newest === undefined ? null : (BigInt(Date.parse((JSON.parse(newest) as { at: string }).at)) + 1n) * MS;
+  return newest === undefined
+    ? null
+    : (BigInt(Date.parse((JSON.parse(newest) as { at: string }).at)) + 1n) * MS;
 }
 
 /** The fact's name, for the log; what is no fact is said to be none. */
@@ -375,11 +436,14 @@ function nameOf(text: string): string {
 const failed = (code: string, message: string) => Object.assign(new Error(message), { code });
 
 function codeOf(error: unknown): string {
-  return error instanceof Error && "code" in error && typeof error.code === "string" ? error.code : "failed";
+  return error instanceof Error && "code" in error && typeof error.code === "string"
+    ? error.code
+    : "failed";
 }
 
 function refusal(error: unknown): Refusal {
-  const place = error instanceof Error && "place" in error ? (error as WakefulError).place : undefined;
+  const place =
+    error instanceof Error && "place" in error ? (error as WakefulError).place : undefined;
   const message = error instanceof Error ? error.message : String(error);
   return { code: codeOf(error), message, ...(place === undefined ? {} : { place }) };
 }

@@ -1,4 +1,5 @@
-// Any fact, from a form that the published schema gives; what is wrong with it is the core's own error, with its place.
+// Any fact, from a form that the published schema gives; what is wrong with it is the core's own
+// error, with its place.
 import { useEffect, useId, useMemo, useState } from "react";
 
 import schemaUrl from "../../../docs/wakeful.schema.json?url";
@@ -7,7 +8,13 @@ import { ShapeControl } from "./schema-form.tsx";
 import { shapeOf, textOf, type Draft, type Schema, type Shape } from "./shape.ts";
 
 /** The form. `say` gives why the fact was refused, or null. */
-export function FactForm({ say, disabled }: { say: (fact: string) => Promise<Refusal | null>; disabled: boolean }) {
+export function FactForm({
+  say,
+  disabled,
+}: {
+  say: (fact: string) => Promise<Refusal | null>;
+  disabled: boolean;
+}) {
   const { shape, failed } = useFacts();
   const [draft, setDraft] = useState<Draft>({ fact: "work_item_created" });
   const [refused, setRefused] = useState<{ text: string; why: Refusal } | null>(null);
@@ -44,7 +51,9 @@ export function FactForm({ say, disabled }: { say: (fact: string) => Promise<Ref
           Say it
         </button>
       </div>
-      <div role="alert">{refused !== null && refused.text === text && <Refused {...refused} />}</div>
+      <div role="alert">
+        {refused !== null && refused.text === text && <Refused {...refused} />}
+      </div>
     </form>
   );
 }
@@ -53,7 +62,10 @@ export function FactForm({ say, disabled }: { say: (fact: string) => Promise<Ref
 function Refused({ text, why: { message, place } }: { text: string; why: Refusal }) {
   const line = place === undefined ? undefined : text.split("\n")[place.line - 1];
   // Columns count bytes.
-  const before = line === undefined || place === undefined ? "" : new TextDecoder().decode(new TextEncoder().encode(line).subarray(0, place.column - 1));
+  const before =
+    line === undefined || place === undefined
+      ? ""
+      : new TextDecoder().decode(new TextEncoder().encode(line).subarray(0, place.column - 1));
   return (
     <div className="live-refused">
       <p>{message}</p>
@@ -70,7 +82,10 @@ function Refused({ text, why: { message, place } }: { text: string; why: Refusal
 }
 
 function useFacts(): { shape: Shape | null; failed: string | null } {
-  const [facts, setFacts] = useState<{ shape: Shape | null; failed: string | null }>({ shape: null, failed: null });
+  const [facts, setFacts] = useState<{ shape: Shape | null; failed: string | null }>({
+    shape: null,
+    failed: null,
+  });
   useEffect(() => {
     let stays = true;
     const read = async () => {
@@ -80,7 +95,12 @@ function useFacts(): { shape: Shape | null; failed: string | null } {
     };
     read().then(
       (shape) => stays && setFacts({ shape, failed: null }),
-      (error: unknown) => stays && setFacts({ shape: null, failed: `the schema of facts cannot be read: ${error instanceof Error ? error.message : String(error)}` }),
+      (error: unknown) =>
+        stays &&
+        setFacts({
+          shape: null,
+          failed: `the schema of facts cannot be read: ${error instanceof Error ? error.message : String(error)}`,
+        }),
     );
     return () => {
       stays = false;

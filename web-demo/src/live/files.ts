@@ -1,4 +1,5 @@
-// What the live agent keeps in the browser's own file system (OPFS): its ledger, and the clock's file beside it.
+// What the live agent keeps in the browser's own file system (OPFS): its ledger, and the clock's
+// file beside it.
 import { WakefulError } from "@package/error.ts";
 import type { SyncFile } from "@package/ledger/log.ts";
 import { openOpfsLedger } from "@package/ledger/opfs.ts";
@@ -10,7 +11,10 @@ import { AGENT_ID, type OwnLedger } from "./engine.ts";
 const FOLDER = "wakeful-live";
 const CLOCK = "clock.json";
 
-/** How long an opening waits for whoever has the ledger: a worker that was ended lets it go a moment later. In milliseconds. */
+/**
+ * How long an opening waits for whoever has the ledger: a worker that was ended lets it go a moment
+ * later. In milliseconds.
+ */
 const PATIENCE_MS = 1500;
 const PAUSE_MS = 50;
 
@@ -19,7 +23,10 @@ const IN_USE = "another tab of this browser runs this agent: close it there, the
 /** What a dedicated worker can make of a file. */
 type SyncFileHandle = FileSystemFileHandle & { createSyncAccessHandle?: () => Promise<SyncFile> };
 
-/** Whether there is a live agent in this browser. Where files cannot be used at all there is none, and starting one says why. */
+/**
+ * Whether there is a live agent in this browser. Where files cannot be used at all there is none,
+ * and starting one says why.
+ */
 export async function isThere(): Promise<boolean> {
   try {
     await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER);
@@ -45,11 +52,16 @@ export async function discard(): Promise<void> {
  * @throws A `WakefulError`: code "in_use" where another tab has them, "cannot_open" where they cannot be used.
  */
 export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore }> {
-  const directory = await (await navigator.storage.getDirectory()).getDirectoryHandle(FOLDER, { create: true });
+  const directory = await (
+    await navigator.storage.getDirectory()
+  ).getDirectoryHandle(FOLDER, { create: true });
   const ledger = await patiently(() => openOpfsLedger(AGENT_ID, { directory }));
   try {
     const file: SyncFileHandle = await directory.getFileHandle(CLOCK, { create: true });
-    const handle = await patiently(() => file.createSyncAccessHandle?.() ?? Promise.reject(new Error("this is no dedicated worker")));
+    const handle = await patiently(
+      () =>
+        file.createSyncAccessHandle?.() ?? Promise.reject(new Error("this is no dedicated worker")),
+    );
     return { ledger: closing(ledger, () => handle.close()), clock: textIn(handle) };
   } catch (error) {
     ledger.close();
@@ -59,7 +71,7 @@ export async function openFiles(): Promise<{ ledger: OwnLedger; clock: TextStore
 
 /** Tries until it is there, or patience ends. */
 async function patiently<T>(open: () => Promise<T>): Promise<T> {
-  for (const until = performance.now() + PATIENCE_MS; ; ) {
+  for (const until = performance.now() + PATIENCE_MS; ;) {
     try {
       return await open();
     } catch (error) {
@@ -71,7 +83,8 @@ async function patiently<T>(open: () => Promise<T>): Promise<T> {
 }
 
 const isInUse = (error: unknown) =>
-  error instanceof Error && (("code" in error && error.code === "in_use") || error.name === "NoModificationAllowedError");
+  error instanceof Error &&
+  (("code" in error && error.code === "in_use") || error.name === "NoModificationAllowedError");
 
 /** The ledger, which closes what is beside it first. */
 function closing(ledger: OwnLedger, beside: () => void): OwnLedger {

@@ -1,11 +1,28 @@
-// The panel of the live agent: its process, its time, what it is told, how its provider behaves, what goes wrong, what happened.
-import { useEffect, useId, useLayoutEffect, useRef, useState, type ReactNode, type RefObject } from "react";
+// The panel of the live agent: its process, its time, what it is told, how its provider behaves,
+// what goes wrong, what happened.
+import {
+  useEffect,
+  useId,
+  useLayoutEffect,
+  useRef,
+  useState,
+  type ReactNode,
+  type RefObject,
+} from "react";
 import type { Priority } from "@package/payloads.js";
 
 import "./live.css";
 import { Said } from "../parts/said.tsx";
 import { FactForm } from "./fact-form.tsx";
-import { DOINGS, FAULTS, type Command, type Doing, type Fault, type LiveView, type TaskEnd } from "./messages.ts";
+import {
+  DOINGS,
+  FAULTS,
+  type Command,
+  type Doing,
+  type Fault,
+  type LiveView,
+  type TaskEnd,
+} from "./messages.ts";
 import type { Live, ProcessState } from "./use-live.ts";
 
 const PROCESS: Record<ProcessState, string> = {
@@ -25,15 +42,27 @@ export function LivePane({ live }: { live: Live }) {
       <header className="pane-head">
         <h2>Live agent</h2>
         <span className={`live-process live-process-${process}`}>{PROCESS[process]}</span>
-        <span className="note">{live.head === null ? "no ledger open" : `${live.lines.length} entries, head ${live.head.chain.slice(0, 8)}`}</span>
+        <span className="note">
+          {live.head === null
+            ? "no ledger open"
+            : `${live.lines.length} entries, head ${live.head.chain.slice(0, 8)}`}
+        </span>
       </header>
       <div className="live-status" role="status">
-        {view === null ? <p>{ABSENT[process]}</p> : <p className="live-sentence"><Said sentence={view.sentence} /></p>}
+        {view === null ? (
+          <p>{ABSENT[process]}</p>
+        ) : (
+          <p className="live-sentence">
+            <Said sentence={view.sentence} />
+          </p>
+        )}
         {view !== null && <Standing view={view} />}
       </div>
       <div role="alert">
         {refused !== null && <p className="live-refused">{refused.message}</p>}
-        {view?.trouble != null && <p className="live-refused">{view.trouble}; it is tried again each second.</p>}
+        {view?.trouble != null && (
+          <p className="live-refused">{view.trouble}; it is tried again each second.</p>
+        )}
       </div>
       <div className="live-body">
         <Runtime live={live} speaks={speaks} />
@@ -67,7 +96,11 @@ function Standing({ view }: { view: LiveView }) {
       </div>
       <div>
         <dt>run</dt>
-        <dd>{view.run === null ? "none" : `${view.run.run_id}, ${view.run.ends_at === null ? "without an end" : `ends ${clock(view.run.ends_at)}`}`}</dd>
+        <dd>
+          {view.run === null
+            ? "none"
+            : `${view.run.run_id}, ${view.run.ends_at === null ? "without an end" : `ends ${clock(view.run.ends_at)}`}`}
+        </dd>
       </div>
       <div>
         <dt>wakes</dt>
@@ -77,7 +110,15 @@ function Standing({ view }: { view: LiveView }) {
   );
 }
 
-function Part({ title, wide = false, children }: { title: string; wide?: boolean; children: ReactNode }) {
+function Part({
+  title,
+  wide = false,
+  children,
+}: {
+  title: string;
+  wide?: boolean;
+  children: ReactNode;
+}) {
   const id = useId();
   return (
     <section className={wide ? "live-part live-wide" : "live-part"} aria-labelledby={id}>
@@ -87,9 +128,24 @@ function Part({ title, wide = false, children }: { title: string; wide?: boolean
   );
 }
 
-function Action({ live, command, disabled = false, children }: { live: Live; command: Command; disabled?: boolean; children: ReactNode }) {
+function Action({
+  live,
+  command,
+  disabled = false,
+  children,
+}: {
+  live: Live;
+  command: Command;
+  disabled?: boolean;
+  children: ReactNode;
+}) {
   return (
-    <button type="button" className="live-button" disabled={disabled || live.view === null} onClick={() => void live.send(command)}>
+    <button
+      type="button"
+      className="live-button"
+      disabled={disabled || live.view === null}
+      onClick={() => void live.send(command)}
+    >
       {children}
     </button>
   );
@@ -101,15 +157,23 @@ function Runtime({ live, speaks }: { live: Live; speaks: RefObject<HTMLInputElem
   const isOpen = process === "open" || process === "starting";
   const opens = useRef<HTMLButtonElement>(null);
   useLayoutEffect(() => {
-    // Whoever works by keyboard is not sent back to the top of the page when the button that was pressed can do no more.
+    // Whoever works by keyboard is not sent back to the top of the page when the button that was
+    // pressed can do no more.
     const { activeElement } = document;
-    if (activeElement instanceof HTMLButtonElement && activeElement.disabled) (isOpen ? speaks : opens).current?.focus();
+    if (activeElement instanceof HTMLButtonElement && activeElement.disabled)
+      (isOpen ? speaks : opens).current?.focus();
   }, [isOpen, speaks]);
   const says = (fact: string): Command => ({ do: "say", fact: JSON.stringify({ fact }) });
   return (
     <Part title="Process">
       <div className="live-row">
-        <button ref={opens} type="button" className="live-button live-first" disabled={isOpen} onClick={() => void live.open()}>
+        <button
+          ref={opens}
+          type="button"
+          className="live-button live-first"
+          disabled={isOpen}
+          onClick={() => void live.open()}
+        >
           {process === "none" ? "Start an agent" : "Open again"}
         </button>
         <Action live={live} command={says("stop_requested")} disabled={view?.status === "stopped"}>
@@ -161,14 +225,23 @@ function Time({ live }: { live: Live }) {
         <legend className="live-unseen">how time goes on</legend>
         {(["real", "virtual"] as const).map((mode) => (
           <label key={mode} className="live-radio">
-            <input type="radio" name={name} checked={view?.mode === mode} onChange={() => void live.send({ do: "set_clock", mode })} />
+            <input
+              type="radio"
+              name={name}
+              checked={view?.mode === mode}
+              onChange={() => void live.send({ do: "set_clock", mode })}
+            />
             {mode}
           </label>
         ))}
         <time className="live-clock">{now === null ? "" : clock(now)}</time>
       </fieldset>
       <div className="live-row">
-        <Action live={live} command={{ do: "wake" }} disabled={view?.next_event == null || !isVirtual}>
+        <Action
+          live={live}
+          command={{ do: "wake" }}
+          disabled={view?.next_event == null || !isVirtual}
+        >
           {view?.next_event == null ? "To the next event" : `To ${clock(view.next_event)}`}
         </Action>
         <Action live={live} command={{ do: "advance", by_ms: 60_000 }} disabled={!isVirtual}>
@@ -208,12 +281,20 @@ function Operator({ live, speaks }: { live: Live; speaks: RefObject<HTMLInputEle
           value={text}
           onChange={({ target }) => setText(target.value)}
         />
-        <select aria-label="priority" value={priority} onChange={({ target }) => setPriority(target.value as Priority)}>
+        <select
+          aria-label="priority"
+          value={priority}
+          onChange={({ target }) => setPriority(target.value as Priority)}
+        >
           {PRIORITIES.map((name) => (
             <option key={name}>{name}</option>
           ))}
         </select>
-        <button type="submit" className="live-button live-first" disabled={live.view === null || text.trim() === ""}>
+        <button
+          type="submit"
+          className="live-button live-first"
+          disabled={live.view === null || text.trim() === ""}
+        >
           Send
         </button>
       </form>
@@ -234,7 +315,10 @@ function Provider({ live }: { live: Live }) {
       <div className="live-row">
         <label className="live-labelled">
           the next turn
-          <select value={behaviour.does} onChange={({ target }) => setBehaviour({ ...behaviour, does: target.value as Doing })}>
+          <select
+            value={behaviour.does}
+            onChange={({ target }) => setBehaviour({ ...behaviour, does: target.value as Doing })}
+          >
             {Object.entries(DOINGS).map(([does, says]) => (
               <option key={does} value={does}>
                 {says}
@@ -244,7 +328,12 @@ function Provider({ live }: { live: Live }) {
         </label>
         <label className="live-labelled">
           after
-          <select value={behaviour.takes_ms} onChange={({ target }) => setBehaviour({ ...behaviour, takes_ms: Number(target.value) })}>
+          <select
+            value={behaviour.takes_ms}
+            onChange={({ target }) =>
+              setBehaviour({ ...behaviour, takes_ms: Number(target.value) })
+            }
+          >
             <option value={0}>no time</option>
             <option value={2000}>2 s</option>
             <option value={10_000}>10 s</option>
@@ -253,7 +342,10 @@ function Provider({ live }: { live: Live }) {
         </label>
         <label className="live-labelled live-grows">
           text
-          <input value={behaviour.text} onChange={({ target }) => setBehaviour({ ...behaviour, text: target.value })} />
+          <input
+            value={behaviour.text}
+            onChange={({ target }) => setBehaviour({ ...behaviour, text: target.value })}
+          />
         </label>
       </div>
       {view?.active_tasks.map((task) => (
@@ -278,7 +370,12 @@ function Faults({ live }: { live: Live }) {
   return (
     <Part title="Faults" wide>
       <div className="live-row">
-        <button type="button" className="live-button live-bad" disabled={process !== "open" && process !== "starting"} onClick={live.crash}>
+        <button
+          type="button"
+          className="live-button live-bad"
+          disabled={process !== "open" && process !== "starting"}
+          onClick={live.crash}
+        >
           Crash now
         </button>
         {(Object.entries(FAULTS) as [Fault, string][]).map(([fault, says]) => (

@@ -112,4 +112,10 @@ export interface LiveView {
 export type Told =
   | { say: "answered"; ask: number; refused: Refusal | null }
   /** What is new; `view` is null when the ledger was let go. */
-  | { say: "changed"; view: LiveView | null; lines: string[]; happened: Happening[]; acts: string[] };
+  | {
+      say: "changed";
+      view: LiveView | null;
+      lines: string[];
+      happened: Happening[];
+      acts: string[];
+    };

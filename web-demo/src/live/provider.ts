@@ -1,4 +1,5 @@
-// The scripted provider: plays turns as the panel says, and says back what a real one would. It decides nothing about the agent.
+// The scripted provider: plays turns as the panel says, and says back what a real one would. It
+// decides nothing about the agent.
 import type { Fact, TurnRequest } from "@package/payloads.js";
 
 import { instant, MS } from "./clock.ts";
@@ -29,7 +30,11 @@ export class ScriptedProvider {
   startTurn(request: TurnRequest): void {
     const at = this.#now() + BigInt(this.behaviour.takes_ms) * MS;
     const facts = turn(request, this.behaviour, at);
-    this.#scenes.push({ run_id: request.run_id, at: facts === null ? null : at, facts: facts ?? [] });
+    this.#scenes.push({
+      run_id: request.run_id,
+      at: facts === null ? null : at,
+      facts: facts ?? [],
+    });
     this.#note(`asked to start ${request.run_id} on ${request.message.id}`);
   }
 
@@ -43,14 +48,21 @@ export class ScriptedProvider {
     const scene = this.#scenes.find((playing) => playing.run_id === runId);
     if (scene !== undefined) {
       scene.at = this.#now();
-      scene.facts = scene.facts.length > 0 ? scene.facts : [{ fact: "turn_terminal", run_id: runId, kind: "completed" }];
+      scene.facts =
+        scene.facts.length > 0
+          ? scene.facts
+          : [{ fact: "turn_terminal", run_id: runId, kind: "completed" }];
     }
   }
 
   abortTurn(runId: string, reason: Extract<Fact, { fact: "turn_aborted" }>["reason"]): void {
     this.#note(`asked to break ${runId} off (${reason})`);
     this.#scenes = this.#scenes.filter((playing) => playing.run_id !== runId);
-    this.#scenes.push({ run_id: runId, at: this.#now(), facts: [{ fact: "turn_aborted", run_id: runId, reason }] });
+    this.#scenes.push({
+      run_id: runId,
+      at: this.#now(),
+      facts: [{ fact: "turn_aborted", run_id: runId, reason }],
+    });
   }
 
   release(): void {
@@ -59,7 +71,10 @@ export class ScriptedProvider {
 
   /** When something comes of a turn next. */
   nextAt(): bigint | null {
-    return this.#scenes.reduce<bigint | null>((first, { at }) => (at !== null && (first === null || at < first) ? at : first), null);
+    return this.#scenes.reduce<bigint | null>(
+      (first, { at }) => (at !== null && (first === null || at < first) ? at : first),
+      null,
+    );
   }
 
   /** The facts that are due, in order; each is given once. */
@@ -88,7 +103,12 @@ function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact
     { fact: "provider_round_completed", run_id, round: 1 },
     { fact: "assistant_round_recorded", run_id, data: { text: words } },
   ];
-  const ends = (words: string): Fact => ({ fact: "turn_terminal", run_id, kind: "completed", last_assistant_message: words });
+  const ends = (words: string): Fact => ({
+    fact: "turn_terminal",
+    run_id,
+    kind: "completed",
+    last_assistant_message: words,
+  });
   const turnOf = (words: string, ...facts: Fact[]) => [...round(words), ...facts, ends(words)];
   const task = (policy: "blocking" | "background"): Fact => ({
     fact: "task_running",
@@ -98,7 +118,12 @@ function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact
     summary: said,
     detail: { wait_policy: policy },
   });
-  const waits = (rest: Pick<Extract<Fact, { fact: "wait_condition_registered" }>, "kind" | "waiting_for" | "wake_sources">): Fact => ({
+  const waits = (
+    rest: Pick<
+      Extract<Fact, { fact: "wait_condition_registered" }>,
+      "kind" | "waiting_for" | "wake_sources"
+    >,
+  ): Fact => ({
     fact: "wait_condition_registered",
     wait_condition_id: made("wait"),
     work_item_id: item,
@@ -108,29 +133,59 @@ function turn(request: TurnRequest, { does, text }: Behaviour, at: bigint): Fact
     case "say":
       return turnOf(said);
     case "nothing":
-      return [{ fact: "provider_round_completed", run_id, round: 1 }, { fact: "turn_terminal", run_id, kind: "completed" }];
+      return [
+        { fact: "provider_round_completed", run_id, round: 1 },
+        { fact: "turn_terminal", run_id, kind: "completed" },
+      ];
     case "make_item":
       if (item !== null) return turnOf(`${item} is enough for now.`);
       return turnOf(
         `I make a work item: ${said}`,
-        { fact: "work_item_created", work_item_id: made("item"), objective: said, plan_status: "ready" },
+        {
+          fact: "work_item_created",
+          work_item_id: made("item"),
+          objective: said,
+          plan_status: "ready",
+        },
         { fact: "work_item_picked", work_item_id: made("item") },
       );
     case "complete_item":
       return item === null
         ? turnOf("There is no item to complete.")
-        : turnOf(`I complete ${item}.`, { fact: "work_item_completed", work_item_id: item, result_summary: said });
+        : turnOf(`I complete ${item}.`, {
+            fact: "work_item_completed",
+            work_item_id: item,
+            result_summary: said,
+          });
     case "wait_operator":
-      return turnOf(said, waits({ kind: "operator", waiting_for: "an answer", wake_sources: [{ kind: "operator_input" }] }));
+      return turnOf(
+        said,
+        waits({
+          kind: "operator",
+          waiting_for: "an answer",
+          wake_sources: [{ kind: "operator_input" }],
+        }),
+      );
     case "wait_timer": {
       const wake_at = instant(at + 60_000n * MS);
-      return turnOf(said, waits({ kind: "timer", waiting_for: "a minute to pass", wake_sources: [{ kind: "timer", wake_at }] }));
+      return turnOf(
+        said,
+        waits({
+          kind: "timer",
+          waiting_for: "a minute to pass",
+          wake_sources: [{ kind: "timer", wake_at }],
+        }),
+      );
     }
     case "start_task":
       return turnOf(said, task("background"));
     case "wait_task": {
       const wake_sources = [{ kind: "task_result" as const, task_id: made("task") }];
-      return turnOf(said, task("blocking"), waits({ kind: "task", waiting_for: `the result of ${made("task")}`, wake_sources }));
+      return turnOf(
+        said,
+        task("blocking"),
+        waits({ kind: "task", waiting_for: `the result of ${made("task")}`, wake_sources }),
+      );
     }
     case "fail":
       return [

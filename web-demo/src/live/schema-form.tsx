@@ -31,7 +31,9 @@ export function ShapeControl(props: Filling<Shape>) {
     case "list":
       return <List {...props} of={of} />;
     case "fields":
-      return <Fields fields={of.fields} draft={props.draft} change={props.change} label={props.label} />;
+      return (
+        <Fields fields={of.fields} draft={props.draft} change={props.change} label={props.label} />
+      );
     case "union":
       return <Union {...props} of={of} />;
   }
@@ -67,12 +69,27 @@ function Choice({ names, ...props }: Filling<Shape> & { names: Named[] }) {
   );
 }
 
-function Union({ of, draft, change, label, id, required }: Filling<Extract<Shape, { is: "union" }>>) {
+function Union({
+  of,
+  draft,
+  change,
+  label,
+  id,
+  required,
+}: Filling<Extract<Shape, { is: "union" }>>) {
   const filled = fieldsOf(draft);
   const variant = of.variants.find(({ name }) => name === filled[of.tag]);
   return (
     <div className="live-nested">
-      <Choice of={of} names={of.variants} draft={filled[of.tag]} change={(name) => change({ [of.tag]: name })} label={label} id={id} required={required} />
+      <Choice
+        of={of}
+        names={of.variants}
+        draft={filled[of.tag]}
+        change={(name) => change({ [of.tag]: name })}
+        label={label}
+        id={id}
+        required={required}
+      />
       {variant !== undefined && (
         <>
           <p className="note">{variant.says}</p>
@@ -97,12 +114,23 @@ function List({ of, draft, change, label, id }: Filling<Extract<Shape, { is: "li
             id={`${id}-${index}`}
             required
           />
-          <button type="button" className="quiet" aria-label={`remove ${label} ${index + 1}`} onClick={() => change(members.toSpliced(index, 1))}>
+          <button
+            type="button"
+            className="quiet"
+            aria-label={`remove ${label} ${index + 1}`}
+            onClick={() => change(members.toSpliced(index, 1))}
+          >
             ×
           </button>
         </div>
       ))}
-      <button type="button" className="quiet" id={id} aria-label={`add to ${label}`} onClick={() => change([...members, blank(of.of)])}>
+      <button
+        type="button"
+        className="quiet"
+        id={id}
+        aria-label={`add to ${label}`}
+        onClick={() => change([...members, blank(of.of)])}
+      >
         add
       </button>
     </div>
@@ -110,10 +138,26 @@ function List({ of, draft, change, label, id }: Filling<Extract<Shape, { is: "li
 }
 
 /** The fields of an object: those that must be there, then the others, folded away. */
-export function Fields({ fields, draft, change, label }: { fields: Field[]; draft: Draft | undefined; change: (draft: Draft) => void; label: string }) {
+export function Fields({
+  fields,
+  draft,
+  change,
+  label,
+}: {
+  fields: Field[];
+  draft: Draft | undefined;
+  change: (draft: Draft) => void;
+  label: string;
+}) {
   const filled = fieldsOf(draft);
   const row = (field: Field) => (
-    <FieldRow key={field.name} field={field} draft={filled[field.name]} change={(next) => change({ ...filled, [field.name]: next })} within={label} />
+    <FieldRow
+      key={field.name}
+      field={field}
+      draft={filled[field.name]}
+      change={(next) => change({ ...filled, [field.name]: next })}
+      within={label}
+    />
   );
   const optional = fields.filter(({ required }) => !required);
   return (
@@ -129,7 +173,17 @@ export function Fields({ fields, draft, change, label }: { fields: Field[]; draf
   );
 }
 
-function FieldRow({ field, draft, change, within }: { field: Field; draft: Draft | undefined; change: (draft: Draft) => void; within: string }) {
+function FieldRow({
+  field,
+  draft,
+  change,
+  within,
+}: {
+  field: Field;
+  draft: Draft | undefined;
+  change: (draft: Draft) => void;
+  within: string;
+}) {
   const id = useId();
   const label = within === "" ? field.name : `${within} ${field.name}`;
   return (
@@ -138,7 +192,14 @@ function FieldRow({ field, draft, change, within }: { field: Field; draft: Draft
         {field.name}
         {field.required && <span aria-hidden="true"> *</span>}
       </label>
-      <ShapeControl of={field.shape} draft={draft} change={change} label={label} id={id} required={field.required} />
+      <ShapeControl
+        of={field.shape}
+        draft={draft}
+        change={change}
+        label={label}
+        id={id}
+        required={field.required}
+      />
     </div>
   );
 }

@@ -5,12 +5,15 @@ import test from "node:test";
 
 import { shapeOf, textOf, type Draft, type Field, type Schema, type Shape } from "./shape.ts";
 
-const schema = JSON.parse(await readFile(new URL("../../../docs/wakeful.schema.json", import.meta.url), "utf8")) as Schema;
+const schema = JSON.parse(
+  await readFile(new URL("../../../docs/wakeful.schema.json", import.meta.url), "utf8"),
+) as Schema;
 const facts = shapeOf(schema, "Fact");
 
 function variant(name: string): Field[] {
   assert.equal(facts.is, "union");
-  const found = facts.is === "union" ? facts.variants.find((known) => known.name === name) : undefined;
+  const found =
+    facts.is === "union" ? facts.variants.find((known) => known.name === name) : undefined;
   return found?.fields ?? assert.fail(`no fact ${name}`);
 }
 
@@ -29,18 +32,42 @@ test("every fact of the schema has a form, and no part of it is left to free JSO
   const look = (at: string, shape: Shape): void => {
     if (shape.is === "json") free.push(at);
     if (shape.is === "list") look(`${at}[]`, shape.of);
-    if (shape.is === "fields") shape.fields.forEach(({ name, shape: of }) => look(`${at}.${name}`, of));
-    if (shape.is === "union") shape.variants.forEach((one) => one.fields.forEach(({ name, shape: of }) => look(`${at}.${one.name}.${name}`, of)));
+    if (shape.is === "fields")
+      shape.fields.forEach(({ name, shape: of }) => look(`${at}.${name}`, of));
+    if (shape.is === "union")
+      shape.variants.forEach((one) =>
+        one.fields.forEach(({ name, shape: of }) => look(`${at}.${one.name}.${name}`, of)),
+      );
   };
   look("", facts);
-  const carried = ["attachments", "checkpoint", "continuation", "data", "detail", "diagnostics", "input", "metadata", "output", "plan", "todo_list", "value"];
-  assert.deepEqual([...new Set(free.map((at) => at.split(".").at(-1)))].sort(), carried, "these are carried as given");
+  const carried = [
+    "attachments",
+    "checkpoint",
+    "continuation",
+    "data",
+    "detail",
+    "diagnostics",
+    "input",
+    "metadata",
+    "output",
+    "plan",
+    "todo_list",
+    "value",
+  ];
+  assert.deepEqual(
+    [...new Set(free.map((at) => at.split(".").at(-1)))].sort(),
+    carried,
+    "these are carried as given",
+  );
 });
 
 test("required fields come first, enums are choices, tagged objects are unions, null stands for absent", () => {
   const message = field(variant("message_queued"), "message").shape;
   const fields = message.is === "fields" ? message.fields : [];
-  assert.deepEqual(fields.slice(0, 5).map(({ name, required }) => [name, required]), ["id", "kind", "origin", "trust", "body"].map((name) => [name, true]));
+  assert.deepEqual(
+    fields.slice(0, 5).map(({ name, required }) => [name, required]),
+    ["id", "kind", "origin", "trust", "body"].map((name) => [name, true]),
+  );
   assert.ok(fields.slice(5).every(({ required }) => !required));
   const kinds = field(fields, "kind").shape;
   assert.ok(kinds.is === "choice" && kinds.names.some(({ name }) => name === "operator_prompt"));
@@ -55,14 +82,39 @@ test("required fields come first, enums are choices, tagged objects are unions, 
 
 test("what is filled in becomes JSON, number for number, and what is left empty stays away", () => {
   assert.equal(write({ fact: "stop_requested" }), '{"fact":"stop_requested"}');
-  assert.equal(write({ fact: "timer_created", timer_id: "t", duration_ms: " 60000 ", interval_ms: "", summary: "" }), '{"fact":"timer_created","timer_id":"t","duration_ms":60000}');
-  assert.equal(write({ fact: "timer_created", timer_id: "t", duration_ms: "9223372036854775808" }), '{"fact":"timer_created","timer_id":"t","duration_ms":9223372036854775808}');
-  assert.equal(write({ fact: "timer_created", duration_ms: "soon" }), '{"fact":"timer_created","duration_ms":"soon"}', "the core says that this is no number");
-  assert.equal(write({ fact: "transcript_appended", data: ' {"n": 1.0} ' }), '{"fact":"transcript_appended","data":{"n": 1.0}}');
+  assert.equal(
+    write({
+      fact: "timer_created",
+      timer_id: "t",
+      duration_ms: " 60000 ",
+      interval_ms: "",
+      summary: "",
+    }),
+    '{"fact":"timer_created","timer_id":"t","duration_ms":60000}',
+  );
+  assert.equal(
+    write({ fact: "timer_created", timer_id: "t", duration_ms: "9223372036854775808" }),
+    '{"fact":"timer_created","timer_id":"t","duration_ms":9223372036854775808}',
+  );
+  assert.equal(
+    write({ fact: "timer_created", duration_ms: "soon" }),
+    '{"fact":"timer_created","duration_ms":"soon"}',
+    "the core says that this is no number",
+  );
+  assert.equal(
+    write({ fact: "transcript_appended", data: ' {"n": 1.0} ' }),
+    '{"fact":"transcript_appended","data":{"n": 1.0}}',
+  );
   const origin = { kind: "webhook", source: 'a "b"' };
-  assert.equal(write({ fact: "message_queued", message: { id: "m", origin } }), '{"fact":"message_queued","message":{"id":"m","origin":{"kind":"webhook","source":"a \\"b\\""}}}');
+  assert.equal(
+    write({ fact: "message_queued", message: { id: "m", origin } }),
+    '{"fact":"message_queued","message":{"id":"m","origin":{"kind":"webhook","source":"a \\"b\\""}}}',
+  );
   const wake_sources = [{ kind: "operator_input" }, { kind: "timer", wake_at: "x" }];
-  assert.equal(write({ fact: "wait_condition_registered", wake_sources }), '{"fact":"wait_condition_registered","wake_sources":[{"kind":"operator_input"},{"kind":"timer","wake_at":"x"}]}');
+  assert.equal(
+    write({ fact: "wait_condition_registered", wake_sources }),
+    '{"fact":"wait_condition_registered","wake_sources":[{"kind":"operator_input"},{"kind":"timer","wake_at":"x"}]}',
+  );
   assert.equal(write({}), undefined);
 });
 

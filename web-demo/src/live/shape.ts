@@ -1,4 +1,5 @@
-// What a form asks for: read from the JSON Schema of the payloads. And the JSON text of what was filled in, number for number as typed.
+// What a form asks for: read from the JSON Schema of the payloads. And the JSON text of what was
+// filled in, number for number as typed.
 
 /** The part of JSON Schema that the payloads' schema uses. */
 export interface Schema {
@@ -63,7 +64,9 @@ function resolved(root: Schema, schema: Schema): Schema {
 function present(root: Schema, schema: Schema): Schema {
   const others = schema.anyOf?.filter((other) => other.type !== "null");
   const { anyOf: _, ...beside } = schema;
-  return others?.length === 1 ? resolved(root, { ...others[0], ...beside }) : resolved(root, schema);
+  return others?.length === 1
+    ? resolved(root, { ...others[0], ...beside })
+    : resolved(root, schema);
 }
 
 function shape(root: Schema, given: Schema): Shape {
@@ -71,7 +74,9 @@ function shape(root: Schema, given: Schema): Shape {
   if (schema.oneOf !== undefined) {
     return alternatives(root, schema.oneOf);
   }
-  const type = Array.isArray(schema.type) ? schema.type.find((name) => name !== "null") : schema.type;
+  const type = Array.isArray(schema.type)
+    ? schema.type.find((name) => name !== "null")
+    : schema.type;
   switch (type) {
     case "string":
       return { is: "text", hint: schema.format === "date-time" ? "2026-05-27T09:00:00Z" : "" };
@@ -92,9 +97,14 @@ function shape(root: Schema, given: Schema): Shape {
 function alternatives(root: Schema, all: Schema[]): Shape {
   const variants = all.map((one) => resolved(root, one));
   if (variants.every((one) => one.const !== undefined)) {
-    return { is: "choice", names: variants.map((one) => ({ name: one.const ?? "", says: one.description ?? "" })) };
+    return {
+      is: "choice",
+      names: variants.map((one) => ({ name: one.const ?? "", says: one.description ?? "" })),
+    };
   }
-  const tag = Object.entries(variants[0]?.properties ?? {}).find(([, property]) => property.const !== undefined)?.[0];
+  const tag = Object.entries(variants[0]?.properties ?? {}).find(
+    ([, property]) => property.const !== undefined,
+  )?.[0];
   if (tag === undefined) return { is: "json" };
   const variant = (one: Schema) => ({
     name: one.properties?.[tag]?.const ?? "",
@@ -132,7 +142,10 @@ export function blank(of: Shape): Draft {
 export const fieldsOf = (draft: Draft | undefined): { [name: string]: Draft } =>
   typeof draft === "object" && !Array.isArray(draft) ? draft : {};
 
-/** The JSON text of what was filled in; nothing where nothing was. What is no number where one is asked for goes out as text, so that the core says so. */
+/**
+ * The JSON text of what was filled in; nothing where nothing was. What is no number where one is
+ * asked for goes out as text, so that the core says so.
+ */
 export function textOf(of: Shape, draft: Draft | undefined): string | undefined {
   switch (of.is) {
     case "text":
@@ -145,7 +158,9 @@ export function textOf(of: Shape, draft: Draft | undefined): string | undefined 
     case "flag":
       return typeof draft === "string" && draft.trim() !== "" ? draft.trim() : undefined;
     case "list": {
-      const members = Array.isArray(draft) ? draft.map((member) => textOf(of.of, member) ?? '""') : [];
+      const members = Array.isArray(draft)
+        ? draft.map((member) => textOf(of.of, member) ?? '""')
+        : [];
       return members.length === 0 ? undefined : `[${members.join(",")}]`;
     }
     case "fields":
@@ -155,14 +170,20 @@ export function textOf(of: Shape, draft: Draft | undefined): string | undefined 
       const name = filled[of.tag];
       if (typeof name !== "string" || name === "") return undefined;
       const variant = of.variants.find((known) => known.name === name);
-      return objectOf(variant?.fields ?? [], filled, [`${JSON.stringify(of.tag)}:${JSON.stringify(name)}`]);
+      return objectOf(variant?.fields ?? [], filled, [
+        `${JSON.stringify(of.tag)}:${JSON.stringify(name)}`,
+      ]);
     }
   }
 }
 
 const NUMBER = /^-?(0|[1-9][0-9]*)(\.[0-9]+)?([eE][+-]?[0-9]+)?$/;
 
-function objectOf(all: Field[], filled: { [name: string]: Draft }, first: string[]): string | undefined {
+function objectOf(
+  all: Field[],
+  filled: { [name: string]: Draft },
+  first: string[],
+): string | undefined {
   const members = all.flatMap(({ name, shape: of }) => {
     const text = textOf(of, filled[name]);
     return text === undefined ? [] : [`${JSON.stringify(name)}:${text}`];

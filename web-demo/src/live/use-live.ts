@@ -31,7 +31,10 @@ interface Known {
   head: Head | null;
   /** All lines of the ledger so far. */
   lines: readonly string[];
-  /** What was done to it, as lines of a scenario file; null where that began before this page, which knows the ledger only. */
+  /**
+   * What was done to it, as lines of a scenario file; null where that began before this page, which
+   * knows the ledger only.
+   */
   acts: readonly string[] | null;
   /** What happened, the newest last. */
   log: readonly Happening[];
@@ -39,7 +42,15 @@ interface Known {
   refused: Refusal | null;
 }
 
-const NOTHING: Known = { process: "none", view: null, head: null, lines: [], acts: [], log: [], refused: null };
+const NOTHING: Known = {
+  process: "none",
+  view: null,
+  head: null,
+  lines: [],
+  acts: [],
+  log: [],
+  refused: null,
+};
 
 /** How many happenings are kept. */
 const LOG = 500;
@@ -50,7 +61,11 @@ const ENDED: Refusal = { code: "ended", message: "the agent's process has ended:
 /** The live agent of this page; one that is kept in this browser is opened at once. */
 export function useLive(): Live {
   const [known, setKnown] = useState<Known>(NOTHING);
-  const [behaviour, keepBehaviour] = useState<Behaviour>({ does: "say", text: "Done.", takes_ms: 2000 });
+  const [behaviour, keepBehaviour] = useState<Behaviour>({
+    does: "say",
+    text: "Done.",
+    takes_ms: 2000,
+  });
   const worker = useRef<Worker | null>(null);
   const asks = useRef(new Map<number, (refused: Refusal | null) => void>());
   const count = useRef(0);
@@ -89,7 +104,11 @@ export function useLive(): Live {
     });
     started.addEventListener("error", ({ message }) => {
       end();
-      setKnown((before) => ({ ...before, process: "none", refused: { code: "failed", message: message || "the worker could not be loaded" } }));
+      setKnown((before) => ({
+        ...before,
+        process: "none",
+        refused: { code: "failed", message: message || "the worker could not be loaded" },
+      }));
     });
     const refused = await send({ do: "open", behaviour });
     // Whoever ended this process has said what became of it.
@@ -112,7 +131,12 @@ export function useLive(): Live {
       setKnown(NOTHING);
     } catch (error) {
       const message = `the ledger cannot be removed: ${error instanceof Error ? error.message : String(error)}`;
-      setKnown((before) => ({ ...before, process: "none", view: null, refused: { code: "in_use", message } }));
+      setKnown((before) => ({
+        ...before,
+        process: "none",
+        view: null,
+        refused: { code: "in_use", message },
+      }));
     }
   }, [end]);
 
@@ -134,10 +158,16 @@ export function useLive(): Live {
     };
   }, [end]);
 
-  return useMemo(() => ({ ...known, behaviour, setBehaviour, open, send, crash, discard }), [known, behaviour, setBehaviour, open, send, crash, discard]);
+  return useMemo(
+    () => ({ ...known, behaviour, setBehaviour, open, send, crash, discard }),
+    [known, behaviour, setBehaviour, open, send, crash, discard],
+  );
 }
 
-function heard(before: Known, { view, lines, happened, acts }: Extract<Told, { say: "changed" }>): Known {
+function heard(
+  before: Known,
+  { view, lines, happened, acts }: Extract<Told, { say: "changed" }>,
+): Known {
   return {
     ...before,
     process: view === null ? (before.process === "starting" ? "starting" : "closed") : "open",
@@ -150,7 +180,10 @@ function heard(before: Known, { view, lines, happened, acts }: Extract<Told, { s
   };
 }
 
-/** A scenario is whole where this page has seen its beginning: the first act of a process that found a ledger is to take it over. */
+/**
+ * A scenario is whole where this page has seen its beginning: the first act of a process that found
+ * a ledger is to take it over.
+ */
 function actsOf({ acts }: Known, more: string[]): readonly string[] | null {
   const tookOver = more.find((act) => !act.startsWith("clock ")) === "restart";
   return acts === null || (acts.length === 0 && tookOver) ? null : [...acts, ...more];

@@ -1,4 +1,5 @@
-// The diff: what an entry changed in the state, or what changed between two; and where two editions part ways.
+// The diff: what an entry changed in the state, or what changed between two; and where two editions
+// part ways.
 import microdiff from "microdiff";
 import { useEffect, useState } from "react";
 import type { Edition } from "@package/payloads.js";
@@ -25,8 +26,21 @@ const MOST = 400;
 const MOST_OF_A_VALUE = 600;
 
 /** State differences at the cursor, or between the mark and the cursor. */
-export function DiffPane({ open, seq, mark, decided, goTo }: { open: Open; seq: number; mark: number | null; decided: Changes; goTo: (seq: number) => void }) {
-  const [from, to] = mark === null || mark === seq ? [seq - 1, seq] : [Math.min(mark, seq), Math.max(mark, seq)];
+export function DiffPane({
+  open,
+  seq,
+  mark,
+  decided,
+  goTo,
+}: {
+  open: Open;
+  seq: number;
+  mark: number | null;
+  decided: Changes;
+  goTo: (seq: number) => void;
+}) {
+  const [from, to] =
+    mark === null || mark === seq ? [seq - 1, seq] : [Math.min(mark, seq), Math.max(mark, seq)];
   const [answer, setAnswer] = useState<Answer<Change[]> | null>(null);
   useEffect(() => {
     let alive = true;
@@ -36,10 +50,19 @@ export function DiffPane({ open, seq, mark, decided, goTo }: { open: Open; seq: 
     };
   }, [open, from, to]);
   return (
-    <Pane title="Diff" note={<span className="note">{mark === null ? `what entry #${to} changed` : `from #${from} to #${to}`}</span>}>
+    <Pane
+      title="Diff"
+      note={
+        <span className="note">
+          {mark === null ? `what entry #${to} changed` : `from #${from} to #${to}`}
+        </span>
+      }
+    >
       <Editions open={open} decided={decided} goTo={goTo} />
       {answer === null && <p className="note pad">Comparing</p>}
-      {answer !== null && "error" in answer && <Alarm title="The states cannot be compared" error={answer.error} />}
+      {answer !== null && "error" in answer && (
+        <Alarm title="The states cannot be compared" error={answer.error} />
+      )}
       {answer !== null && "ok" in answer && <Differences changes={answer.ok} />}
     </Pane>
   );
@@ -66,16 +89,25 @@ function Differences({ changes }: { changes: Change[] }) {
           )}
         </li>
       ))}
-      {changes.length > MOST && <li className="note">and {(changes.length - MOST).toLocaleString("en")} more</li>}
+      {changes.length > MOST && (
+        <li className="note">and {(changes.length - MOST).toLocaleString("en")} more</li>
+      )}
     </ul>
   );
 }
 
-/** What changed from the state after one entry to that after another; before the first entry there is nothing. */
+/**
+ * What changed from the state after one entry to that after another; before the first entry there
+ * is nothing.
+ */
 async function compared({ document }: Open, from: number, to: number): Promise<Answer<Change[]>> {
   const before = from === 0 ? { ok: {} } : await document.state(from);
   const after = await document.state(to);
-  return "error" in before ? before : "error" in after ? after : { ok: differences(Object(before.ok) as object, Object(after.ok) as object) };
+  return "error" in before
+    ? before
+    : "error" in after
+      ? after
+      : { ok: differences(Object(before.ok) as object, Object(after.ok) as object) };
 }
 
 /** Without the head, which every entry changes. */
@@ -97,24 +129,58 @@ function text(value: unknown): string {
 }
 
 /** The first entry after which another edition would decide otherwise. */
-function Editions({ open, decided, goTo }: { open: Open; decided: Changes; goTo: (seq: number) => void }) {
+function Editions({
+  open,
+  decided,
+  goTo,
+}: {
+  open: Open;
+  decided: Changes;
+  goTo: (seq: number) => void;
+}) {
   const [other, setOther] = useState<Edition>();
   return (
     <div className="editions">
-      <Choice says="beside the" of={EDITIONS} value={other} none="no other edition" choose={setOther} />
-      {other !== undefined && <Divergence open={open} decided={decided} edition={other} goTo={goTo} />}
+      <Choice
+        says="beside the"
+        of={EDITIONS}
+        value={other}
+        none="no other edition"
+        choose={setOther}
+      />
+      {other !== undefined && (
+        <Divergence open={open} decided={decided} edition={other} goTo={goTo} />
+      )}
     </div>
   );
 }
 
-function Divergence({ open, decided, edition, goTo }: { open: Open; decided: Changes; edition: Edition; goTo: (seq: number) => void }) {
+function Divergence({
+  open,
+  decided,
+  edition,
+  goTo,
+}: {
+  open: Open;
+  decided: Changes;
+  edition: Edition;
+  goTo: (seq: number) => void;
+}) {
   const others = useDecided(open, edition);
   const known = Math.min(decided.upTo, others.upTo);
-  const parts = [...decided.changes, ...others.changes].map(({ seq }) => seq).filter((seq) => seq <= known);
+  const parts = [...decided.changes, ...others.changes]
+    .map(({ seq }) => seq)
+    .filter((seq) => seq <= known);
   parts.sort((left, right) => left - right);
   const first = parts.find((seq) => !same(holdsAt(decided, seq), holdsAt(others, seq)));
   if (first === undefined) {
-    return <p role="status">{known < open.length ? `equal up to #${known.toLocaleString("en")} so far` : "decides the same after every entry"}</p>;
+    return (
+      <p role="status">
+        {known < open.length
+          ? `equal up to #${known.toLocaleString("en")} so far`
+          : "decides the same after every entry"}
+      </p>
+    );
   }
   const [ours, theirs] = [holdsAt(decided, first), holdsAt(others, first)];
   return (
@@ -132,5 +198,7 @@ function same(left: Decided | undefined, right: Decided | undefined): boolean {
 }
 
 function said(decided: Decided | undefined): string {
-  return decided === undefined ? "decide nothing" : `${DECISIONS[decided.decision]} (${decided.rule})`;
+  return decided === undefined
+    ? "decide nothing"
+    : `${DECISIONS[decided.decision]} (${decided.rule})`;
 }

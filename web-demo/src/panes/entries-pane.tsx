@@ -1,6 +1,15 @@
-// The entries: a list that renders only what is seen, with a search; the entry at the cursor below it.
+// The entries: a list that renders only what is seen, with a search; the entry at the cursor below
+// it.
 import { useVirtualizer } from "@tanstack/react-virtual";
-import { useDeferredValue, useEffect, useMemo, useRef, useState, type CSSProperties, type KeyboardEvent } from "react";
+import {
+  useDeferredValue,
+  useEffect,
+  useMemo,
+  useRef,
+  useState,
+  type CSSProperties,
+  type KeyboardEvent,
+} from "react";
 
 import type { Entry } from "../case/trace.ts";
 import type { Row } from "../document/rows.ts";
@@ -12,13 +21,26 @@ import { matching, useSearchField } from "../parts/search.ts";
 const ROW_PX = 24;
 
 /** Entries, oldest first; what lies after the cursor is in the future and drawn so. */
-export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo: (seq: number) => void }) {
+export function EntriesPane({
+  open,
+  seq,
+  goTo,
+}: {
+  open: Open;
+  seq: number;
+  goTo: (seq: number) => void;
+}) {
   const [search, setSearch] = useState("");
   const wanted = useDeferredValue(search);
   const found = useMemo(() => matching(open.rows, wanted, rowText), [open.rows, wanted]);
   const body = useRef<HTMLDivElement>(null);
   const field = useSearchField("f");
-  const rows = useVirtualizer({ count: found.length, getScrollElement: () => body.current, estimateSize: () => ROW_PX, overscan: 12 });
+  const rows = useVirtualizer({
+    count: found.length,
+    getScrollElement: () => body.current,
+    estimateSize: () => ROW_PX,
+    overscan: 12,
+  });
   const at = indexAt(found, seq);
 
   // The entry at the cursor comes into view, and stays there when the pane gets another height.
@@ -49,7 +71,9 @@ export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo
         onChange={(event) => setSearch(event.target.value)}
       />
       <span className="note">
-        {wanted === "" ? `${open.length.toLocaleString("en")} entries` : `${found.length.toLocaleString("en")} of ${open.length.toLocaleString("en")}`}
+        {wanted === ""
+          ? `${open.length.toLocaleString("en")} entries`
+          : `${found.length.toLocaleString("en")} of ${open.length.toLocaleString("en")}`}
       </span>
     </>
   );
@@ -62,7 +86,12 @@ export function EntriesPane({ open, seq, goTo }: { open: Open; seq: number; goTo
           aria-label="entries"
           tabIndex={0}
           aria-activedescendant={found[at]?.seq === seq ? `entry-${seq}` : undefined}
-          style={{ height: rows.getTotalSize(), "--seq-width": `${Math.max(3, String(open.length).length) + 1}ch` } as CSSProperties}
+          style={
+            {
+              height: rows.getTotalSize(),
+              "--seq-width": `${Math.max(3, String(open.length).length) + 1}ch`,
+            } as CSSProperties
+          }
           onKeyDown={walk}
         >
           {rows.getVirtualItems().map(({ index, start }) => {
@@ -115,7 +144,12 @@ function indexAt(rows: readonly Row[], seq: number): number {
 /** Where a key leads from a position; without one, to an end. */
 function destination(key: string, at: number, count: number): number | null {
   const page = 10;
-  const steps: Record<string, number> = { ArrowDown: 1, ArrowUp: -1, PageDown: page, PageUp: -page };
+  const steps: Record<string, number> = {
+    ArrowDown: 1,
+    ArrowUp: -1,
+    PageDown: page,
+    PageUp: -page,
+  };
   const step = steps[key];
   if (step !== undefined) {
     return at === -1 ? count - 1 : Math.max(0, Math.min(count - 1, at + step));
@@ -153,7 +187,12 @@ function EntryDetail({ open, seq }: { open: Open; seq: number }) {
         <code className="note chain" title={entry.chain}>
           {entry.chain.slice(0, 16)}
         </code>
-        <button type="button" className="quiet" title="Copy the stored line, byte for byte" onClick={copy}>
+        <button
+          type="button"
+          className="quiet"
+          title="Copy the stored line, byte for byte"
+          onClick={copy}
+        >
           {{ no: "Copy line", yes: "Copied", refused: "Not allowed" }[copied]}
         </button>
       </header>

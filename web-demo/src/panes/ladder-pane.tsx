@@ -1,4 +1,5 @@
-// The ladder: every rule in order, what it says, and what it said here; and what it would say under another edition or policy.
+// The ladder: every rule in order, what it says, and what it said here; and what it would say under
+// another edition or policy.
 import { useEffect, useRef, useState } from "react";
 import type { Edition, Explanation, Spent } from "@package/payloads.js";
 
@@ -9,7 +10,15 @@ import { Pane } from "../parts/pane.tsx";
 import { SeqLink } from "../parts/seq-link.tsx";
 
 /** All rules; the one that fired is kept in view. */
-export function LadderPane({ explanation, supposed, suppose }: { explanation: Explanation; supposed: Supposed | undefined; suppose: (supposed: Supposed | undefined) => void }) {
+export function LadderPane({
+  explanation,
+  supposed,
+  suppose,
+}: {
+  explanation: Explanation;
+  supposed: Supposed | undefined;
+  suppose: (supposed: Supposed | undefined) => void;
+}) {
   const { rules } = explanation;
   const body = useRef<HTMLDivElement>(null);
   const fired = rules.find((rule) => rule.outcome === "fired")?.rule;
@@ -62,16 +71,33 @@ function SpentKeys({ keys }: { keys: Spent[] }) {
 }
 
 /** What is supposed instead of what was recorded; it changes what is shown and nothing else. */
-function Suppose({ supposed, suppose }: { supposed: Supposed | undefined; suppose: (supposed: Supposed | undefined) => void }) {
+function Suppose({
+  supposed,
+  suppose,
+}: {
+  supposed: Supposed | undefined;
+  suppose: (supposed: Supposed | undefined) => void;
+}) {
   const [value, setValue] = useState<keyof typeof POLICY>("autonomous_turns");
   const given = supposed?.policy?.[value];
   const { edition, policy } = supposed ?? {};
   const change = (next: Supposed) => suppose(Object.keys(next).length === 0 ? undefined : next);
-  const setEdition = (wanted: Edition | undefined) => change({ ...(wanted && { edition: wanted }), ...(policy && { policy }) });
-  const setPolicy = (text: string) => change({ ...(edition && { edition }), ...(text !== "" && { policy: { [value]: Number(text) } }) });
+  const setEdition = (wanted: Edition | undefined) =>
+    change({ ...(wanted && { edition: wanted }), ...(policy && { policy }) });
+  const setPolicy = (text: string) =>
+    change({
+      ...(edition && { edition }),
+      ...(text !== "" && { policy: { [value]: Number(text) } }),
+    });
   return (
     <div className="suppose" data-supposed={supposed !== undefined}>
-      <Choice says="under" of={EDITIONS} value={edition} none="the recorded edition" choose={setEdition} />
+      <Choice
+        says="under"
+        of={EDITIONS}
+        value={edition}
+        none="the recorded edition"
+        choose={setEdition}
+      />
       <Choice says="with" of={POLICY} value={value} choose={(name) => setValue(name ?? value)} />
       <input
         type="number"

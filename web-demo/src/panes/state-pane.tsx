@@ -12,11 +12,19 @@ import { SeqLink } from "../parts/seq-link.tsx";
 
 /** What the facts add up to. */
 export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
-  const { closure, posture, projection, obligations, diagnostics, head, status, next_wake } = seen.explanation;
+  const { closure, posture, projection, obligations, diagnostics, head, status, next_wake } =
+    seen.explanation;
   const now = open.rows[seen.look.seq - 1]?.at ?? "1970-01-01T00:00:00Z";
   const signal = closure.work_signal;
   return (
-    <Pane title="State" note={<span className="note" title={head.chain}>head #{head.seq}</span>}>
+    <Pane
+      title="State"
+      note={
+        <span className="note" title={head.chain}>
+          head #{head.seq}
+        </span>
+      }
+    >
       {diagnostics.length > 0 && (
         <section className="group">
           <h3>Diagnostics</h3>
@@ -32,7 +40,10 @@ export function StatePane({ open, seen }: { open: Open; seen: Seen }) {
       <Group title="Closure">
         <Row name="outcome" value={closure.outcome} />
         <Row name="waits for" value={closure.waiting_reason} />
-        <Row name="work signal" value={signal == null ? null : `${signal.work_item_id}, ${signal.reactivation_mode}`} />
+        <Row
+          name="work signal"
+          value={signal == null ? null : `${signal.work_item_id}, ${signal.reactivation_mode}`}
+        />
         <Row name="runtime" value={closure.runtime_posture} />
       </Group>
       <Group title="Posture">
@@ -76,14 +87,26 @@ function RawState({ open, seq }: { open: Open; seq: number }) {
   return (
     <details className="raw" open={shown} onToggle={(event) => setShown(event.currentTarget.open)}>
       <summary>Raw state</summary>
-      {shown && state !== null && "ok" in state && <JsonTree value={Object(state.ok) as object} depth={1} label="raw state" />}
-      {shown && state !== null && "error" in state && <Alarm title="The state cannot be read" error={state.error} />}
+      {shown && state !== null && "ok" in state && (
+        <JsonTree value={Object(state.ok) as object} depth={1} label="raw state" />
+      )}
+      {shown && state !== null && "error" in state && (
+        <Alarm title="The state cannot be read" error={state.error} />
+      )}
     </details>
   );
 }
 
 /** Names and values; a narrow group has short values, at the right. */
-function Group({ title, narrow = false, children }: { title: string; narrow?: boolean; children: ReactNode }) {
+function Group({
+  title,
+  narrow = false,
+  children,
+}: {
+  title: string;
+  narrow?: boolean;
+  children: ReactNode;
+}) {
   return (
     <section className={narrow ? "group group-narrow" : "group"}>
       <h3>{title}</h3>
@@ -93,7 +116,12 @@ function Group({ title, narrow = false, children }: { title: string; narrow?: bo
 }
 
 /** A name and a value; what is absent, zero or false steps back. */
-function Row(props: { name: string; value: string | null | undefined; prose?: boolean; children?: ReactNode }) {
+function Row(props: {
+  name: string;
+  value: string | null | undefined;
+  prose?: boolean;
+  children?: ReactNode;
+}) {
   const value = props.value ?? "none";
   const quiet = ["none", "0", "no"].includes(value);
   return (

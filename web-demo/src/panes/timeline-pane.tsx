@@ -1,5 +1,5 @@
-// The timeline: lanes of what there is, a bar from the first entry about a thing to its last, and where the decision changed. uPlot keeps the
-// scale and the zoom; what is drawn on it is here.
+// The timeline: lanes of what there is, a bar from the first entry about a thing to its last, and
+// where the decision changed. uPlot keeps the scale and the zoom; what is drawn on it is here.
 import { useEffect, useMemo, useRef, useState } from "react";
 import uPlot from "uplot";
 import "uplot/dist/uPlot.min.css";
@@ -27,7 +27,19 @@ interface Bar {
 }
 
 /** The lanes, the cursor and the mark; a click goes to an entry, a drag zooms. */
-export function TimelinePane({ open, seq, mark, goTo, decided }: { open: Open; seq: number; mark: number | null; goTo: (seq: number) => void; decided: Changes }) {
+export function TimelinePane({
+  open,
+  seq,
+  mark,
+  goTo,
+  decided,
+}: {
+  open: Open;
+  seq: number;
+  mark: number | null;
+  goTo: (seq: number) => void;
+  decided: Changes;
+}) {
   const place = useRef<HTMLDivElement>(null);
   const plot = useRef<uPlot | null>(null);
   const bars = useMemo(() => barsOf(open.rows), [open.rows]);
@@ -40,9 +52,18 @@ export function TimelinePane({ open, seq, mark, goTo, decided }: { open: Open; s
     if (box === null) {
       return;
     }
-    const made = new uPlot(options(box.clientWidth, open.length, drawn, goTo, setZoomed), [[0.5, open.length + 0.5], [0, 0]], box);
+    const made = new uPlot(
+      options(box.clientWidth, open.length, drawn, goTo, setZoomed),
+      [
+        [0.5, open.length + 0.5],
+        [0, 0],
+      ],
+      box,
+    );
     plot.current = made;
-    const sized = new ResizeObserver(() => made.setSize({ width: box.clientWidth, height: HEIGHT }));
+    const sized = new ResizeObserver(() =>
+      made.setSize({ width: box.clientWidth, height: HEIGHT }),
+    );
     sized.observe(box);
     const theme = new MutationObserver(() => made.redraw(false, true));
     theme.observe(document.documentElement, { attributes: true, attributeFilter: ["data-theme"] });
@@ -88,7 +109,14 @@ export function TimelinePane({ open, seq, mark, goTo, decided }: { open: Open; s
       />
       <div className="timeline-foot">
         {zoomed && (
-          <button type="button" className="quiet" onClick={() => plot.current !== null && zoom(plot.current, seq, Number.POSITIVE_INFINITY, open.length)}>
+          <button
+            type="button"
+            className="quiet"
+            onClick={() =>
+              plot.current !== null &&
+              zoom(plot.current, seq, Number.POSITIVE_INFINITY, open.length)
+            }
+          >
             See all
           </button>
         )}
@@ -146,9 +174,17 @@ function options(
     height: HEIGHT,
     padding: [0, 12, 0, 0],
     legend: { show: false },
-    cursor: { y: false, points: { show: false }, drag: { x: true, y: false, setScale: true }, bind: { dblclick: () => null } },
+    cursor: {
+      y: false,
+      points: { show: false },
+      drag: { x: true, y: false, setScale: true },
+      bind: { dblclick: () => null },
+    },
     select: { show: true, left: 0, top: 0, width: 0, height: 0 },
-    scales: { x: { time: false, range: (_, min, max) => [Math.max(0.5, min), Math.min(length + 0.5, max)] }, y: { range: [0, 1] } },
+    scales: {
+      x: { time: false, range: (_, min, max) => [Math.max(0.5, min), Math.min(length + 0.5, max)] },
+      y: { range: [0, 1] },
+    },
     series: [{}, { show: false }],
     axes: [
       {
@@ -156,13 +192,18 @@ function options(
         stroke: () => colour("--muted"),
         grid: { stroke: () => colour("--line"), width: 1 },
         ticks: { show: false },
-        values: (_, splits) => splits.map((at) => (Number.isInteger(at) ? at.toLocaleString("en") : "")),
+        values: (_, splits) =>
+          splits.map((at) => (Number.isInteger(at) ? at.toLocaleString("en") : "")),
       },
       { size: NAMES_PX, splits: () => [], grid: { show: false }, ticks: { show: false } },
     ],
     hooks: {
       draw: [(plot) => paint(plot, drawn.current)],
-      setScale: [(plot, name) => name === "x" && setZoomed((plot.scales["x"]?.max ?? length) - (plot.scales["x"]?.min ?? 0) < length - 1)],
+      setScale: [
+        (plot, name) =>
+          name === "x" &&
+          setZoomed((plot.scales["x"]?.max ?? length) - (plot.scales["x"]?.min ?? 0) < length - 1),
+      ],
       ready: [
         (plot) => {
           plot.over.addEventListener("click", (event) => {
@@ -176,7 +217,10 @@ function options(
   };
 }
 
-/** What the layer below the cursor was painted for; the cursor moves over it without painting it again. */
+/**
+ * What the layer below the cursor was painted for; the cursor moves over it without painting it
+ * again.
+ */
 interface Layer {
   canvas: HTMLCanvasElement;
   of: readonly unknown[];
@@ -185,12 +229,24 @@ interface Layer {
 const LAYERS = new WeakMap<uPlot, Layer>();
 
 /** Draws the layer of lanes, and over it what is still to come, the mark and the cursor. */
-function paint(plot: uPlot, { seq, mark, decided, bars }: { seq: number; mark: number | null; decided: Changes; bars: Bars }) {
+function paint(
+  plot: uPlot,
+  { seq, mark, decided, bars }: { seq: number; mark: number | null; decided: Changes; bars: Bars },
+) {
   const { ctx, bbox } = plot;
   const ratio = devicePixelRatio;
   const x = (at: number) => plot.valToPos(at, "x", true);
   const { width, height } = ctx.canvas;
-  const of = [plot.scales["x"]?.min, plot.scales["x"]?.max, width, height, ratio, decided, bars, document.documentElement.dataset["theme"]];
+  const of = [
+    plot.scales["x"]?.min,
+    plot.scales["x"]?.max,
+    width,
+    height,
+    ratio,
+    decided,
+    bars,
+    document.documentElement.dataset["theme"],
+  ];
   let layer = LAYERS.get(plot);
   if (layer === undefined || layer.of.some((part, index) => part !== of[index])) {
     const canvas = Object.assign(document.createElement("canvas"), { width, height });
@@ -210,7 +266,10 @@ function paint(plot: uPlot, { seq, mark, decided, bars }: { seq: number; mark: n
   ctx.fillStyle = colour("--panel");
   ctx.fillRect(x(seq + 0.5), bbox.top, bbox.left + bbox.width - x(seq + 0.5), bbox.height);
   ctx.globalAlpha = 1;
-  for (const [at, name, dash] of [[mark, "--warn", [4, 3]], [seq, "--accent", []]] as const) {
+  for (const [at, name, dash] of [
+    [mark, "--warn", [4, 3]],
+    [seq, "--accent", []],
+  ] as const) {
     if (at !== null) {
       ctx.strokeStyle = colour(name);
       ctx.lineWidth = 2 * ratio;
@@ -278,7 +337,11 @@ function paintLanes(plot: uPlot, ctx: CanvasRenderingContext2D, decided: Changes
 const LEAST_LABEL_PX = 20;
 
 /** The names of decisions, where there is room for them. */
-function labels(ctx: CanvasRenderingContext2D, { changes }: Changes, at: { x: (at: number) => number; min: number; max: number; top: number; ratio: number }) {
+function labels(
+  ctx: CanvasRenderingContext2D,
+  { changes }: Changes,
+  at: { x: (at: number) => number; min: number; max: number; top: number; ratio: number },
+) {
   ctx.fillStyle = colour("--text");
   ctx.textAlign = "left";
   let free = Number.NEGATIVE_INFINITY;
@@ -315,7 +378,9 @@ function keepInView(plot: uPlot, seq: number, length: number) {
   }
 }
 
-/** The colour of a custom property as it is painted in this theme: a canvas knows no `light-dark()`. */
+/**
+ * The colour of a custom property as it is painted in this theme: a canvas knows no `light-dark()`.
+ */
 function colour(name: string): string {
   const root = document.documentElement;
   const key = `${root.dataset["theme"] ?? ""} ${name}`;

@@ -1,4 +1,5 @@
-// Why not: pick a decision, and see the smallest changes that would lead to it; one click puts them into a fork.
+// Why not: pick a decision, and see the smallest changes that would lead to it; one click puts them
+// into a fork.
 import { useEffect, useState } from "react";
 import type { DecisionKind, WhyNot } from "@package/payloads.js";
 
@@ -10,7 +11,15 @@ import { Choice } from "../parts/choice.tsx";
 import { Pane } from "../parts/pane.tsx";
 
 /** The ways to another decision. */
-export function WhyNotPane({ open, seen, fork }: { open: Open; seen: Seen; fork: (facts: string[]) => void }) {
+export function WhyNotPane({
+  open,
+  seen,
+  fork,
+}: {
+  open: Open;
+  seen: Seen;
+  fork: (facts: string[]) => void;
+}) {
   const [asked, setAsked] = useState<DecisionKind>("StartModelTurn");
   const [answer, setAnswer] = useState<Answer<WhyNot> | null>(null);
   const { look, boundary } = seen;
@@ -22,12 +31,25 @@ export function WhyNotPane({ open, seen, fork }: { open: Open; seen: Seen; fork:
       alive = false;
     };
   }, [open, look.seq, boundary, asked]);
-  const note = <Choice says="why does it not" of={DECISIONS} value={asked} choose={(name) => setAsked(name ?? asked)} />;
+  const note = (
+    <Choice
+      says="why does it not"
+      of={DECISIONS}
+      value={asked}
+      choose={(name) => setAsked(name ?? asked)}
+    />
+  );
   return (
     <Pane title="Why not" note={note}>
-      {look.supposed !== undefined && <p className="note pad">Asked of the ledger as it was recorded, without what is supposed.</p>}
+      {look.supposed !== undefined && (
+        <p className="note pad">
+          Asked of the ledger as it was recorded, without what is supposed.
+        </p>
+      )}
       {answer === null && <p className="note pad">Asking the core</p>}
-      {answer !== null && "error" in answer && <Alarm title="The core cannot say" error={answer.error} />}
+      {answer !== null && "error" in answer && (
+        <Alarm title="The core cannot say" error={answer.error} />
+      )}
       {answer !== null && "ok" in answer && <Ways told={answer.ok} fork={fork} />}
     </Pane>
   );
@@ -53,12 +75,19 @@ function Ways({ told, fork }: { told: WhyNot; fork: (facts: string[]) => void })
             then {DECISIONS[way.decision.decision]}, by rule <code>{way.decision.rule}</code>
           </p>
           <details>
-            <summary>{way.facts.length === 1 ? "the fact" : `the ${way.facts.length} facts`}</summary>
+            <summary>
+              {way.facts.length === 1 ? "the fact" : `the ${way.facts.length} facts`}
+            </summary>
             {way.facts.map((fact) => (
               <pre key={JSON.stringify(fact)}>{JSON.stringify(fact, null, 1)}</pre>
             ))}
           </details>
-          <button type="button" className="quiet" aria-label={`Try it in a fork, way ${index + 1}`} onClick={() => fork(way.facts.map((fact) => JSON.stringify(fact)))}>
+          <button
+            type="button"
+            className="quiet"
+            aria-label={`Try it in a fork, way ${index + 1}`}
+            onClick={() => fork(way.facts.map((fact) => JSON.stringify(fact)))}
+          >
             Try it in a fork
           </button>
         </li>

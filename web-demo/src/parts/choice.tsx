@@ -1,7 +1,9 @@
 // A choice among the names of a table of labels.
 import { names } from "../case/labels.ts";
 
-/** A select with words before it; `none` says what stands for no choice, where there may be none. */
+/**
+ * A select with words before it; `none` says what stands for no choice, where there may be none.
+ */
 export function Choice<K extends string>(props: {
   says: string;
   of: Record<K, string>;
@@ -14,7 +16,10 @@ export function Choice<K extends string>(props: {
   return (
     <label className={props.className}>
       {says}{" "}
-      <select value={value ?? ""} onChange={(event) => choose(names(of).find((name) => name === event.target.value))}>
+      <select
+        value={value ?? ""}
+        onChange={(event) => choose(names(of).find((name) => name === event.target.value))}
+      >
         {none !== undefined && <option value="">{none}</option>}
         {names(of).map((name) => (
           <option key={name} value={name}>

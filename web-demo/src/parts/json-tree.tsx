@@ -25,5 +25,13 @@ const STYLE: NonNullable<Props["style"]> = {
 
 /** The tree of a value, open down to a depth. */
 export function JsonTree({ value, depth, label }: { value: object; depth: number; label: string }) {
-  return <JsonView data={value} style={STYLE} shouldExpandNode={(level) => level < depth} clickToExpandNode aria-label={label} />;
+  return (
+    <JsonView
+      data={value}
+      style={STYLE}
+      shouldExpandNode={(level) => level < depth}
+      clickToExpandNode
+      aria-label={label}
+    />
+  );
 }

@@ -1,4 +1,5 @@
-// A link that carries what is open: a small ledger itself, beside the entry. It goes into the address's fragment, which browsers send to nobody.
+// A link that carries what is open: a small ledger itself, beside the entry. It goes into the
+// address's fragment, which browsers send to nobody.
 import { deflateSync, inflateSync, strFromU8, strToU8 } from "fflate";
 
 import { fragment, type View } from "./address.ts";
@@ -21,11 +22,16 @@ export function carrying({ name, ledger }: Carried, seq: number, view: View): st
 /** What a fragment carries, where it carries something. */
 export function carried(link: string): Carried | null {
   const [name = "", , , packed] = link.slice(1).split("/");
-  return packed === undefined || packed === "" ? null : { name: decodeURIComponent(name), ledger: strFromU8(inflateSync(bytes(packed))) };
+  return packed === undefined || packed === ""
+    ? null
+    : { name: decodeURIComponent(name), ledger: strFromU8(inflateSync(bytes(packed))) };
 }
 
 function base64url(packed: Uint8Array): string {
-  return btoa(strFromU8(packed, true)).replaceAll("+", "-").replaceAll("/", "_").replaceAll("=", "");
+  return btoa(strFromU8(packed, true))
+    .replaceAll("+", "-")
+    .replaceAll("/", "_")
+    .replaceAll("=", "");
 }
 
 function bytes(text: string): Uint8Array {

@@ -19,8 +19,19 @@ export function useSearchField(key: string): RefObject<HTMLInputElement | null> 
   return field;
 }
 
-/** Those whose text has every word, in any case of letters; all of them where there are no words. */
-export function matching<T>(of: readonly T[], search: string, text: (one: T) => string): readonly T[] {
-  const words = search.toLowerCase().split(/\s+/).filter((word) => word !== "");
-  return words.length === 0 ? of : of.filter((one) => words.every((word) => text(one).toLowerCase().includes(word)));
+/**
+ * Those whose text has every word, in any case of letters; all of them where there are no words.
+ */
+export function matching<T>(
+  of: readonly T[],
+  search: string,
+  text: (one: T) => string,
+): readonly T[] {
+  const words = search
+    .toLowerCase()
+    .split(/\s+/)
+    .filter((word) => word !== "");
+  return words.length === 0
+    ? of
+    : of.filter((one) => words.every((word) => text(one).toLowerCase().includes(word)));
 }

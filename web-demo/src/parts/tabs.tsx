@@ -6,7 +6,15 @@ import type { ReactNode } from "react";
 export type Chosen = [name: string | null, choose: (name: string) => void];
 
 /** Tabs; a body is made only while it is seen. */
-export function Tabs({ label, tabs, chosen: [name, choose] }: { label: string; tabs: { name: string; body: ReactNode }[]; chosen: Chosen }) {
+export function Tabs({
+  label,
+  tabs,
+  chosen: [name, choose],
+}: {
+  label: string;
+  tabs: { name: string; body: ReactNode }[];
+  chosen: Chosen;
+}) {
   return (
     <Radix.Root className="tabs" value={name ?? slug(tabs[0]?.name ?? "")} onValueChange={choose}>
       <Radix.List className="tab-list" aria-label={label}>

@@ -32,7 +32,8 @@ pub(crate) enum Command {
     Crash(Vec<String>),
     /// Let families of agents live, with the options of the program that does it.
     Sim(Vec<String>),
-    /// Search the states that the machine can come to, with the options of the program that does it.
+    /// Search the states that the machine can come to, with the options of the program that does
+    /// it.
     Model(Vec<String>),
     /// Compare all engines over all cases, and over random stories.
     Crosscheck(Random),
@@ -59,8 +60,12 @@ pub(crate) fn read(words: impl Iterator<Item = String>) -> Result<Command, Strin
     if matches!(name, "help" | "--help" | "-h") {
         return match options {
             [] => Ok(Command::Help(USAGE)),
-            [of, ..] if is_of_proof(of, &[]) => Ok(Command::Proof(vec![of.clone(), "--help".to_owned()])),
-            [of, ..] => help::text(of).map(Command::Help).ok_or_else(|| format!("there is no command `{of}`")),
+            [of, ..] if is_of_proof(of, &[]) => {
+                Ok(Command::Proof(vec![of.clone(), "--help".to_owned()]))
+            }
+            [of, ..] => help::text(of)
+                .map(Command::Help)
+                .ok_or_else(|| format!("there is no command `{of}`")),
         };
     }
     if is_of_proof(name, options) {
@@ -103,11 +108,14 @@ fn is_of_proof(name: &str, options: &[String]) -> bool {
 }
 
 fn port_of(text: &str) -> Result<Command, String> {
-    let port = text.parse().map_err(|_| format!("`--port` needs a number from 1 to 65535, not `{text}`"))?;
+    let port = text
+        .parse()
+        .map_err(|_| format!("`--port` needs a number from 1 to 65535, not `{text}`"))?;
     Ok(Command::Serve { port: Some(port) })
 }
 
-/// The options of the other program, which are numbers. They are looked at here, before anything is built.
+/// The options of the other program, which are numbers. They are looked at here, before anything is
+/// built.
 fn crash(options: &[&str]) -> Result<Command, String> {
     numbers("crash", &["--stories", "--kills", "--seed"], options)?;
     Ok(Command::Crash(options.iter().map(|option| (*option).to_owned()).collect()))
@@ -116,12 +124,14 @@ fn crash(options: &[&str]) -> Result<Command, String> {
 /// The options of the other program: numbers, one that is a word and one that names a folder.
 fn sim(options: &[&str]) -> Result<Command, String> {
     let without_names = unnamed(&["--histories"], options)?;
-    let counted: Vec<_> = without_names.into_iter().filter(|option| *option != "--editions").collect();
+    let counted: Vec<_> =
+        without_names.into_iter().filter(|option| *option != "--editions").collect();
     numbers("sim", &["--seed", "--families", "--days", "--minutes", "--hours"], &counted)?;
     Ok(Command::Sim(options.iter().map(|option| (*option).to_owned()).collect()))
 }
 
-/// The options of the other program: one that is a word, one that names a file, and names of groups, which it knows itself.
+/// The options of the other program: one that is a word, one that names a file, and names of
+/// groups, which it knows itself.
 fn bench(options: &[&str]) -> Result<Command, String> {
     let without_names = unnamed(&["--json"], options)?;
     match without_names.into_iter().find(|option| option.starts_with('-') && *option != "--quick") {
@@ -171,9 +181,24 @@ mod tests {
         assert_eq!(parse("bench --quick --json figures.json round"), Ok(Command::Bench(quick)));
         assert!(parse("bench --fast").is_err_and(|why| why.contains("does not take `--fast`")));
         assert!(parse("bench --json").is_err_and(|why| why.contains("`--json` needs a name")));
-        let names = ["run", "serve", "test", "npm", "package", "tidy", "crosscheck", "crash", "sim", "model", "bench", "world"];
+        let names = [
+            "run",
+            "serve",
+            "test",
+            "npm",
+            "package",
+            "tidy",
+            "crosscheck",
+            "crash",
+            "sim",
+            "model",
+            "bench",
+            "world",
+        ];
         for name in names {
-            let Ok(Command::Help(text)) = parse(&format!("{name} --help")) else { panic!("{name} has no help") };
+            let Ok(Command::Help(text)) = parse(&format!("{name} --help")) else {
+                panic!("{name} has no help")
+            };
             assert!(text.starts_with(&format!("usage: cargo xtask {name}")), "{text}");
             assert!(USAGE.contains(&format!("\n  {name} ")), "{name} is not in the overview");
         }
@@ -181,8 +206,14 @@ mod tests {
 
     #[test]
     fn what_proves_things_goes_to_its_own_program_as_it_is() {
-        let words = |line: &str| Ok(Command::Proof(line.split_whitespace().map(str::to_owned).collect()));
-        for line in ["mutants --in plane --list", "night --help", "sim --days 2 --against HEAD~5", "sim --against=HEAD~5 --help"] {
+        let words =
+            |line: &str| Ok(Command::Proof(line.split_whitespace().map(str::to_owned).collect()));
+        for line in [
+            "mutants --in plane --list",
+            "night --help",
+            "sim --days 2 --against HEAD~5",
+            "sim --against=HEAD~5 --help",
+        ] {
             assert_eq!(parse(line), words(line));
         }
         assert_eq!(parse("help fuzz"), words("fuzz --help"));
@@ -195,9 +226,15 @@ mod tests {
     #[test]
     fn the_options_of_crosscheck_are_numbers() {
         assert_eq!(parse("crosscheck"), Ok(Command::Crosscheck(Random::WHOLE)));
-        assert_eq!(parse("crosscheck --random=5 --seed 7"), Ok(Command::Crosscheck(Random { steps: 5, seed: 7 })));
+        assert_eq!(
+            parse("crosscheck --random=5 --seed 7"),
+            Ok(Command::Crosscheck(Random { steps: 5, seed: 7 }))
+        );
         assert!(parse("crosscheck --random").is_err_and(|why| why.contains("needs a number")));
-        assert!(parse("crosscheck --engines all").is_err_and(|why| why.contains("does not take `--engines`")));
+        assert!(
+            parse("crosscheck --engines all")
+                .is_err_and(|why| why.contains("does not take `--engines`"))
+        );
     }
 
     #[test]
@@ -213,9 +250,11 @@ mod tests {
         assert_eq!(parse("crash"), Ok(Command::Crash(Vec::new())));
         let options = ["--stories=40", "--kills", "2"].map(str::to_owned).to_vec();
         assert_eq!(parse("crash --stories=40 --kills 2"), Ok(Command::Crash(options)));
-        for (line, named) in
-            [("crash --kills", "`--kills` needs a number, not ``"), ("crash --seed x", "not `x`"), ("crash 40", "does not take `40`")]
-        {
+        for (line, named) in [
+            ("crash --kills", "`--kills` needs a number, not ``"),
+            ("crash --seed x", "not `x`"),
+            ("crash 40", "does not take `40`"),
+        ] {
             let Err(why) = parse(line) else { panic!("{line} is understood") };
             assert!(why.contains(named), "{line}: {why}");
         }
@@ -226,17 +265,31 @@ mod tests {
         let options = ["--json", "--shapes", "5", "--depth=3"].map(str::to_owned).to_vec();
         assert_eq!(parse("model --json --shapes 5 --depth=3"), Ok(Command::Model(options)));
         assert!(parse("model --write found --small hint --adversary=window").is_ok());
-        assert!(parse("model --adversary --json").is_err_and(|why| why.contains("`--adversary` needs a name")));
-        assert!(parse("model --shapes --json").is_err_and(|why| why.contains("`--shapes` needs a number")));
+        assert!(
+            parse("model --adversary --json")
+                .is_err_and(|why| why.contains("`--adversary` needs a name"))
+        );
+        assert!(
+            parse("model --shapes --json")
+                .is_err_and(|why| why.contains("`--shapes` needs a number"))
+        );
         assert!(parse("model --large").is_err_and(|why| why.contains("does not take `--large`")));
     }
 
     #[test]
     fn a_wrong_word_is_named() {
-        for (line, named) in [("", "missing"), ("fly", "`fly`"), ("run --fast", "`--fast`"), ("help fly", "`fly`")] {
+        for (line, named) in
+            [("", "missing"), ("fly", "`fly`"), ("run --fast", "`--fast`"), ("help fly", "`fly`")]
+        {
             assert!(parse(line).is_err_and(|why| why.contains(named)), "{line}");
         }
-        for line in ["serve --port", "serve --port 0", "serve --port 65536", "serve --port x", "serve --port="] {
+        for line in [
+            "serve --port",
+            "serve --port 0",
+            "serve --port 65536",
+            "serve --port x",
+            "serve --port=",
+        ] {
             assert!(parse(line).is_err_and(|why| why.contains("1 to 65535")), "{line}");
         }
     }
@@ -254,10 +307,21 @@ mod tests {
             "docs/embedding.md",
             "examples/README.md",
         ] {
-            let text = std::fs::read_to_string(std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page)).expect("a page");
-            for line in text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask ")) {
+            let text = std::fs::read_to_string(
+                std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("..").join(page),
+            )
+            .expect("a page");
+            for line in
+                text.split(['\n', '`']).filter_map(|line| line.trim().strip_prefix("cargo xtask "))
+            {
                 // Behind a `#` stands a remark, and `<command>` is any.
-                let words: Vec<String> = line.split('#').next().unwrap_or_default().split_whitespace().map(str::to_owned).collect();
+                let words: Vec<String> = line
+                    .split('#')
+                    .next()
+                    .unwrap_or_default()
+                    .split_whitespace()
+                    .map(str::to_owned)
+                    .collect();
                 if words.iter().all(|word| !word.starts_with('<')) {
                     let named = format!("{page}: cargo xtask {line}");
                     read(words.into_iter()).unwrap_or_else(|why| panic!("{named}: {why}"));

@@ -14,8 +14,9 @@ pub struct Counts {
 }
 
 impl Counts {
-    /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3 passed; ...`), of Node's (`# pass 3` or
-    /// `ℹ pass 3`) and of Python's (`Ran 3 tests in 0.1s`, then `FAILED (failures=1, skipped=1)`).
+    /// Sums the summary lines of cargo's test runner and wasm-bindgen's (`test result: ok. 3
+    /// passed; ...`), of Node's (`# pass 3` or `ℹ pass 3`) and of Python's (`Ran 3 tests in 0.1s`,
+    /// then `FAILED (failures=1, skipped=1)`).
     pub fn parse(printed: &str) -> Self {
         let mut counts = Self::default();
         for line in printed.lines() {
@@ -28,18 +29,27 @@ impl Counts {
                         counts.add(what, number);
                     }
                 }
-            } else if let Some((what, number)) = line.strip_prefix("# ").or(line.strip_prefix("ℹ ")).and_then(|rest| rest.split_once(' '))
+            } else if let Some((what, number)) = line
+                .strip_prefix("# ")
+                .or(line.strip_prefix("ℹ "))
+                .and_then(|rest| rest.split_once(' '))
             {
                 counts.add(what, number);
-            } else if let Some((ran, _)) = line.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test")) {
+            } else if let Some((ran, _)) =
+                line.strip_prefix("Ran ").and_then(|rest| rest.split_once(" test"))
+            {
                 counts.add("passed", ran);
-            } else if let Some(others) = line.strip_prefix("OK (").or(line.strip_prefix("FAILED (")) {
+            } else if let Some(others) = line.strip_prefix("OK (").or(line.strip_prefix("FAILED ("))
+            {
                 // They are among those that ran.
                 let mut not_passed = Self::default();
-                for (what, number) in others.trim_end_matches(')').split(", ").filter_map(|part| part.split_once('=')) {
+                for (what, number) in
+                    others.trim_end_matches(')').split(", ").filter_map(|part| part.split_once('='))
+                {
                     not_passed.add(what, number);
                 }
-                counts.passed = counts.passed.saturating_sub(not_passed.failed + not_passed.skipped);
+                counts.passed =
+                    counts.passed.saturating_sub(not_passed.failed + not_passed.skipped);
                 counts = [counts, not_passed].into_iter().sum();
             }
         }
@@ -56,7 +66,8 @@ impl Counts {
         Self { failed: 1, ..Self::default() }
     }
 
-    /// A stage that failed has a failure, also when its runner counted none: it did not compile, or it crashed.
+    /// A stage that failed has a failure, also when its runner counted none: it did not compile, or
+    /// it crashed.
     pub fn with_a_failure(self) -> Self {
         Self { failed: self.failed.max(1), ..self }
     }
@@ -70,8 +81,11 @@ impl Counts {
         let Ok(number) = number.parse::<u64>() else { return };
         match what {
             "passed" | "pass" => self.passed += number,
-            // Node cancels a test that never ends; to Python an exception is an error and an assertion a failure.
-            "failed" | "fail" | "cancelled" | "failures" | "errors" | "unexpected successes" => self.failed += number,
+            // Node cancels a test that never ends; to Python an exception is an error and an
+            // assertion a failure.
+            "failed" | "fail" | "cancelled" | "failures" | "errors" | "unexpected successes" => {
+                self.failed += number
+            }
             "ignored" | "skipped" | "todo" => self.skipped += number,
             _ => {}
         }
@@ -104,23 +118,29 @@ mod tests {
 
     #[test]
     fn cargo_and_wasm_bindgen_are_counted_over_all_their_binaries() {
-        let printed = "running 4 tests\ntest a ... ok\n\n\
-            test result: ok. 3 passed; 0 failed; 1 ignored; 0 measured; 7 filtered out; finished in 0.01s\n\
-            test result: FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; finished in 0.01s\n";
+        let printed = "running 4 tests\ntest a ... ok\n\ntest result: ok. 3 passed; 0 failed; 1 \
+                       ignored; 0 measured; 7 filtered out; finished in 0.01s\ntest result: \
+                       FAILED. 1 passed; 2 failed; 0 ignored; 0 measured; 0 filtered out; \
+                       finished in 0.01s\n";
         assert_eq!(Counts::parse(printed), Counts { passed: 4, failed: 2, skipped: 1 });
     }
 
     #[test]
     fn colours_hide_no_count() {
-        let printed = "test result: \u{1b}[31mFAILED\u{1b}[0m. 3 passed; 1 failed; 0 ignored; 0 measured; 0 filtered out\n";
+        let printed = "test result: \u{1b}[31mFAILED\u{1b}[0m. 3 passed; 1 failed; 0 ignored; 0 \
+                       measured; 0 filtered out\n";
         assert_eq!(Counts::parse(printed), Counts { passed: 3, failed: 1, skipped: 0 });
     }
 
     #[test]
     fn both_reporters_of_node_are_counted() {
-        let tap = "# tests 6\n# suites 0\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo 1\n# duration_ms 12.5\n";
+        let tap = "# tests 6\n# suites 0\n# pass 2\n# fail 1\n# cancelled 1\n# skipped 1\n# todo \
+                   1\n# duration_ms 12.5\n";
         assert_eq!(Counts::parse(tap), Counts { passed: 2, failed: 2, skipped: 2 });
-        assert_eq!(Counts::parse("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"), Counts { passed: 2, failed: 0, skipped: 0 });
+        assert_eq!(
+            Counts::parse("ℹ tests 2\nℹ pass 2\nℹ fail 0\nℹ skipped 0\n"),
+            Counts { passed: 2, failed: 0, skipped: 0 }
+        );
     }
 
     #[test]
@@ -128,19 +148,27 @@ mod tests {
         let printed = "..FEs\nRan 5 tests in 0.002s\n\nFAILED (failures=1, errors=1, skipped=1)\n";
         assert_eq!(Counts::parse(printed), Counts { passed: 2, failed: 2, skipped: 1 });
         assert_eq!(Counts::parse("Ran 1 test in 0.000s\n\nOK\n"), Counts::one_passed());
-        assert_eq!(Counts::parse("Ran 2 tests in 0.000s\n\nOK (skipped=2)\n"), Counts { passed: 0, failed: 0, skipped: 2 });
+        assert_eq!(
+            Counts::parse("Ran 2 tests in 0.000s\n\nOK (skipped=2)\n"),
+            Counts { passed: 0, failed: 0, skipped: 2 }
+        );
         assert!(Counts::parse("Ran 0 tests in 0.000s\n\nNO TESTS RAN\n").is_empty());
     }
 
     #[test]
     fn what_is_no_summary_counts_nothing() {
-        assert!(Counts::parse("error: could not compile\n# pass the salt\ntest passed 3\n").is_empty());
+        assert!(
+            Counts::parse("error: could not compile\n# pass the salt\ntest passed 3\n").is_empty()
+        );
         assert_eq!(Counts::default().with_a_failure(), Counts::one_failed());
         assert_eq!(Counts { passed: 3, failed: 2, skipped: 0 }.with_a_failure().failed, 2);
     }
 
     #[test]
     fn the_last_line_reads_as_agreed() {
-        assert_eq!(Counts { passed: 12, failed: 0, skipped: 1 }.to_string(), "12 passed, 0 failed, 1 skipped");
+        assert_eq!(
+            Counts { passed: 12, failed: 0, skipped: 1 }.to_string(),
+            "12 passed, 0 failed, 1 skipped"
+        );
     }
 }

@@ -30,7 +30,11 @@ pub(crate) fn test(paths: &Paths, bless: bool) -> Result<ExitCode, Failure> {
     anstream::print!("\n{}", table::table(&rows));
     let passed = is_passed(all, strict);
     if !passed && all.failed == 0 {
-        anstream::eprintln!("{}: {} skipped, and under CI=true nothing may be", red("error"), all.skipped);
+        anstream::eprintln!(
+            "{}: {} skipped, and under CI=true nothing may be",
+            red("error"),
+            all.skipped
+        );
     }
     anstream::println!("{all}");
     Ok(if passed { ExitCode::SUCCESS } else { ExitCode::FAILURE })
@@ -44,11 +48,17 @@ fn is_passed(all: Counts, strict: bool) -> bool {
 fn run_all(stages: &[Stage], mut run: impl FnMut(&Stage) -> Row) -> Vec<Row> {
     let mut rows: Vec<Row> = Vec::new();
     for stage in stages {
-        let failed_need = stage.needs.iter().find(|need| rows.iter().any(|row| row.name == **need && row.counts.failed > 0));
+        let failed_need = stage
+            .needs
+            .iter()
+            .find(|need| rows.iter().any(|row| row.name == **need && row.counts.failed > 0));
         rows.push(match failed_need {
             None => run(stage),
             Some(need) => {
-                anstream::eprintln!("{}: failed, because it needs `{need}`, which failed", stage.name);
+                anstream::eprintln!(
+                    "{}: failed, because it needs `{need}`, which failed",
+                    stage.name
+                );
                 Row { name: stage.name, took: Duration::ZERO, counts: Counts::one_failed() }
             }
         });
@@ -78,7 +88,9 @@ fn run_tests(call: Call, counts: &mut Option<Counts>) -> Result<(), Failure> {
     let done = call.recorded();
     let printed = match &done {
         Ok(printed) => printed.clone(),
-        Err(_) => fs::read(&log).map(|bytes| String::from_utf8_lossy(&bytes).into_owned()).unwrap_or_default(),
+        Err(_) => fs::read(&log)
+            .map(|bytes| String::from_utf8_lossy(&bytes).into_owned())
+            .unwrap_or_default(),
     };
     let counted = Counts::parse(&printed);
     *counts = Some(counted);
@@ -87,7 +99,10 @@ fn run_tests(call: Call, counts: &mut Option<Counts>) -> Result<(), Failure> {
         return Err(Failure { what: "the runner reported no test at all".to_owned(), printed });
     }
     if counted.failed > 0 {
-        return Err(Failure { what: "the runner counted failures and still ended well".to_owned(), printed });
+        return Err(Failure {
+            what: "the runner counted failures and still ended well".to_owned(),
+            printed,
+        });
     }
     Ok(())
 }
@@ -106,7 +121,8 @@ mod tests {
         let mut ran = Vec::new();
         let rows = run_all(&stages, |stage| {
             ran.push(stage.name);
-            let counts = if stage.name == "a" { Counts::one_failed() } else { Counts::one_passed() };
+            let counts =
+                if stage.name == "a" { Counts::one_failed() } else { Counts::one_passed() };
             Row { name: stage.name, took: Duration::ZERO, counts }
         });
         assert_eq!(ran, ["a", "d"]);
@@ -118,15 +134,27 @@ mod tests {
     fn a_skipped_test_is_a_failure_under_ci_only() {
         let counts = |failed, skipped| Counts { passed: 3, failed, skipped };
         assert!(is_passed(counts(0, 0), true) && is_passed(counts(0, 1), false));
-        assert!(!is_passed(counts(0, 1), true) && !is_passed(counts(1, 0), false) && !is_passed(counts(1, 0), true));
+        assert!(
+            !is_passed(counts(0, 1), true)
+                && !is_passed(counts(1, 0), false)
+                && !is_passed(counts(1, 0), true)
+        );
     }
 
     #[test]
     fn every_need_is_the_name_of_an_earlier_stage() {
         for (index, stage) in STAGES.iter().enumerate() {
-            assert!(STAGES[..index].iter().all(|earlier| earlier.name != stage.name), "two stages are called {}", stage.name);
+            assert!(
+                STAGES[..index].iter().all(|earlier| earlier.name != stage.name),
+                "two stages are called {}",
+                stage.name
+            );
             for need in stage.needs {
-                assert!(STAGES[..index].iter().any(|earlier| earlier.name == *need), "{} needs {need}", stage.name);
+                assert!(
+                    STAGES[..index].iter().any(|earlier| earlier.name == *need),
+                    "{} needs {need}",
+                    stage.name
+                );
             }
         }
     }

@@ -41,17 +41,33 @@ const GUEST_TARGET: [&str; 2] = ["--target", guests::TARGET];
 const TOOLS: [&str; 4] = ["-p", "xtask", "-p", "wakeful-proof"];
 
 /// All stages, the quick ones first.
-pub(super) const STAGES: [Stage; 32] = [
-    Stage { name: "tidy", does: "what no compiler checks", needs: &[], work: Work::Check(|ground| tidy::check(ground.paths)) },
-    Stage { name: "format", does: "cargo fmt --check", needs: &[], work: Work::Check(|ground| format(ground.paths)) },
-    Stage { name: "set-up", does: "Node and the wasm targets", needs: &[], work: Work::Check(|ground| set_up::set_up(ground.paths)) },
+pub(super) const STAGES: [Stage; 33] = [
+    Stage {
+        name: "tidy",
+        does: "what no compiler checks",
+        needs: &[],
+        work: Work::Check(|ground| tidy::check(ground.paths)),
+    },
+    Stage {
+        name: "format",
+        does: "cargo fmt --check",
+        needs: &[],
+        work: Work::Check(|ground| format(ground.paths)),
+    },
+    Stage {
+        name: "set-up",
+        does: "Node and the wasm targets",
+        needs: &[],
+        work: Work::Check(|ground| set_up::set_up(ground.paths)),
+    },
     Stage {
         name: "core is pure",
         does: "the core on wasm32v1-none, which has no clock, file, thread or random number",
         needs: &["set-up"],
         work: Work::Check(|ground| {
             let call = Call::cargo(ground.paths, "core-is-pure", "check");
-            call.args(["-p", "wakeful-core", "--target", "wasm32v1-none", "--features", "story"]).build()
+            call.args(["-p", "wakeful-core", "--target", "wasm32v1-none", "--features", "story"])
+                .build()
         }),
     },
     Stage {
@@ -72,21 +88,42 @@ pub(super) const STAGES: [Stage; 32] = [
         needs: &["set-up"],
         // A call for each, as for the build: one would unify the features of the packages.
         work: Work::Check(|ground| {
-            clippy(ground, "component", &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat())?;
-            clippy(ground, "oracle", &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat())?;
-            clippy(ground, "hostile", &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat())?;
-            clippy(ground, "web", &[&["-p", "wakeful-web", "--features", "workbench"], GUEST_TARGET.as_slice()].concat())
+            clippy(
+                ground,
+                "component",
+                &[&["-p", "wakeful-component"], GUEST_TARGET.as_slice()].concat(),
+            )?;
+            clippy(
+                ground,
+                "oracle",
+                &[&["-p", "wakeful-oracle"], GUEST_TARGET.as_slice()].concat(),
+            )?;
+            clippy(
+                ground,
+                "hostile",
+                &[&["-p", "wakeful-hostile"], GUEST_TARGET.as_slice()].concat(),
+            )?;
+            clippy(
+                ground,
+                "web",
+                &[&["-p", "wakeful-web", "--features", "workbench"], GUEST_TARGET.as_slice()]
+                    .concat(),
+            )
         }),
     },
     Stage {
         name: "narrow door",
-        does: "the hosts, the examples and a third party's ledger on the names at the core's root alone",
+        does: "the hosts, the examples and a third party's ledger on the names at the core's root \
+               alone",
         needs: &[],
-        // Calls of their own: beside our tests, which look inside, the core's feature `internals` would be on.
+        // Calls of their own: beside our tests, which look inside, the core's feature `internals`
+        // would be on.
         work: Work::Check(|ground| {
             let hosts = ["-p", "wakeful-host", "-p", "plugin-host", "-p", "first-story"];
             Call::cargo(ground.paths, "narrow-door", "check").args(hosts).build()?;
-            Call::cargo(ground.paths, "narrow-door-ledger", "test").args(["-p", "wakeful-core", "--doc"]).build()
+            Call::cargo(ground.paths, "narrow-door-ledger", "test")
+                .args(["-p", "wakeful-core", "--doc"])
+                .build()
         }),
     },
     Stage {
@@ -100,17 +137,27 @@ pub(super) const STAGES: [Stage; 32] = [
         does: "cargo doc of the published crates, without a warning",
         needs: &[],
         work: Work::Check(|ground| {
-            let call = Call::cargo(ground.paths, "documentation", "doc").env("RUSTDOCFLAGS", "-D warnings");
-            call.arg("--no-deps").args(windows::PUBLISHED.iter().flat_map(|name| ["-p", name])).build()
+            let call = Call::cargo(ground.paths, "documentation", "doc")
+                .env("RUSTDOCFLAGS", "-D warnings");
+            call.arg("--no-deps")
+                .args(windows::PUBLISHED.iter().flat_map(|name| ["-p", name]))
+                .build()
         }),
     },
     Stage {
         name: "xtask tests",
         does: "of both programs; docs/proof.md is what the tree says",
         needs: &[],
-        work: Work::Tests(|ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS))),
+        work: Work::Tests(
+            |ground| Ok(Call::cargo(ground.paths, "xtask-tests", "test").args(TOOLS)),
+        ),
     },
-    Stage { name: "tools", does: "wasm-bindgen and wit-component", needs: &[], work: Work::Check(|ground| tools::build(ground.paths)) },
+    Stage {
+        name: "tools",
+        does: "wasm-bindgen and wit-component",
+        needs: &[],
+        work: Work::Check(|ground| tools::build(ground.paths)),
+    },
     Stage {
         name: "guests",
         does: "the component, the oracle and the web module",
@@ -123,19 +170,28 @@ pub(super) const STAGES: [Stage; 32] = [
         needs: &["set-up", "tools"],
         work: Work::Check(|ground| guests::build_seeded(ground.paths)),
     },
-    Stage { name: "native", does: "core, host and tests", needs: &[], work: Work::Check(|ground| native::build(ground.paths)) },
+    Stage {
+        name: "native",
+        does: "core, host and tests",
+        needs: &[],
+        work: Work::Check(|ground| native::build(ground.paths)),
+    },
     Stage {
         name: "browser",
         does: "finding a browser and its driver",
         needs: &[],
-        work: Work::Check(|ground| browser::find(ground.paths).map(|browser| ground.browser = Some(browser))),
+        work: Work::Check(|ground| {
+            browser::find(ground.paths).map(|browser| ground.browser = Some(browser))
+        }),
     },
     Stage {
         name: "native tests",
         does: "core, host, engines and stories",
         needs: &["native", "guests", "seeded guests"],
         work: Work::Tests(|ground| {
-            let call = Call::cargo(ground.paths, "native-tests", "test").args(native::SELECTION).arg("--no-fail-fast");
+            let call = Call::cargo(ground.paths, "native-tests", "test")
+                .args(native::SELECTION)
+                .arg("--no-fail-fast");
             let call = if ground.bless { call.env("WAKEFUL_BLESS", "1") } else { call };
             Ok(with_browser(ground, call))
         }),
@@ -150,7 +206,9 @@ pub(super) const STAGES: [Stage; 32] = [
         name: "crates",
         does: "packed, and looked into",
         needs: &["guests"],
-        work: Work::Check(|ground| package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))),
+        work: Work::Check(|ground| {
+            package::pack(ground.paths).map(|weight| anstream::eprint!("{weight}"))
+        }),
     },
     Stage {
         name: "wasm tests, Node",
@@ -163,9 +221,11 @@ pub(super) const STAGES: [Stage; 32] = [
         does: "the web module's tests in headless Chromium",
         needs: &["set-up", "tools", "browser"],
         work: Work::Tests(|ground| {
-            let browser = ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
+            let browser =
+                ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
             let settings = browser::write_driver_settings(ground.paths, browser)?;
-            Ok(with_browser(ground, wasm_tests(ground, "browser")).env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", settings))
+            Ok(with_browser(ground, wasm_tests(ground, "browser"))
+                .env("WASM_BINDGEN_TEST_WEBDRIVER_JSON", settings))
         }),
     },
     Stage {
@@ -179,6 +239,12 @@ pub(super) const STAGES: [Stage; 32] = [
         does: "npm ci",
         needs: &["set-up"],
         work: Work::Check(|ground| packages::install(ground.paths, &ground.paths.web_demo())),
+    },
+    Stage {
+        name: "format, TypeScript",
+        does: "prettier --check of all TypeScript and JavaScript",
+        needs: &["workbench packages"],
+        work: Work::Check(|ground| web_demo::script(ground.paths, "format:check").build()),
     },
     Stage {
         name: "npm packages",
@@ -200,7 +266,8 @@ pub(super) const STAGES: [Stage; 32] = [
         does: "all cases in all engines, and a share of `cargo xtask crosscheck`",
         needs: &["native", "guests", "browser", "workbench packages"],
         work: Work::Check(|ground| {
-            let browser = ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
+            let browser =
+                ground.browser.as_ref().ok_or_else(|| Failure::new("no browser was found"))?;
             crosscheck::share(ground.paths, browser)
         }),
     },
@@ -244,7 +311,10 @@ pub(super) const STAGES: [Stage; 32] = [
         work: Work::Tests(|ground| {
             web_demo::bundle(ground.paths)?;
             web_demo::script(ground.paths, "build").build()?;
-            Ok(with_browser(ground, web_demo::script(ground.paths, "e2e").env("WAKEFUL", ground.paths.wakeful())))
+            Ok(with_browser(
+                ground,
+                web_demo::script(ground.paths, "e2e").env("WAKEFUL", ground.paths.wakeful()),
+            ))
         }),
     },
 ];
@@ -252,16 +322,22 @@ pub(super) const STAGES: [Stage; 32] = [
 fn format(paths: &Paths) -> Result<(), Failure> {
     Call::cargo(paths, "format", "fmt").args(["--all", "--check"]).build()?;
     // The tools are a workspace of their own.
-    Call::cargo(paths, "format-tools", "fmt").args(["--manifest-path", "xtask/tools/Cargo.toml", "--check"]).build()
+    Call::cargo(paths, "format-tools", "fmt")
+        .args(["--manifest-path", "xtask/tools/Cargo.toml", "--check"])
+        .build()
 }
 
 fn clippy(ground: &Ground, log: &str, selection: &[&str]) -> Result<(), Failure> {
-    Call::cargo(ground.paths, &format!("clippy-{log}"), "clippy").args(selection).args(["--all-targets", "--", "-D", "warnings"]).build()
+    Call::cargo(ground.paths, &format!("clippy-{log}"), "clippy")
+        .args(selection)
+        .args(["--all-targets", "--", "-D", "warnings"])
+        .build()
 }
 
 fn wasm_tests(ground: &Ground, test: &str) -> Call {
     // A list, and not the environment variable, which cargo splits at the spaces of a path.
-    let runner = format!("target.{}.runner = [{:?}, \"test-runner\"]", guests::TARGET, ground.paths.tools());
+    let runner =
+        format!("target.{}.runner = [{:?}, \"test-runner\"]", guests::TARGET, ground.paths.tools());
     Call::cargo(ground.paths, &format!("wasm-tests-{test}"), "test")
         .args(["-p", "wakeful-web", "--features", "workbench"])
         .args(GUEST_TARGET)

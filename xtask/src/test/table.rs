@@ -8,7 +8,10 @@ use crate::stage::{bold, red, seconds};
 /// One line per stage: its name, how long it took, what it counted.
 pub(super) fn table(rows: &[Row]) -> String {
     let width = rows.iter().map(|row| row.name.len()).max().unwrap_or(0).max("stage".len());
-    let head = format!("{:width$}  {:>9}  {:>7}  {:>7}  {:>7}", "stage", "time", "passed", "failed", "skipped");
+    let head = format!(
+        "{:width$}  {:>9}  {:>7}  {:>7}  {:>7}",
+        "stage", "time", "passed", "failed", "skipped"
+    );
     let mut text = format!("{}\n", bold(head));
     for row in rows {
         let line = format!(
@@ -20,7 +23,11 @@ pub(super) fn table(rows: &[Row]) -> String {
             row.counts.skipped
         );
         // Writing to a string does not fail.
-        let _ = if row.counts.failed > 0 { writeln!(text, "{}", red(line)) } else { writeln!(text, "{line}") };
+        let _ = if row.counts.failed > 0 {
+            writeln!(text, "{}", red(line))
+        } else {
+            writeln!(text, "{line}")
+        };
     }
     text
 }
@@ -36,7 +43,11 @@ mod tests {
     fn a_failed_stage_stands_out_with_its_counts() {
         let rows = [
             Row { name: "format", took: Duration::from_millis(1250), counts: Counts::one_passed() },
-            Row { name: "native tests", took: Duration::from_secs(61), counts: Counts { passed: 40, failed: 2, skipped: 0 } },
+            Row {
+                name: "native tests",
+                took: Duration::from_secs(61),
+                counts: Counts { passed: 40, failed: 2, skipped: 0 },
+            },
         ];
         let plain = anstream::adapter::strip_str(&table(&rows)).to_string();
         assert_eq!(

@@ -6,7 +6,8 @@ use super::{
 };
 
 /// Where code and tests may cite a statement.
-const CITING: [&str; 7] = ["core/", "host-native/", "agent/", "cli/", "wasm/", "tests/", "web-demo/"];
+const CITING: [&str; 7] =
+    ["core/", "host-native/", "agent/", "cli/", "wasm/", "tests/", "web-demo/"];
 
 /// One number in one comment.
 #[derive(Debug, PartialEq, Eq)]
@@ -26,7 +27,10 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let unknown = all(tree).into_iter().filter(|citation| !exists(&citation.number));
     unknown
         .map(|citation| {
-            let text = format!("the contract has no statement `{}`; cite the one that is meant", citation.number);
+            let text = format!(
+                "the contract has no statement `{}`; cite the one that is meant",
+                citation.number
+            );
             Finding::new(citation.path, citation.line, text)
         })
         .collect()
@@ -39,8 +43,15 @@ pub fn all(tree: &Tree) -> Vec<Citation<'_>> {
         let tests = test_parts::in_file(file);
         for (line, text) in file.lines() {
             let listed = (file.extension() == "rs").then(|| quoted(text)).into_iter().flatten();
-            for number in comment(file, text).map(cited).unwrap_or_default().into_iter().chain(listed) {
-                citations.push(Citation { number, path: &file.path, line, is_test: tests.contains(line) });
+            for number in
+                comment(file, text).map(cited).unwrap_or_default().into_iter().chain(listed)
+            {
+                citations.push(Citation {
+                    number,
+                    path: &file.path,
+                    line,
+                    is_test: tests.contains(line),
+                });
             }
         }
     }
@@ -48,10 +59,12 @@ pub fn all(tree: &Tree) -> Vec<Citation<'_>> {
 }
 
 fn cites(file: &File) -> bool {
-    CITING.iter().any(|folder| file.path.starts_with(folder)) && (!file.is_recorded_data() || file.name() == "README.md")
+    CITING.iter().any(|folder| file.path.starts_with(folder))
+        && (!file.is_recorded_data() || file.name() == "README.md")
 }
 
-/// The comment of a line: after `//` in a program, after `#` in a scenario; what describes test data is a comment as a whole.
+/// The comment of a line: after `//` in a program, after `#` in a scenario; what describes test
+/// data is a comment as a whole.
 fn comment<'a>(file: &File, line: &'a str) -> Option<&'a str> {
     match file.extension() {
         "rs" | "ts" | "tsx" | "mjs" | "wit" => line.find("//").map(|at| &line[at..]),
@@ -63,25 +76,35 @@ fn comment<'a>(file: &File, line: &'a str) -> Option<&'a str> {
 
 /// Numbers of invariants and of differences that stand alone in quotes, as in a list of them.
 fn quoted(line: &str) -> impl Iterator<Item = String> {
-    let is_number = |text: &&str| text.starts_with(['I', 'D']) && text.len() > 1 && text[1..].chars().all(|c| c.is_ascii_digit());
+    let is_number = |text: &&str| {
+        text.starts_with(['I', 'D'])
+            && text.len() > 1
+            && text[1..].chars().all(|c| c.is_ascii_digit())
+    };
     line.split('"').skip(1).step_by(2).filter(is_number).map(str::to_owned)
 }
 
-/// Every statement that a comment cites: numbers after the word `contract`, and `I<n>` and `D<n>` anywhere.
+/// Every statement that a comment cites: numbers after the word `contract`, and `I<n>` and `D<n>`
+/// anywhere.
 fn cited(comment: &str) -> Vec<String> {
     let mut found = Vec::new();
     let mut in_list = false;
     for word in comment.split_whitespace() {
         let bare = word.trim_matches(|letter: char| !letter.is_ascii_alphanumeric());
-        let is_number =
-            !bare.is_empty() && bare.starts_with(|c: char| c.is_ascii_digit()) && bare.chars().all(|c| c.is_ascii_digit() || c == '.');
-        let is_numbered = bare.len() > 1 && bare.starts_with(['I', 'D']) && bare[1..].chars().all(|c| c.is_ascii_digit());
+        let is_number = !bare.is_empty()
+            && bare.starts_with(|c: char| c.is_ascii_digit())
+            && bare.chars().all(|c| c.is_ascii_digit() || c == '.');
+        let is_numbered = bare.len() > 1
+            && bare.starts_with(['I', 'D'])
+            && bare[1..].chars().all(|c| c.is_ascii_digit());
         if is_numbered || (is_number && in_list) {
             found.push(bare.to_owned());
         }
-        // `contract 5.4, 8.2 and 9.1: the 3 and 4 after the list are not numbers of statements`. A number that ends no phrase may be
-        // followed by `and`.
-        let goes_on = word.ends_with(',') || word == "and" || (is_number && word.ends_with(|last: char| last.is_ascii_digit()));
+        // `contract 5.4, 8.2 and 9.1: the 3 and 4 after the list are not numbers of statements`. A
+        // number that ends no phrase may be followed by `and`.
+        let goes_on = word.ends_with(',')
+            || word == "and"
+            || (is_number && word.ends_with(|last: char| last.is_ascii_digit()));
         in_list = bare == "contract" || (in_list && goes_on);
     }
     found
@@ -93,10 +116,18 @@ mod tests {
 
     #[test]
     fn a_statement_that_does_not_exist_is_found() {
-        let text = "//! What it is.\n/// One thing (contract 5.99).\nlet a = 1; // contract 5.4, 8.77: both; I26 and D30\n";
-        let found: Vec<String> = check(&Tree::from_files(&[("core/src/a.rs", text)])).iter().map(ToString::to_string).collect();
+        let text = "//! What it is.\n/// One thing (contract 5.99).\nlet a = 1; // contract 5.4, \
+                    8.77: both; I26 and D30\n";
+        let found: Vec<String> = check(&Tree::from_files(&[("core/src/a.rs", text)]))
+            .iter()
+            .map(ToString::to_string)
+            .collect();
         assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found[0].starts_with("core/src/a.rs:2: the contract has no statement `5.99`"), "{}", found[0]);
+        assert!(
+            found[0].starts_with("core/src/a.rs:2: the contract has no statement `5.99`"),
+            "{}",
+            found[0]
+        );
         for cited in ["`8.77`", "`I26`", "`D30`"] {
             assert!(found.iter().any(|finding| finding.contains(cited)), "{cited}");
         }
@@ -104,7 +135,10 @@ mod tests {
 
     #[test]
     fn a_number_in_quotes_is_a_citation_in_a_program() {
-        assert_eq!(quoted(r#"    ("I7", 3, "D12x", "I") because "D5""#).collect::<Vec<_>>(), ["I7", "D5"]);
+        assert_eq!(
+            quoted(r#"    ("I7", 3, "D12x", "I") because "D5""#).collect::<Vec<_>>(),
+            ["I7", "D5"]
+        );
     }
 
     #[test]
@@ -121,21 +155,29 @@ mod tests {
     #[test]
     fn a_citation_knows_its_place_and_whether_a_test_says_it() {
         let tree = Tree::from_files(&[
-            ("core/src/a.rs", "//! contract 5.4\nlet contract = 5.5;\n#[cfg(test)]\nmod tests {\n    // I1\n}\n"),
+            (
+                "core/src/a.rs",
+                "//! contract 5.4\nlet contract = 5.5;\n#[cfg(test)]\nmod tests {\n    // I1\n}\n",
+            ),
             ("tests/fixtures/scheduler/x/README.md", "A wait for the runtime: D2.\n"),
             ("tests/fixtures/scheduler/x/ledger/briefs.jsonl", "// D3\n"),
             ("tests/scenarios/a.txt", "# contract 5.6\nprompt m1 contract 5.7\n"),
             ("wasm/web/js/README.md", "D4\n"),
             ("xtask/src/a.rs", "//! contract 5.8\n"),
         ]);
-        let found: Vec<(String, &str, usize, bool)> =
-            all(&tree).into_iter().map(|citation| (citation.number, citation.path, citation.line, citation.is_test)).collect();
+        let found: Vec<(String, &str, usize, bool)> = all(&tree)
+            .into_iter()
+            .map(|citation| (citation.number, citation.path, citation.line, citation.is_test))
+            .collect();
         let expected = [
             ("5.4", "core/src/a.rs", 1, false),
             ("I1", "core/src/a.rs", 5, true),
             ("D2", "tests/fixtures/scheduler/x/README.md", 1, true),
             ("5.6", "tests/scenarios/a.txt", 1, true),
         ];
-        assert_eq!(found, expected.map(|(number, path, line, is_test)| (number.to_owned(), path, line, is_test)));
+        assert_eq!(
+            found,
+            expected.map(|(number, path, line, is_test)| (number.to_owned(), path, line, is_test))
+        );
     }
 }

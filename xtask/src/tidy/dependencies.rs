@@ -1,4 +1,5 @@
-//! Every dependency has a line in ARCHITECTURE.md that says why it is here, and every such line a dependency.
+//! Every dependency has a line in ARCHITECTURE.md that says why it is here, and every such line a
+//! dependency.
 
 use super::{
     Finding,
@@ -17,21 +18,36 @@ struct Declared {
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let declared: Vec<Declared> = tree.files.iter().flat_map(declared_in).collect();
     let Some(page) = tree.file(PAGE) else {
-        return vec![Finding::new(PAGE, 0, "the page is missing; write it, with a section `Dependencies` of lines \"- `name`: why\"")];
+        return vec![Finding::new(
+            PAGE,
+            0,
+            "the page is missing; write it, with a section `Dependencies` of lines \"- `name`: \
+             why\"",
+        )];
     };
     let reasons = reasons(page);
     let mut findings = Vec::new();
     for one in &declared {
-        let is_first = declared.iter().find(|other| other.name == one.name).is_some_and(|first| std::ptr::eq(first, one));
+        let is_first = declared
+            .iter()
+            .find(|other| other.name == one.name)
+            .is_some_and(|first| std::ptr::eq(first, one));
         if is_first && !reasons.iter().any(|(_, name)| *name == one.name) {
-            let text =
-                format!("nothing says why `{}` is here; give it a line \"- `{}`: why\" under Dependencies in {PAGE}", one.name, one.name);
+            let text = format!(
+                "nothing says why `{}` is here; give it a line \"- `{}`: why\" under Dependencies \
+                 in {PAGE}",
+                one.name, one.name
+            );
             findings.push(Finding::new(&one.path, one.line, text));
         }
     }
     for (line, name) in &reasons {
         if !declared.iter().any(|one| one.name == *name) {
-            findings.push(Finding::new(PAGE, *line, format!("`{name}` is no dependency any more; take the line away")));
+            findings.push(Finding::new(
+                PAGE,
+                *line,
+                format!("`{name}` is no dependency any more; take the line away"),
+            ));
         }
     }
     findings
@@ -64,7 +80,8 @@ fn cargo_dependencies(text: &str) -> Vec<(usize, String)> {
         let is_entry = inside && depth == 0 && !line.starts_with('#');
         if let Some((name, value)) = line.split_once('=').filter(|_| is_entry) {
             let name = name.trim().trim_matches('"').trim_end_matches(".workspace");
-            let is_own = value.contains("path =") || name == "wakeful" || name.starts_with("wakeful-");
+            let is_own =
+                value.contains("path =") || name == "wakeful" || name.starts_with("wakeful-");
             if !is_own {
                 found.push((index + 1, name.to_owned()));
             }
@@ -79,11 +96,16 @@ fn npm_dependencies(text: &str) -> Vec<(usize, String)> {
     let Ok(package) = serde_json::from_str::<serde_json::Value>(text) else { return Vec::new() };
     let mut found = Vec::new();
     for section in ["dependencies", "devDependencies", "optionalDependencies", "peerDependencies"] {
-        let Some(names) = package.get(section).and_then(|names| names.as_object()) else { continue };
+        let Some(names) = package.get(section).and_then(|names| names.as_object()) else {
+            continue;
+        };
         for (name, version) in names {
             let is_own = version.as_str().is_some_and(|version| version.starts_with("file:"));
             let key = format!("\"{name}\"");
-            let line = text.lines().position(|line| line.trim_start().starts_with(&key)).map_or(1, |index| index + 1);
+            let line = text
+                .lines()
+                .position(|line| line.trim_start().starts_with(&key))
+                .map_or(1, |index| index + 1);
             if !is_own {
                 found.push((line, name.clone()));
             }
@@ -125,30 +147,47 @@ fn first_names(item: &str) -> Vec<String> {
 mod tests {
     use super::*;
 
-    const CARGO: &str = "[package]\nname = \"x\"\n\n[workspace.dependencies]\nwakeful-core = { path = \"core\" }\nblake3 = \"1\"\n\
-        wasmtime = { version = \"48\", features = [\n    \"std\", \"runtime\",\n] }\n# jiff = \"1\"\njiff.workspace = true\n\n[profile.dev]\nopt-level = 1\n";
-    const NPM: &str = "{\n  \"name\": \"web\",\n  \"dependencies\": {\n    \"react\": \"19\",\n    \"own\": \"file:../wasm\"\n  }\n}\n";
+    const CARGO: &str = "[package]\nname = \"x\"\n\n[workspace.dependencies]\nwakeful-core = { \
+                         path = \"core\" }\nblake3 = \"1\"\nwasmtime = { version = \"48\", \
+                         features = [\n    \"std\", \"runtime\",\n] }\n# jiff = \
+                         \"1\"\njiff.workspace = true\n\n[profile.dev]\nopt-level = 1\n";
+    const NPM: &str = "{\n  \"name\": \"web\",\n  \"dependencies\": {\n    \"react\": \"19\",\n    \"own\": \
+         \"file:../wasm\"\n  }\n}\n";
 
     fn found(page: &str) -> Vec<String> {
-        let tree = Tree::from_files(&[("ARCHITECTURE.md", page), ("Cargo.toml", CARGO), ("web-demo/package.json", NPM)]);
+        let tree = Tree::from_files(&[
+            ("ARCHITECTURE.md", page),
+            ("Cargo.toml", CARGO),
+            ("web-demo/package.json", NPM),
+        ]);
         check(&tree).iter().map(|finding| format!("{}:{}", finding.path, finding.line)).collect()
     }
 
     #[test]
     fn a_dependency_without_a_reason_is_found() {
-        assert_eq!(found("# A\n\n## Dependencies\n"), ["Cargo.toml:6", "Cargo.toml:7", "Cargo.toml:11", "web-demo/package.json:4"]);
-        assert_eq!(found("- `blake3`, `wasmtime`, `jiff`, `react`: elsewhere\n\n## Dependencies\n").len(), 4, "only the section counts");
+        assert_eq!(
+            found("# A\n\n## Dependencies\n"),
+            ["Cargo.toml:6", "Cargo.toml:7", "Cargo.toml:11", "web-demo/package.json:4"]
+        );
+        assert_eq!(
+            found("- `blake3`, `wasmtime`, `jiff`, `react`: elsewhere\n\n## Dependencies\n").len(),
+            4,
+            "only the section counts"
+        );
     }
 
     #[test]
     fn reasons_are_read_in_the_section_and_its_parts() {
-        let page = "# A\n\n## Dependencies\n\n### Rust\n\n- `blake3`: chains\n- `wasmtime` and `jiff`: engines, see `clap`\n\n### Web\n\n- `react`: the page\n\n## Rooms\n\n- `core`\n";
+        let page = "# A\n\n## Dependencies\n\n### Rust\n\n- `blake3`: chains\n- `wasmtime` and \
+                    `jiff`: engines, see `clap`\n\n### Web\n\n- `react`: the page\n\n## \
+                    Rooms\n\n- `core`\n";
         assert_eq!(found(page), [""; 0]);
     }
 
     #[test]
     fn a_reason_without_a_dependency_is_found() {
-        let page = "## Dependencies\n\n- `blake3`, `wasmtime`, `jiff`, `react`: needed\n- `left-pad`: gone\n";
+        let page = "## Dependencies\n\n- `blake3`, `wasmtime`, `jiff`, `react`: needed\n- \
+                    `left-pad`: gone\n";
         assert_eq!(found(page), ["ARCHITECTURE.md:4"]);
     }
 

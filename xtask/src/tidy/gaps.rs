@@ -28,10 +28,17 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
         let text = match (&one.code, &one.test) {
             (Some(_), Some(_)) => return None,
             (None, None) => {
-                format!("neither code nor a test cites `{number}` of the contract; cite it in a comment where it is done and tested")
+                format!(
+                    "neither code nor a test cites `{number}` of the contract; cite it in a \
+                     comment where it is done and tested"
+                )
             }
-            (None, _) => format!("no code cites `{number}` of the contract; cite it in a comment where it is done"),
-            (_, None) => format!("no test cites `{number}` of the contract; cite it in a comment where it is tested"),
+            (None, _) => format!(
+                "no code cites `{number}` of the contract; cite it in a comment where it is done"
+            ),
+            (_, None) => format!(
+                "no test cites `{number}` of the contract; cite it in a comment where it is tested"
+            ),
         };
         Some(Finding::new(statements::LIST, one.statement.line, text))
     };
@@ -39,7 +46,9 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn cited(tree: &Tree) -> Vec<Cited<'_>> {
-    let mut all: Vec<Cited> = statements::counted().map(|statement| Cited { statement, code: None, test: None }).collect();
+    let mut all: Vec<Cited> = statements::counted()
+        .map(|statement| Cited { statement, code: None, test: None })
+        .collect();
     for citation in citations::all(tree) {
         if let Some(one) = all.iter_mut().find(|one| one.statement.number == citation.number) {
             let first = if citation.is_test { &mut one.test } else { &mut one.code };
@@ -49,9 +58,12 @@ fn cited(tree: &Tree) -> Vec<Cited<'_>> {
     all
 }
 
-/// A line per statement: its number, the first code and the first test that cite it, `-` for none, and the mark of those that hold live.
+/// A line per statement: its number, the first code and the first test that cite it, `-` for none,
+/// and the mark of those that hold live.
 pub(super) fn listing(tree: &Tree) -> String {
-    let place = |citation: &Option<Citation>| citation.as_ref().map_or_else(|| "-".to_owned(), |at| format!("{}:{}", at.path, at.line));
+    let place = |citation: &Option<Citation>| {
+        citation.as_ref().map_or_else(|| "-".to_owned(), |at| format!("{}:{}", at.path, at.line))
+    };
     let rows: Vec<(Statement, String, String)> =
         cited(tree).iter().map(|one| (one.statement, place(&one.code), place(&one.test))).collect();
     let width = rows.iter().map(|(_, code, _)| code.len()).max().unwrap_or(0);
@@ -73,8 +85,12 @@ pub(super) fn uncited(tree: &Tree) -> Vec<&'static str> {
 pub(super) fn summary(tree: &Tree) -> String {
     let all = cited(tree);
     let count = |is: fn(&Cited) -> bool| all.iter().filter(|one| is(one)).count();
-    let (without_code, without_test) = (count(|one| one.code.is_none()), count(|one| one.test.is_none()));
-    format!("{} statements of the contract, {without_code} without code, {without_test} without a test", all.len())
+    let (without_code, without_test) =
+        (count(|one| one.code.is_none()), count(|one| one.test.is_none()));
+    format!(
+        "{} statements of the contract, {without_code} without code, {without_test} without a test",
+        all.len()
+    )
 }
 
 #[cfg(test)]
@@ -95,9 +111,14 @@ mod tests {
         };
         assert_eq!(found(&all_but(&[]), &all_but(&[])), [""; 0]);
         let missing = found(&all_but(&["5.4", "5.3"]), &all_but(&["5.4", "D3"]));
-        let told: Vec<_> = missing.iter().map(|finding| finding.split_once(": ").expect("a place").1).collect();
+        let told: Vec<_> =
+            missing.iter().map(|finding| finding.split_once(": ").expect("a place").1).collect();
         assert!(missing.iter().all(|finding| finding.contains("contract.txt:")), "{missing:?}");
-        assert!(told[0].starts_with("no code cites `5.3`") && told[1].starts_with("neither code nor a test cites `5.4`"), "{told:?}");
+        assert!(
+            told[0].starts_with("no code cites `5.3`")
+                && told[1].starts_with("neither code nor a test cites `5.4`"),
+            "{told:?}"
+        );
         assert!(told[2].starts_with("no test cites `D3`") && told.len() == 3, "{told:?}");
     }
 
@@ -108,7 +129,13 @@ mod tests {
             ("tests/all/b.rs", "// D7 and contract 5.3\n"),
         ]);
         let listing = listing(&tree);
-        let line = |number: &str| listing.lines().find(|line| line.split_whitespace().next() == Some(number)).expect("a line").to_owned();
+        let line = |number: &str| {
+            listing
+                .lines()
+                .find(|line| line.split_whitespace().next() == Some(number))
+                .expect("a line")
+                .to_owned()
+        };
         assert_eq!(line("D7"), "D7    core/src/a.rs:1 tests/all/b.rs:1");
         assert_eq!(line("D8"), "D8    -               core/src/a.rs:5");
         assert_eq!(line("5.3"), "5.3   -               tests/all/b.rs:1  (live)");

@@ -6,7 +6,8 @@ use super::{
 };
 
 /// What lock files may name as a source.
-const PUBLIC: [&str; 2] = ["https://github.com/rust-lang/crates.io-index", "https://registry.npmjs.org/"];
+const PUBLIC: [&str; 2] =
+    ["https://github.com/rust-lang/crates.io-index", "https://registry.npmjs.org/"];
 
 /// How a package tool is told to use another registry.
 const SETTINGS: [&str; 5] = ["replace-with", "[registries", "[source.", "registry=", "registry ="];
@@ -16,14 +17,17 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     for file in &tree.files {
         for (number, line) in file.lines() {
             if let Some(host) = strange_source(file, line) {
-                let text = format!("`{host}` is no public registry; write the lock again with the public one");
+                let text = format!(
+                    "`{host}` is no public registry; write the lock again with the public one"
+                );
                 findings.push(Finding::new(&file.path, number, text));
             }
             if names_a_registry(file, line) {
                 findings.push(Finding::new(
                     &file.path,
                     number,
-                    "a registry is set here; leave the choice to each developer's own configuration",
+                    "a registry is set here; leave the choice to each developer's own \
+                     configuration",
                 ));
             }
         }
@@ -36,8 +40,10 @@ fn strange_source<'a>(file: &File, line: &'a str) -> Option<&'a str> {
     if !file.is_lock() {
         return None;
     }
-    // Cargo.lock says `source = "registry+https://..."`, package-lock.json `"resolved": "https://..."`; other addresses there ask for money.
-    let is_source = line.starts_with("source = ") || line.trim_start().starts_with("\"resolved\": ");
+    // Cargo.lock says `source = "registry+https://..."`, package-lock.json `"resolved":
+    // "https://..."`; other addresses there ask for money.
+    let is_source =
+        line.starts_with("source = ") || line.trim_start().starts_with("\"resolved\": ");
     let address = line.split('"').find(|part| part.contains("://"))?;
     let address = address.split_once('+').map_or(address, |(_, address)| address);
     (is_source && !PUBLIC.iter().any(|public| address.starts_with(public))).then_some(address)
@@ -46,7 +52,10 @@ fn strange_source<'a>(file: &File, line: &'a str) -> Option<&'a str> {
 fn names_a_registry(file: &File, line: &str) -> bool {
     let line = line.trim_start();
     let is_setting = matches!(file.name(), ".npmrc" | "config.toml" | ".yarnrc" | "Cargo.toml");
-    is_setting && SETTINGS.iter().any(|setting| line.starts_with(setting) || line.contains(&format!(" {setting}")))
+    is_setting
+        && SETTINGS
+            .iter()
+            .any(|setting| line.starts_with(setting) || line.contains(&format!(" {setting}")))
 }
 
 #[cfg(test)]
@@ -56,13 +65,22 @@ mod tests {
     #[test]
     fn another_registry_is_found_in_locks_and_settings() {
         let tree = Tree::from_files(&[
-            ("Cargo.lock", "version = 4\nsource = \"sparse+https://packages.example.org/cargo/\"\n"),
-            ("web-demo/package-lock.json", "{\n  \"resolved\": \"https://packages.example.org/react.tgz\",\n"),
+            (
+                "Cargo.lock",
+                "version = 4\nsource = \"sparse+https://packages.example.org/cargo/\"\n",
+            ),
+            (
+                "web-demo/package-lock.json",
+                "{\n  \"resolved\": \"https://packages.example.org/react.tgz\",\n",
+            ),
             ("web-demo/.npmrc", "registry=https://packages.example.org/\n"),
             (".cargo/config.toml", "[source.crates-io]\nreplace-with = \"mirror\"\n"),
             ("core/Cargo.toml", "blake3 = { version = \"1\", registry = \"mirror\" }\n"),
         ]);
-        let found: Vec<String> = check(&tree).iter().map(|finding| format!("{}:{}", finding.path, finding.line)).collect();
+        let found: Vec<String> = check(&tree)
+            .iter()
+            .map(|finding| format!("{}:{}", finding.path, finding.line))
+            .collect();
         let expected = [
             "Cargo.lock:2",
             "web-demo/package-lock.json:2",

@@ -1,9 +1,11 @@
 //! What the tree's `.gitignore` files leave out: built, installed and generated files.
 //!
-//! Reads the forms that are used here: a name anywhere below, a path from the folder of the file, and `*` at the start. A form that it does
-//! not know leaves nothing out, so that a file is checked rather than missed.
+//! Reads the forms that are used here: a name anywhere below, a path from the folder of the file,
+//! and `*` at the start. A form that it does not know leaves nothing out, so that a file is checked
+//! rather than missed.
 
-/// The lines of all `.gitignore` files on the way from the root, each with the folder that it stands in.
+/// The lines of all `.gitignore` files on the way from the root, each with the folder that it
+/// stands in.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Ignored {
     patterns: Vec<(String, String)>,
@@ -12,19 +14,27 @@ pub(super) struct Ignored {
 impl Ignored {
     /// Adds the file of one folder; the root is the empty path.
     pub(super) fn add(&mut self, folder: &str, text: &str) {
-        let lines = text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
-        self.patterns.extend(lines.map(|line| (folder.to_owned(), line.trim_end_matches('/').to_owned())));
+        let lines =
+            text.lines().map(str::trim).filter(|line| !line.is_empty() && !line.starts_with('#'));
+        self.patterns
+            .extend(lines.map(|line| (folder.to_owned(), line.trim_end_matches('/').to_owned())));
     }
 
-    /// Whether a path from the root is left out; a folder that is left out takes all that is in it along.
+    /// Whether a path from the root is left out; a folder that is left out takes all that is in it
+    /// along.
     pub(super) fn leaves_out(&self, path: &str) -> bool {
         let name = path.rsplit('/').next().unwrap_or(path);
-        name == ".git" || self.patterns.iter().any(|(folder, pattern)| matches(folder, pattern, path, name))
+        name == ".git"
+            || self.patterns.iter().any(|(folder, pattern)| matches(folder, pattern, path, name))
     }
 }
 
 fn matches(folder: &str, pattern: &str, path: &str, name: &str) -> bool {
-    let from_folder = if folder.is_empty() { Some(path) } else { path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/')) };
+    let from_folder = if folder.is_empty() {
+        Some(path)
+    } else {
+        path.strip_prefix(folder).and_then(|rest| rest.strip_prefix('/'))
+    };
     let Some(from_folder) = from_folder else { return false };
     match (pattern.strip_prefix('*'), pattern.contains('/')) {
         (Some(end), false) => name.ends_with(end),
@@ -42,13 +52,26 @@ mod tests {
         let mut ignored = Ignored::default();
         ignored.add("", "# built\n/target\nnode_modules/\n*.log\n");
         ignored.add("web-demo", "dist\npublic/bundle.json\n");
-        for path in
-            ["target", "web-demo/node_modules", "a/b.log", "web-demo/dist", "web-demo/x/dist", "web-demo/public/bundle.json", ".git"]
-        {
+        for path in [
+            "target",
+            "web-demo/node_modules",
+            "a/b.log",
+            "web-demo/dist",
+            "web-demo/x/dist",
+            "web-demo/public/bundle.json",
+            ".git",
+        ] {
             assert!(ignored.leaves_out(path), "{path}");
         }
-        for path in ["core/target", "core/dist", "public/bundle.json", "web-demo2/dist", "core/src/log.rs", ".gitignore", "web-demo/public"]
-        {
+        for path in [
+            "core/target",
+            "core/dist",
+            "public/bundle.json",
+            "web-demo2/dist",
+            "core/src/log.rs",
+            ".gitignore",
+            "web-demo/public",
+        ] {
             assert!(!ignored.leaves_out(path), "{path}");
         }
     }

@@ -3,14 +3,18 @@
 use super::{Finding, tree::Tree};
 
 /// Written in two parts, so that this file is not its own finding.
-const PLACES: [&str; 4] = [concat!("/", "work"), concat!("/", "root"), concat!("/", "home"), concat!("/", "Users")];
+const PLACES: [&str; 4] =
+    [concat!("/", "work"), concat!("/", "root"), concat!("/", "home"), concat!("/", "Users")];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut findings = Vec::new();
     for file in tree.files.iter().filter(|file| !file.is_recorded_data()) {
         for (number, line) in file.lines() {
             if let Some(place) = place(line) {
-                let text = format!("`{place}` is a path of one machine; make it relative to the root, or take it from the environment");
+                let text = format!(
+                    "`{place}` is a path of one machine; make it relative to the root, or take it \
+                     from the environment"
+                );
                 findings.push(Finding::new(&file.path, number, text));
             }
         }
@@ -18,13 +22,15 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     findings
 }
 
-/// A path that begins in one of these places; `core/root/x`, `./root/x` and `https://host/root/x` begin elsewhere.
+/// A path that begins in one of these places; `core/root/x`, `./root/x` and `https://host/root/x`
+/// begin elsewhere.
 fn place(line: &str) -> Option<&'static str> {
     PLACES.into_iter().find(|place| {
         line.match_indices(place).any(|(at, _)| {
             let before = line[..at].chars().next_back();
             let after = line[at + place.len()..].chars().next();
-            before.is_none_or(|before| !before.is_alphanumeric() && !"._-~)}*>".contains(before)) && after == Some('/')
+            before.is_none_or(|before| !before.is_alphanumeric() && !"._-~)}*>".contains(before))
+                && after == Some('/')
         })
     })
 }
@@ -47,11 +53,16 @@ mod tests {
 
     #[test]
     fn a_path_below_something_else_is_no_finding() {
-        for line in ["core/X/a", "./X/a", "${dir}/X/a", "https://example.org/X/a", "/Xshop/a", "a /X b"] {
+        for line in
+            ["core/X/a", "./X/a", "${dir}/X/a", "https://example.org/X/a", "/Xshop/a", "a /X b"]
+        {
             let text = line.replace("/X", PLACES[0]);
             assert_eq!(check(&Tree::from_files(&[("README.md", &text)])), [], "{text}");
         }
         let data = format!("{{\"folder\":\"{}/a\"}}", PLACES[0]);
-        assert_eq!(check(&Tree::from_files(&[("tests/fixtures/scheduler/x/agent.json", &data)])), []);
+        assert_eq!(
+            check(&Tree::from_files(&[("tests/fixtures/scheduler/x/agent.json", &data)])),
+            []
+        );
     }
 }

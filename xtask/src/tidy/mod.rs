@@ -94,10 +94,20 @@ pub(crate) fn tidy(paths: &Paths, list: Listing) -> Result<ExitCode, Failure> {
     }
     anstream::println!("{}: {}", bold("citations"), gaps::summary(&tree));
     if findings.is_empty() {
-        anstream::println!("{}: {} in {} files", bold("tidy"), green("no finding"), tree.files.len());
+        anstream::println!(
+            "{}: {} in {} files",
+            bold("tidy"),
+            green("no finding"),
+            tree.files.len()
+        );
         return Ok(ExitCode::SUCCESS);
     }
-    anstream::println!("{}: {} findings in {} files", bold("tidy"), findings.len(), tree.files.len());
+    anstream::println!(
+        "{}: {} findings in {} files",
+        bold("tidy"),
+        findings.len(),
+        tree.files.len()
+    );
     Ok(ExitCode::FAILURE)
 }
 
@@ -108,7 +118,10 @@ pub(crate) fn check(paths: &Paths) -> Result<(), Failure> {
         return Ok(());
     }
     let printed: Vec<String> = findings.iter().map(ToString::to_string).collect();
-    Err(Failure { what: format!("{} findings of tidy", findings.len()), printed: printed.join("\n") })
+    Err(Failure {
+        what: format!("{} findings of tidy", findings.len()),
+        printed: printed.join("\n"),
+    })
 }
 
 /// Reads the tree.

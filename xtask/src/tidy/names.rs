@@ -4,7 +4,8 @@ use std::collections::BTreeSet;
 
 use super::{Finding, tree::Tree};
 
-const SAY_NOTHING: [&str; 8] = ["manager", "handler", "helper", "util", "utils", "common", "misc", "processor"];
+const SAY_NOTHING: [&str; 8] =
+    ["manager", "handler", "helper", "util", "utils", "common", "misc", "processor"];
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let mut paths = BTreeSet::new();
@@ -20,8 +21,14 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 
 fn finding(path: &str) -> Option<Finding> {
     let name = path.rsplit('/').next().unwrap_or(path);
-    let word = words(name).into_iter().find(|word| SAY_NOTHING.iter().any(|nothing| word == nothing || *word == format!("{nothing}s")))?;
-    Some(Finding::new(path, 0, format!("`{word}` says nothing about what is in it; name it for what it is")))
+    let word = words(name).into_iter().find(|word| {
+        SAY_NOTHING.iter().any(|nothing| word == nothing || *word == format!("{nothing}s"))
+    })?;
+    Some(Finding::new(
+        path,
+        0,
+        format!("`{word}` says nothing about what is in it; name it for what it is"),
+    ))
 }
 
 /// The words of `wake_hintList.test.rs`: wake, hint, list, test, rs.
@@ -55,12 +62,24 @@ mod tests {
             ("core/src/commons.rs", ""),
         ]);
         let paths: Vec<String> = check(&tree).into_iter().map(|finding| finding.path).collect();
-        assert_eq!(paths, ["core/src/commons.rs", "core/src/task_manager.rs", "core/src/utils", "web-demo/src/EventHandlers.ts"]);
+        assert_eq!(
+            paths,
+            [
+                "core/src/commons.rs",
+                "core/src/task_manager.rs",
+                "core/src/utils",
+                "web-demo/src/EventHandlers.ts"
+            ]
+        );
     }
 
     #[test]
     fn a_word_inside_another_word_is_no_finding() {
-        let tree = Tree::from_files(&[("core/src/utilisation.rs", ""), ("core/src/uncommon.rs", ""), ("core/src/task.rs", "")]);
+        let tree = Tree::from_files(&[
+            ("core/src/utilisation.rs", ""),
+            ("core/src/uncommon.rs", ""),
+            ("core/src/task.rs", ""),
+        ]);
         assert_eq!(check(&tree), []);
         assert_eq!(words("wake_hintList.test.rs"), ["wake", "hint", "list", "test", "rs"]);
     }

@@ -6,12 +6,20 @@ use super::{Finding, tree::Tree};
 const LEAST_WORDS: usize = 2;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
-    let sources = tree.files.iter().filter(|file| matches!(file.extension(), "rs" | "ts" | "tsx" | "mjs"));
+    let sources =
+        tree.files.iter().filter(|file| matches!(file.extension(), "rs" | "ts" | "tsx" | "mjs"));
     sources
         .filter(|file| opening_words(&file.text) < LEAST_WORDS)
         .map(|file| {
             let comment = if file.extension() == "rs" { "//!" } else { "//" };
-            Finding::new(&file.path, 1, format!("the file does not say what it is; open it with a `{comment}` comment of a sentence"))
+            Finding::new(
+                &file.path,
+                1,
+                format!(
+                    "the file does not say what it is; open it with a `{comment}` comment of a \
+                     sentence"
+                ),
+            )
         })
         .collect()
 }
@@ -32,7 +40,12 @@ fn opening_words(text: &str) -> usize {
         // A script may begin with the program that runs it.
         let is_interpreter = line.starts_with("#!") && !line.starts_with("#![");
         match comment {
-            Some(comment) => words += comment.split_whitespace().filter(|word| word.chars().any(char::is_alphanumeric)).count(),
+            Some(comment) => {
+                words += comment
+                    .split_whitespace()
+                    .filter(|word| word.chars().any(char::is_alphanumeric))
+                    .count()
+            }
             None if words == 0 && (line.is_empty() || is_interpreter) => {}
             None => break,
         }
@@ -55,7 +68,13 @@ mod tests {
         ]);
         let found: Vec<String> = check(&tree).iter().map(ToString::to_string).collect();
         assert_eq!(found.len(), 4, "{found:?}");
-        assert!(found[0].starts_with("core/src/a.rs:1: the file does not say what it is; open it with a `//!`"), "{}", found[0]);
+        assert!(
+            found[0].starts_with(
+                "core/src/a.rs:1: the file does not say what it is; open it with a `//!`"
+            ),
+            "{}",
+            found[0]
+        );
     }
 
     #[test]

@@ -1,7 +1,8 @@
-//! The numbered statements of the contract: contract.txt has one a line, chapters, statements, differences, invariants, each with what it is
-//! about.
+//! The numbered statements of the contract: contract.txt has one a line, chapters, statements,
+//! differences, invariants, each with what it is about.
 //!
-//! `5.3 live: ...` marks a statement that holds only for what a driver records after its first `runtime_restarted`.
+//! `5.3 live: ...` marks a statement that holds only for what a driver records after its first
+//! `runtime_restarted`.
 
 const CONTRACT: &str = include_str!("contract.txt");
 
@@ -29,14 +30,26 @@ pub(super) fn all() -> impl Iterator<Item = Statement> {
     CONTRACT.lines().enumerate().map(|(index, line)| {
         let (number, about) = line.split_once(": ").unwrap_or((line, ""));
         let unmarked = number.strip_suffix(" live");
-        Statement { number: unmarked.unwrap_or(number), is_live: unmarked.is_some(), about, line: index + 1 }
+        Statement {
+            number: unmarked.unwrap_or(number),
+            is_live: unmarked.is_some(),
+            about,
+            line: index + 1,
+        }
     })
 }
 
-/// The statements that code and tests are asked for. A chapter is one only where it has no statements of its own.
+/// The statements that code and tests are asked for. A chapter is one only where it has no
+/// statements of its own.
 pub fn counted() -> impl Iterator<Item = Statement> {
-    let has_parts = |chapter: &str| all().any(|other| other.number.strip_prefix(chapter).is_some_and(|rest| rest.starts_with('.')));
-    all().filter(move |statement| !has_parts(statement.number) && !CHAPTERS_OF_LISTS.contains(&statement.number))
+    let has_parts = |chapter: &str| {
+        all().any(|other| {
+            other.number.strip_prefix(chapter).is_some_and(|rest| rest.starts_with('.'))
+        })
+    };
+    all().filter(move |statement| {
+        !has_parts(statement.number) && !CHAPTERS_OF_LISTS.contains(&statement.number)
+    })
 }
 
 #[cfg(test)]
@@ -57,9 +70,13 @@ mod tests {
     #[test]
     fn a_line_has_a_number_perhaps_the_mark_of_a_live_statement_and_what_it_is_about() {
         for Statement { number, about, line, .. } in all() {
-            assert!(!number.is_empty() && !number.contains(' ') && !about.is_empty(), "line {line}");
+            assert!(
+                !number.is_empty() && !number.contains(' ') && !about.is_empty(),
+                "line {line}"
+            );
         }
-        let live: Vec<&str> = all().filter(|statement| statement.is_live).map(|statement| statement.number).collect();
+        let live: Vec<&str> =
+            all().filter(|statement| statement.is_live).map(|statement| statement.number).collect();
         assert_eq!(live, ["5.3", "5.6", "5.11", "5.17", "5.20", "5.24"]);
     }
 

@@ -1,4 +1,5 @@
-//! Which lines of a file are tests: whole files by their place or name, and in a Rust file what stands under `#[cfg(test)]`.
+//! Which lines of a file are tests: whole files by their place or name, and in a Rust file what
+//! stands under `#[cfg(test)]`.
 
 use std::ops::RangeInclusive;
 
@@ -22,28 +23,43 @@ pub(super) fn in_file(file: &File) -> TestParts {
     if file.extension() == "rs" { in_rust(&file.text) } else { TestParts(Vec::new()) }
 }
 
-/// Everything below a folder `tests` or `e2e` (scenarios and what describes fixtures too), `tests.rs` and `x.test.ts`.
+/// Everything below a folder `tests` or `e2e` (scenarios and what describes fixtures too),
+/// `tests.rs` and `x.test.ts`.
 fn is_test_file(path: &str) -> bool {
     let mut parts = path.rsplit('/');
     let name = parts.next().unwrap_or(path);
-    name == "tests.rs" || name.contains(".test.") || parts.any(|folder| matches!(folder, "tests" | "e2e"))
+    name == "tests.rs"
+        || name.contains(".test.")
+        || parts.any(|folder| matches!(folder, "tests" | "e2e"))
 }
 
-/// The items of a Rust text that `#[cfg(test)]` stands over. The text is formatted, so an item ends at the first line that closes it in
-/// the column in which it began.
+/// The items of a Rust text that `#[cfg(test)]` stands over. The text is formatted, so an item ends
+/// at the first line that closes it in the column in which it began.
 pub fn in_rust(text: &str) -> TestParts {
     let lines: Vec<&str> = text.lines().collect();
     let mut parts: Vec<RangeInclusive<usize>> = Vec::new();
     for (index, line) in lines.iter().enumerate() {
-        if line.trim() != "#[cfg(test)]" || parts.last().is_some_and(|part| part.contains(&(index + 1))) {
+        if line.trim() != "#[cfg(test)]"
+            || parts.last().is_some_and(|part| part.contains(&(index + 1)))
+        {
             continue;
         }
         let indent = &line[..line.len() - line.trim_start().len()];
-        let closes = |line: &&str| line.strip_prefix(indent).is_some_and(|rest| rest.starts_with(['}', ')', ']']) && !rest.ends_with('{'));
-        let item = lines[index + 1..].iter().position(|line| !line.trim_start().starts_with(['#', '/'])).map(|at| index + 1 + at);
+        let closes = |line: &&str| {
+            line.strip_prefix(indent)
+                .is_some_and(|rest| rest.starts_with(['}', ')', ']']) && !rest.ends_with('{'))
+        };
+        let item = lines[index + 1..]
+            .iter()
+            .position(|line| !line.trim_start().starts_with(['#', '/']))
+            .map(|at| index + 1 + at);
         let Some(item) = item else { continue };
         let is_one_line = lines[item].ends_with([';', '}']) && lines[item].starts_with(indent);
-        let end = if is_one_line { Some(item) } else { lines[item + 1..].iter().position(closes).map(|at| item + 1 + at) };
+        let end = if is_one_line {
+            Some(item)
+        } else {
+            lines[item + 1..].iter().position(closes).map(|at| item + 1 + at)
+        };
         parts.push(index + 1..=end.map_or(lines.len(), |end| end + 1));
     }
     TestParts(parts)
@@ -55,13 +71,28 @@ mod tests {
 
     #[test]
     fn files_are_tests_by_their_place_or_name() {
-        for path in ["tests/all/a.rs", "host-native/tests/a.rs", "wasm/web/tests/node.rs", "web-demo/e2e/page.mjs", "wasm/a.test.mjs"] {
+        for path in [
+            "tests/all/a.rs",
+            "host-native/tests/a.rs",
+            "wasm/web/tests/node.rs",
+            "web-demo/e2e/page.mjs",
+            "wasm/a.test.mjs",
+        ] {
             assert!(is_test_file(path), "{path}");
         }
-        for path in ["tests/scenarios/01_a.txt", "core/src/ladder/tests.rs", "tests/fixtures/scheduler/x/README.md"] {
+        for path in [
+            "tests/scenarios/01_a.txt",
+            "core/src/ladder/tests.rs",
+            "tests/fixtures/scheduler/x/README.md",
+        ] {
             assert!(is_test_file(path), "{path}");
         }
-        for path in ["core/src/test.rs", "host-native/src/tester/a.rs", "wasm/web/src/lib.rs", "contests/a.rs"] {
+        for path in [
+            "core/src/test.rs",
+            "host-native/src/tester/a.rs",
+            "wasm/web/src/lib.rs",
+            "contests/a.rs",
+        ] {
             assert!(!is_test_file(path), "{path}");
         }
     }

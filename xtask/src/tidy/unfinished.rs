@@ -5,7 +5,8 @@ use super::{
     tree::{File, Tree},
 };
 
-/// What to look for, and what to do. Written in two parts each, so that this file is not its own finding.
+/// What to look for, and what to do. Written in two parts each, so that this file is not its own
+/// finding.
 const MARKS: [(&str, &str); 12] = [
     (concat!("TO", "DO"), "do it, or say in ARCHITECTURE.md that it is left out and why"),
     (concat!("FIX", "ME"), "put it right"),
@@ -13,11 +14,23 @@ const MARKS: [(&str, &str); 12] = [
     (concat!("todo", "!("), "write it"),
     (concat!("unimplemented", "!("), "write it"),
     (concat!(".on", "ly("), "the other tests do not run; take it away"),
-    (concat!("test.sk", "ip"), "a test that does not run tests nothing; make it run or take it away"),
+    (
+        concat!("test.sk", "ip"),
+        "a test that does not run tests nothing; make it run or take it away",
+    ),
     (concat!("it.sk", "ip"), "a test that does not run tests nothing; make it run or take it away"),
-    (concat!("describe.sk", "ip"), "a test that does not run tests nothing; make it run or take it away"),
-    (concat!("test.to", "do"), "a test that does not run tests nothing; make it run or take it away"),
-    (concat!("#[ign", "ore"), "a test that does not run tests nothing; make it run or take it away"),
+    (
+        concat!("describe.sk", "ip"),
+        "a test that does not run tests nothing; make it run or take it away",
+    ),
+    (
+        concat!("test.to", "do"),
+        "a test that does not run tests nothing; make it run or take it away",
+    ),
+    (
+        concat!("#[ign", "ore"),
+        "a test that does not run tests nothing; make it run or take it away",
+    ),
     (concat!("#[should_panic", "]"), "say which panic is expected, or any other one passes too"),
 ];
 
@@ -34,16 +47,24 @@ pub(super) fn check(tree: &Tree) -> Vec<Finding> {
 }
 
 fn is_written_here(file: &File) -> bool {
-    let has_words = file.is_source() || matches!(file.extension(), "toml" | "md" | "wit" | "html" | "sh" | "txt" | "yml" | "yaml");
+    let has_words = file.is_source()
+        || matches!(
+            file.extension(),
+            "toml" | "md" | "wit" | "html" | "sh" | "txt" | "yml" | "yaml"
+        );
     has_words && !file.is_recorded_data()
 }
 
 /// The mark, and not as a part of a longer word.
 fn has_word(line: &str, mark: &str) -> bool {
-    let is_part = |letter: Option<char>| letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_');
+    let is_part = |letter: Option<char>| {
+        letter.is_some_and(|letter| letter.is_alphanumeric() || letter == '_')
+    };
     line.match_indices(mark).any(|(at, _)| {
-        let starts = mark.starts_with(|first: char| !first.is_alphanumeric()) || !is_part(line[..at].chars().next_back());
-        let ends = mark.ends_with(|last: char| !last.is_alphanumeric()) || !is_part(line[at + mark.len()..].chars().next());
+        let starts = mark.starts_with(|first: char| !first.is_alphanumeric())
+            || !is_part(line[..at].chars().next_back());
+        let ends = mark.ends_with(|last: char| !last.is_alphanumeric())
+            || !is_part(line[at + mark.len()..].chars().next());
         starts && ends
     })
 }
@@ -67,6 +88,12 @@ mod tests {
     #[test]
     fn a_mark_inside_a_word_is_no_finding() {
         let word = format!("MAS{}N emit.skipped await.skip {}_LIST", MARKS[0].0, MARKS[0].0);
-        assert_eq!(check(&Tree::from_files(&[("core/src/a.rs", &word), ("Cargo.toml", "todo = \"warn\"\n")])), []);
+        assert_eq!(
+            check(&Tree::from_files(&[
+                ("core/src/a.rs", &word),
+                ("Cargo.toml", "todo = \"warn\"\n")
+            ])),
+            []
+        );
     }
 }

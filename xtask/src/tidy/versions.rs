@@ -1,4 +1,5 @@
-//! What is released together has one version: the crates, as they name each other, and the npm package.
+//! What is released together has one version: the crates, as they name each other, and the npm
+//! package.
 
 use super::{Finding, tree::Tree};
 
@@ -7,15 +8,33 @@ const PACKAGE: &str = "npm/package.json";
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(crates) = tree.file(CRATES) else { return Vec::new() };
-    let Some((_, version)) = crates.lines().find_map(|(number, line)| Some((number, of_line(line)?))) else {
+    let Some((_, version)) =
+        crates.lines().find_map(|(number, line)| Some((number, of_line(line)?)))
+    else {
         return vec![Finding::new(CRATES, 0, "the workspace has no version; give it one")];
     };
-    let of_crates = crates.lines().filter(|(_, line)| line.starts_with("wakeful")).map(|(number, line)| (CRATES, number, line));
+    let of_crates = crates
+        .lines()
+        .filter(|(_, line)| line.starts_with("wakeful"))
+        .map(|(number, line)| (CRATES, number, line));
     let package = tree.file(PACKAGE);
-    let of_package = package.iter().flat_map(|file| file.lines()).filter(|(_, line)| line.starts_with("  \"version\":"));
+    let of_package = package
+        .iter()
+        .flat_map(|file| file.lines())
+        .filter(|(_, line)| line.starts_with("  \"version\":"));
     let of_package = of_package.map(|(number, line)| (PACKAGE, number, line));
-    let others = of_crates.chain(of_package).filter(|(_, _, line)| !line.contains(&format!("\"{version}\"")));
-    others.map(|(file, number, _)| Finding::new(file, number, format!("the workspace has version {version}; give this the same"))).collect()
+    let others = of_crates
+        .chain(of_package)
+        .filter(|(_, _, line)| !line.contains(&format!("\"{version}\"")));
+    others
+        .map(|(file, number, _)| {
+            Finding::new(
+                file,
+                number,
+                format!("the workspace has version {version}; give this the same"),
+            )
+        })
+        .collect()
 }
 
 fn of_line(line: &str) -> Option<&str> {
@@ -30,10 +49,13 @@ mod tests {
     fn a_crate_or_a_package_of_another_version_is_found() {
         let crates = |core: &str| {
             format!(
-                "[workspace.package]\nversion = \"0.2.0\"\n\n[workspace.dependencies]\nwakeful-core = {{ path = \"core\", version = \"{core}\" }}\n"
+                "[workspace.package]\nversion = \
+                 \"0.2.0\"\n\n[workspace.dependencies]\nwakeful-core = {{ path = \"core\", \
+                 version = \"{core}\" }}\n"
             )
         };
-        let package = |version: &str| format!("{{\n  \"name\": \"x\",\n  \"version\": \"{version}\"\n}}\n");
+        let package =
+            |version: &str| format!("{{\n  \"name\": \"x\",\n  \"version\": \"{version}\"\n}}\n");
         let found = |core: &str, npm: &str| {
             check(&Tree::from_files(&[(CRATES, &crates(core)), (PACKAGE, &package(npm))]))
                 .iter()

@@ -1,5 +1,6 @@
-//! The functions of a module, put in an order in which those that are alike stand beside each other. What a page downloads is compressed, and a
-//! compressor only looks back so far: code that a compiler made of one generic function for many types is then said once and repeated.
+//! The functions of a module, put in an order in which those that are alike stand beside each
+//! other. What a page downloads is compressed, and a compressor only looks back so far: code that a
+//! compiler made of one generic function for many types is then said once and repeated.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -7,7 +8,9 @@ use wasm_encoder::{
     CodeSection, FunctionSection, Module,
     reencode::{Error, Reencode, RoundtripReencoder, utils},
 };
-use wasmparser::{CodeSectionReader, CustomSectionReader, FunctionSectionReader, Parser, Payload, TypeRef};
+use wasmparser::{
+    CodeSectionReader, CustomSectionReader, FunctionSectionReader, Parser, Payload, TypeRef,
+};
 
 /// How many bytes are compared at a time.
 const WINDOW: usize = 6;
@@ -26,9 +29,14 @@ pub(crate) fn by_likeness(module: &[u8]) -> Result<Vec<u8>, String> {
         let firsts = functions.firsts();
         let is_each_once = firsts.iter().enumerate().all(|(function, first)| function == *first);
         let bodies: Vec<_> = functions.bodies.iter().map(|body| body.as_slice()).collect();
-        let order =
-            if is_each_once { likeness(&bodies) } else { (0..firsts.len()).filter(|function| firsts[*function] == *function).collect() };
-        module = functions.written(&module, order, &firsts).map_err(|why| format!("cannot be written again: {why}"))?;
+        let order = if is_each_once {
+            likeness(&bodies)
+        } else {
+            (0..firsts.len()).filter(|function| firsts[*function] == *function).collect()
+        };
+        module = functions
+            .written(&module, order, &firsts)
+            .map_err(|why| format!("cannot be written again: {why}"))?;
         // Where two that did the same were called, the callers may now do the same.
         if is_each_once {
             return Ok(module);
@@ -56,7 +64,9 @@ impl Functions {
                         functions.imported += usize::from(matches!(import?.ty, TypeRef::Func(_)));
                     }
                 }
-                Payload::FunctionSection(section) => functions.types = section.into_iter().collect::<Result<_, _>>()?,
+                Payload::FunctionSection(section) => {
+                    functions.types = section.into_iter().collect::<Result<_, _>>()?
+                }
                 Payload::CodeSectionEntry(body) => functions.bodies.push(body.as_bytes().to_vec()),
                 _ => {}
             }
@@ -67,35 +77,57 @@ impl Functions {
     /// For each function the first one that has its type and its code.
     fn firsts(&self) -> Vec<usize> {
         let mut known = HashMap::new();
-        self.types.iter().zip(&self.bodies).enumerate().map(|(function, code)| *known.entry(code).or_insert(function)).collect()
+        self.types
+            .iter()
+            .zip(&self.bodies)
+            .enumerate()
+            .map(|(function, code)| *known.entry(code).or_insert(function))
+            .collect()
     }
 
-    /// The module with the functions of this order; each of those that are left out is the first that does the same.
-    fn written(&self, module: &[u8], order: Vec<usize>, firsts: &[usize]) -> Result<Vec<u8>, Error> {
+    /// The module with the functions of this order; each of those that are left out is the first
+    /// that does the same.
+    fn written(
+        &self,
+        module: &[u8],
+        order: Vec<usize>,
+        firsts: &[usize],
+    ) -> Result<Vec<u8>, Error> {
         let mut places = vec![0; firsts.len()];
         order.iter().enumerate().for_each(|(place, function)| places[*function] = place);
         let places = firsts.iter().map(|first| places[*first]).collect();
         let mut written = Module::new();
-        Ordered { imported: self.imported, order, places }.parse_core_module(&mut written, Parser::new(0), module)?;
+        Ordered { imported: self.imported, order, places }.parse_core_module(
+            &mut written,
+            Parser::new(0),
+            module,
+        )?;
         Ok(written.finish())
     }
 }
 
-/// An order in which each function has most in common with those before it, as far as a compressor looks back.
+/// An order in which each function has most in common with those before it, as far as a compressor
+/// looks back.
 fn likeness(bodies: &[&[u8]]) -> Vec<usize> {
-    let parts: Vec<BTreeSet<&[u8]>> = bodies.iter().map(|body| body.windows(WINDOW).collect()).collect();
+    let parts: Vec<BTreeSet<&[u8]>> =
+        bodies.iter().map(|body| body.windows(WINDOW).collect()).collect();
     let mut having: HashMap<&[u8], Vec<usize>> = HashMap::new();
     for (function, parts) in parts.iter().enumerate() {
         parts.iter().for_each(|part| having.entry(part).or_default().push(function));
     }
     having.retain(|_, functions| functions.len() < COMMON);
-    // Of each part in how many functions it is that are in reach, and of each function how many of its parts are.
+    // Of each part in how many functions it is that are in reach, and of each function how many of
+    // its parts are.
     let (mut near, mut shared) = (HashMap::<&[u8], usize>::new(), vec![0_usize; bodies.len()]);
     let mut left: BTreeSet<usize> = (0..bodies.len()).collect();
     let (mut order, mut reached, mut bytes) = (Vec::<usize>::with_capacity(bodies.len()), 0, 0);
-    let likelier = |shared: &[usize], a: usize, b: usize| (shared[a] * bodies[b].len()).cmp(&(shared[b] * bodies[a].len()));
+    let likelier = |shared: &[usize], a: usize, b: usize| {
+        (shared[a] * bodies[b].len()).cmp(&(shared[b] * bodies[a].len()))
+    };
     let larger = |a: usize, b: usize| bodies[a].len().cmp(&bodies[b].len()).then(b.cmp(&a));
-    while let Some(next) = left.iter().copied().max_by(|a, b| likelier(&shared, *a, *b).then_with(|| larger(*a, *b))) {
+    while let Some(next) =
+        left.iter().copied().max_by(|a, b| likelier(&shared, *a, *b).then_with(|| larger(*a, *b)))
+    {
         left.remove(&next);
         order.push(next);
         bytes += bodies[next].len();
@@ -135,17 +167,27 @@ impl Reencode for Ordered {
     type Error = std::convert::Infallible;
 
     /// What says who made the module, and for whom, is not needed where it runs.
-    fn parse_custom_section(&mut self, _: &mut Module, _: CustomSectionReader<'_>) -> Result<(), Error> {
+    fn parse_custom_section(
+        &mut self,
+        _: &mut Module,
+        _: CustomSectionReader<'_>,
+    ) -> Result<(), Error> {
         Ok(())
     }
 
     fn function_index(&mut self, function: u32) -> Result<u32, Error> {
         let own = (function as usize).checked_sub(self.imported);
         // INVARIANT: a module has fewer functions than an index can say.
-        Ok(own.map_or(function, |own| u32::try_from(self.imported + self.places[own]).unwrap_or(function)))
+        Ok(own.map_or(function, |own| {
+            u32::try_from(self.imported + self.places[own]).unwrap_or(function)
+        }))
     }
 
-    fn parse_function_section(&mut self, functions: &mut FunctionSection, section: FunctionSectionReader<'_>) -> Result<(), Error> {
+    fn parse_function_section(
+        &mut self,
+        functions: &mut FunctionSection,
+        section: FunctionSectionReader<'_>,
+    ) -> Result<(), Error> {
         let types = section.into_iter().collect::<Result<Vec<_>, _>>()?;
         for function in &self.order {
             functions.function(RoundtripReencoder.type_index(types[*function])?);
@@ -153,7 +195,11 @@ impl Reencode for Ordered {
         Ok(())
     }
 
-    fn parse_code_section(&mut self, code: &mut CodeSection, section: CodeSectionReader<'_>) -> Result<(), Error> {
+    fn parse_code_section(
+        &mut self,
+        code: &mut CodeSection,
+        section: CodeSectionReader<'_>,
+    ) -> Result<(), Error> {
         let bodies = section.into_iter().collect::<Result<Vec<_>, _>>()?;
         for function in self.order.clone() {
             utils::parse_function_body(self, code, bodies[function].clone())?;
@@ -166,27 +212,41 @@ impl Reencode for Ordered {
 mod tests {
     use super::*;
 
-    /// A module of functions without parameters, of which the third and the last are exported: two that are alike stand apart, and the last does
-    /// what the second does.
+    /// A module of functions without parameters, of which the third and the last are exported: two
+    /// that are alike stand apart, and the last does what the second does.
     fn module() -> Vec<u8> {
         use wasm_encoder::{
-            ConstExpr, ExportKind, ExportSection, Function, GlobalSection, GlobalType, ImportSection, TypeSection, ValType,
+            ConstExpr, ExportKind, ExportSection, Function, GlobalSection, GlobalType,
+            ImportSection, TypeSection, ValType,
         };
-        let (mut module, mut types, mut imports) = (Module::new(), TypeSection::new(), ImportSection::new());
+        let (mut module, mut types, mut imports) =
+            (Module::new(), TypeSection::new(), ImportSection::new());
         types.ty().function([], []);
         types.ty().function([], [ValType::I32]);
         imports.import("host", "call", wasm_encoder::EntityType::Function(0));
-        let (mut functions, mut globals, mut exports, mut code) =
-            (FunctionSection::new(), GlobalSection::new(), ExportSection::new(), CodeSection::new());
+        let (mut functions, mut globals, mut exports, mut code) = (
+            FunctionSection::new(),
+            GlobalSection::new(),
+            ExportSection::new(),
+            CodeSection::new(),
+        );
         for ty in [0, 1, 0, 0, 1] {
             functions.function(ty);
         }
-        globals.global(GlobalType { val_type: ValType::I32, mutable: true, shared: false }, &ConstExpr::i32_const(0));
+        globals.global(
+            GlobalType { val_type: ValType::I32, mutable: true, shared: false },
+            &ConstExpr::i32_const(0),
+        );
         exports.export("third", ExportKind::Func, 3).export("last", ExportKind::Func, 5);
         let adds = |times: i32, calls: u32| {
             let mut function = Function::new([]);
             for number in 0..times {
-                function.instructions().global_get(0).i32_const(1_000_000 + number).i32_add().global_set(0);
+                function
+                    .instructions()
+                    .global_get(0)
+                    .i32_const(1_000_000 + number)
+                    .i32_add()
+                    .global_set(0);
             }
             function.instructions().call(calls).end();
             function
@@ -195,7 +255,13 @@ mod tests {
         let mut constant = Function::new([]);
         constant.instructions().i32_const(7).end();
         code.function(&constant).function(&adds(41, 1)).function(&adds(2, 3)).function(&constant);
-        module.section(&types).section(&imports).section(&functions).section(&globals).section(&exports).section(&code);
+        module
+            .section(&types)
+            .section(&imports)
+            .section(&functions)
+            .section(&globals)
+            .section(&exports)
+            .section(&code);
         module.finish()
     }
 
@@ -204,16 +270,33 @@ mod tests {
         let before = module();
         let after = by_likeness(&before).expect("a module");
         wasmparser::validate(&after).expect("a module that is valid");
-        let (old, new) = (Functions::parse(&before).expect("a module"), Functions::parse(&after).expect("a module"));
-        assert_eq!((old.imported, old.bodies.len()), (new.imported, new.bodies.len() + 1), "two do the same");
+        let (old, new) = (
+            Functions::parse(&before).expect("a module"),
+            Functions::parse(&after).expect("a module"),
+        );
+        assert_eq!(
+            (old.imported, old.bodies.len()),
+            (new.imported, new.bodies.len() + 1),
+            "two do the same"
+        );
         let (old, new) = (old.bodies, new.bodies);
         let lengths: Vec<_> = new.iter().map(|body| body.len()).collect();
         assert_eq!(lengths, [old[2].len(), old[3].len(), old[0].len(), old[1].len()]);
-        let exports = Parser::new(0).parse_all(&after).find_map(|payload| match payload.expect("a part") {
-            Payload::ExportSection(section) => Some(section.into_iter().map(|export| export.expect("an export").index).collect::<Vec<_>>()),
-            _ => None,
-        });
-        assert_eq!(exports.expect("exports"), [1, 4], "the largest function is now the first after the import, the second is the last");
+        let exports =
+            Parser::new(0).parse_all(&after).find_map(|payload| match payload.expect("a part") {
+                Payload::ExportSection(section) => Some(
+                    section
+                        .into_iter()
+                        .map(|export| export.expect("an export").index)
+                        .collect::<Vec<_>>(),
+                ),
+                _ => None,
+            });
+        assert_eq!(
+            exports.expect("exports"),
+            [1, 4],
+            "the largest function is now the first after the import, the second is the last"
+        );
     }
 
     #[test]

@@ -10,7 +10,8 @@ use crate::{commands::CliError, crosscheck::Panel};
 
 macro_rules! random_help {
     () => {
-        "This build has no random stories: `cargo install wakeful --features random` adds --random.\n\n"
+        "This build has no random stories: `cargo install wakeful --features random` adds \
+         --random.\n\n"
     };
 }
 
@@ -43,7 +44,11 @@ impl RandomArgs {
 
     /// Plays none.
     #[allow(clippy::unnecessary_wraps)]
-    pub(super) fn hunt(&self, _: &mut Panel, _: &mut Vec<Found>) -> Result<Option<Random>, CliError> {
+    pub(super) fn hunt(
+        &self,
+        _: &mut Panel,
+        _: &mut Vec<Found>,
+    ) -> Result<Option<Random>, CliError> {
         Ok(None)
     }
 }

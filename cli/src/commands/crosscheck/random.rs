@@ -22,13 +22,15 @@ macro_rules! random_help {
 
 #[derive(Args)]
 pub(super) struct RandomArgs {
-    /// Draw random stories, and play them until they have taken so many steps or the engines differ (in a build with the feature `random`)
+    /// Draw random stories, and play them until they have taken so many steps or the engines differ
+    /// (in a build with the feature `random`)
     #[arg(long, value_name = "STEPS")]
     random: Option<u64>,
     /// Where the drawing begins; the same seed draws the same stories
     #[arg(long, value_name = "N", default_value_t = 20_260_527, requires = "random")]
     seed: u64,
-    /// The folder to which a random story is written over which engines differ, as small as it can be made
+    /// The folder to which a random story is written over which engines differ, as small as it can
+    /// be made
     #[arg(long, value_name = "FOLDER", default_value = ".", requires = "random")]
     write: PathBuf,
 }
@@ -63,8 +65,13 @@ impl RandomArgs {
         self.random.is_some()
     }
 
-    /// Draws random stories, if that is asked for, and writes down the one over which the engines differ.
-    pub(super) fn hunt(&self, panel: &mut Panel, differences: &mut Vec<Found>) -> Result<Option<Random>, CliError> {
+    /// Draws random stories, if that is asked for, and writes down the one over which the engines
+    /// differ.
+    pub(super) fn hunt(
+        &self,
+        panel: &mut Panel,
+        differences: &mut Vec<Found>,
+    ) -> Result<Option<Random>, CliError> {
         let Some(steps) = self.random else { return Ok(None) };
         let progress = style::progress(steps);
         progress.set_message("steps in random stories");
@@ -84,5 +91,7 @@ impl RandomArgs {
 
 fn write(file: &Path, text: &str) -> Result<(), CliError> {
     let folder = file.parent().map_or(Ok(()), fs::create_dir_all);
-    folder.and_then(|()| fs::write(file, text)).map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })
+    folder
+        .and_then(|()| fs::write(file, text))
+        .map_err(|why| CliError::Write { what: format!("`{}`", file.display()), why })
 }

@@ -1,4 +1,5 @@
-//! `wakeful log`: the entries of a ledger, a line each, verified as they are read; also while another process writes.
+//! `wakeful log`: the entries of a ledger, a line each, verified as they are read; also while
+//! another process writes.
 
 mod says;
 
@@ -34,11 +35,11 @@ const PAGE: u32 = 512;
 const POLL: Duration = Duration::from_millis(100);
 
 #[derive(Args)]
-#[command(
-    after_help = "--json prints entries as they are stored: {seq, at, class, record, chain}, each record as `wakeful schema` has it.\n\n\
-                        Exit codes: 0 printed, also where --follow was interrupted; 2 the ledger cannot be read.\n\n\
-                        Examples:\n  wakeful log agent.sqlite --limit 20\n  wakeful log agent.sqlite --follow --json\n  wakeful log agent.sqlite --diagnostics"
-)]
+#[command(after_help = "--json prints entries as they are stored: {seq, at, class, record, \
+                        chain}, each record as `wakeful schema` has it.\n\nExit codes: 0 \
+                        printed, also where --follow was interrupted; 2 the ledger cannot be \
+                        read.\n\nExamples:\n  wakeful log agent.sqlite --limit 20\n  wakeful log \
+                        agent.sqlite --follow --json\n  wakeful log agent.sqlite --diagnostics")]
 pub(super) struct Log {
     #[command(flatten)]
     ledger: LedgerArg,
@@ -66,12 +67,18 @@ impl Log {
         let mut reader = Reader { of: &self.ledger, agent, ledger, head: Head::START };
         match self.print(&mut reader, interrupted.as_ref()) {
             // Who reads has seen enough, as `head` has after some lines.
-            Err(CliError::Write { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => Ok(Verdict::Well),
+            Err(CliError::Write { why, .. }) if why.kind() == io::ErrorKind::BrokenPipe => {
+                Ok(Verdict::Well)
+            }
             printed => printed.map(|()| Verdict::Well),
         }
     }
 
-    fn print(&self, reader: &mut Reader<'_>, interrupted: Option<&Receiver<()>>) -> Result<(), CliError> {
+    fn print(
+        &self,
+        reader: &mut Reader<'_>,
+        interrupted: Option<&Receiver<()>>,
+    ) -> Result<(), CliError> {
         let mut left = match (self.after, self.limit) {
             (None, Some(newest)) => {
                 self.print_newest(reader, usize::try_from(newest).unwrap_or(usize::MAX))?;
@@ -131,8 +138,14 @@ impl Log {
 
     fn print_entry(&self, entry: &Entry, bytes: &EntryBytes) -> Result<(), CliError> {
         let mut out = anstream::stdout().lock();
-        let written = if self.json { writeln!(out, "{}", bytes.as_str()) } else { writeln!(out, "{}", line(entry)) };
-        written.and_then(|()| out.flush()).map_err(|why| CliError::Write { what: "the log".to_owned(), why })
+        let written = if self.json {
+            writeln!(out, "{}", bytes.as_str())
+        } else {
+            writeln!(out, "{}", line(entry))
+        };
+        written
+            .and_then(|()| out.flush())
+            .map_err(|why| CliError::Write { what: "the log".to_owned(), why })
     }
 }
 
@@ -141,10 +154,15 @@ pub(super) fn news(entry: &Entry) -> Option<String> {
     says::is_news(&entry.record).then(|| line(entry))
 }
 
-/// What an entry says to who is in conversation with the agent: its kind and the rest; none where it only keeps the books.
+/// What an entry says to who is in conversation with the agent: its kind and the rest; none where
+/// it only keeps the books.
 pub(super) fn told(entry: &Entry) -> Option<String> {
     let said = says::is_news(&entry.record).then(|| says::said(&entry.record))?;
-    Some(format!("{}  {}", painted(FAINT, &format!("{:<10}", said.kind)), painted(said.style, &said.text)))
+    Some(format!(
+        "{}  {}",
+        painted(FAINT, &format!("{:<10}", said.kind)),
+        painted(said.style, &said.text)
+    ))
 }
 
 /// An entry in a line: position, time, kind, and what it says.
@@ -183,8 +201,14 @@ impl Reader<'_> {
     /// Goes on after this entry.
     fn go_to(&mut self, seq: Seq) -> Result<(), CliError> {
         // What was moved out is read where it is; where that is not there, the rest can be read.
-        if let Some(anchor) = self.ledger.anchor().map_err(|why| self.unreadable(why))?.filter(|anchor| seq <= anchor.head.seq) {
-            let missing = if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
+        if let Some(anchor) = self
+            .ledger
+            .anchor()
+            .map_err(|why| self.unreadable(why))?
+            .filter(|anchor| seq <= anchor.head.seq)
+        {
+            let missing =
+                if seq < anchor.head.seq { self.ledger.archive(&anchor).err() } else { None };
             if let Some(why) = &missing {
                 anstream::eprintln!("{why}; what follows is the rest");
             }
@@ -210,7 +234,8 @@ impl Reader<'_> {
         let page = self.ledger.read(self.head.seq, PAGE).map_err(|why| self.unreadable(why))?;
         let mut opened = Vec::new();
         for bytes in page {
-            let entry = bytes.open(&self.head).map_err(|why| self.unreadable(OpenError::from(why)))?;
+            let entry =
+                bytes.open(&self.head).map_err(|why| self.unreadable(OpenError::from(why)))?;
             self.head = entry.head();
             opened.push((entry, bytes));
         }

@@ -1,4 +1,5 @@
-//! What an entry says, in a line for people: its kind in a word, and the rest in a sentence without punctuation marks of its own.
+//! What an entry says, in a line for people: its kind in a word, and the rest in a sentence without
+//! punctuation marks of its own.
 
 use anstyle::Style;
 use wakeful_core::{
@@ -35,15 +36,24 @@ pub(super) struct Said {
 /// Whether an entry is about something that looked wrong when it was recorded.
 pub(super) fn looks_wrong(record: &Record) -> bool {
     let Record::Event(event) = record else { return false };
-    [EventKind::SchedulerDiagnostic, EventKind::RuntimeError].iter().any(|kind| kind.as_str() == event.kind)
+    [EventKind::SchedulerDiagnostic, EventKind::RuntimeError]
+        .iter()
+        .any(|kind| kind.as_str() == event.kind)
 }
 
-/// Whether a record tells who watches a live agent something: what only keeps the books is told by what it belongs to.
+/// Whether a record tells who watches a live agent something: what only keeps the books is told by
+/// what it belongs to.
 pub(super) fn is_news(record: &Record) -> bool {
-    const NEWS: [EventKind; 4] =
-        [EventKind::SchedulerDecision, EventKind::SchedulerDiagnostic, EventKind::RuntimeError, EventKind::FactIgnored];
+    const NEWS: [EventKind; 4] = [
+        EventKind::SchedulerDecision,
+        EventKind::SchedulerDiagnostic,
+        EventKind::RuntimeError,
+        EventKind::FactIgnored,
+    ];
     match record {
-        Record::QueueEntry(record) => matches!(record.status, QueueStatus::Dropped | QueueStatus::Interjected),
+        Record::QueueEntry(record) => {
+            matches!(record.status, QueueStatus::Dropped | QueueStatus::Interjected)
+        }
         Record::Event(event) => NEWS.iter().any(|kind| kind.as_str() == event.kind),
         Record::Transcript(record) => !story::is_marker(&record.data),
         Record::WaitCondition(record) => !record.is_mirror(),
@@ -58,34 +68,74 @@ pub(super) fn said(record: &Record) -> Said {
     match record {
         Record::Message(record) => {
             let about = about(record.work_item_id.as_ref());
-            plain("message", format!("{} `{}`{about}: {}", word(record.kind), record.id, cut(record.body.as_text())))
+            plain(
+                "message",
+                format!(
+                    "{} `{}`{about}: {}",
+                    word(record.kind),
+                    record.id,
+                    cut(record.body.as_text())
+                ),
+            )
         }
         Record::QueueEntry(record) => {
-            let why = record.reason.as_ref().map_or_else(String::new, |why| format!(", {}", word(why)));
+            let why =
+                record.reason.as_ref().map_or_else(String::new, |why| format!(", {}", word(why)));
             plain("queue", format!("`{}` {}{why}", record.message_id, word(record.status)))
         }
         Record::Event(record) => event(record),
         Record::Transcript(record) => plain("transcript", cut(record.data.as_str())),
         Record::Task(record) => {
-            let what = record.summary.as_ref().map_or_else(String::new, |summary| format!(": {}", cut(summary)));
+            let what = record
+                .summary
+                .as_ref()
+                .map_or_else(String::new, |summary| format!(": {}", cut(summary)));
             let of = about(record.work_item_id.as_ref());
-            plain("task", format!("`{}` {} {}{of}{what}", record.id, word(record.kind), word(record.status)))
+            plain(
+                "task",
+                format!("`{}` {} {}{of}{what}", record.id, word(record.kind), word(record.status)),
+            )
         }
         Record::WorkItem(record) => plain("item", item(record)),
         Record::WaitingIntent(record) => {
             let of = about(record.work_item_id.as_ref());
-            plain("intent", format!("`{}` {}{of}: {} ({})", record.id, word(record.status), cut(&record.description), record.source))
+            plain(
+                "intent",
+                format!(
+                    "`{}` {}{of}: {} ({})",
+                    record.id,
+                    word(record.status),
+                    cut(&record.description),
+                    record.source
+                ),
+            )
         }
         Record::WaitCondition(record) => {
             let of = about(record.work_item_id.as_ref());
-            plain("wait", format!("`{}` {} {}{of}: {}", record.id, word(record.kind), word(record.status), cut(&record.waiting_for)))
+            plain(
+                "wait",
+                format!(
+                    "`{}` {} {}{of}: {}",
+                    record.id,
+                    word(record.kind),
+                    word(record.status),
+                    cut(&record.waiting_for)
+                ),
+            )
         }
         Record::Timer(record) => plain("timer", timer(record)),
-        Record::Tool(record) => plain("tool", format!("{} {}: {}", record.tool_name, word(record.status), cut(&record.summary))),
-        Record::Brief(record) => plain("brief", format!("{}: {}", word(record.kind), cut(&record.text))),
+        Record::Tool(record) => plain(
+            "tool",
+            format!("{} {}: {}", record.tool_name, word(record.status), cut(&record.summary)),
+        ),
+        Record::Brief(record) => {
+            plain("brief", format!("{}: {}", word(record.kind), cut(&record.text)))
+        }
         Record::Turn(record) => plain("turn", turn(record)),
         Record::Control(record) => plain("control", control(record)),
-        Record::Carried(record) => Said { kind: "carried", text: record.of_class.clone(), style: FAINT },
+        Record::Carried(record) => {
+            Said { kind: "carried", text: record.of_class.clone(), style: FAINT }
+        }
     }
 }
 
@@ -100,7 +150,11 @@ fn event(record: &EventRecord) -> Said {
     if is(EventKind::SchedulerDiagnostic)
         && let Some(found) = read::<Diagnosed>(record)
     {
-        return Said { kind: "diagnostic", text: format!("{} ({})", found.message, found.evidence.join(", ")), style: BAD };
+        return Said {
+            kind: "diagnostic",
+            text: format!("{} ({})", found.message, found.evidence.join(", ")),
+            style: BAD,
+        };
     }
     if is(EventKind::RuntimeError)
         && let Some(failed) = read::<Failed>(record)
@@ -116,7 +170,8 @@ fn event(record: &EventRecord) -> Said {
             style: FAINT,
         };
     }
-    let data = record.data.as_ref().map_or_else(String::new, |data| format!(": {}", cut(data.as_str())));
+    let data =
+        record.data.as_ref().map_or_else(String::new, |data| format!(": {}", cut(data.as_str())));
     Said { kind: "event", text: format!("{}{data}", word(&record.kind)), style: FAINT }
 }
 
@@ -149,23 +204,50 @@ fn decided(decision: &Decision) -> String {
         ("work item", decision.work_item_id.as_ref().map(ToString::to_string)),
         ("task", decision.task_id.as_ref().map(ToString::to_string)),
     ];
-    let about = about.into_iter().filter_map(|(what, id)| Some(format!(" {what} `{}`", id?))).collect::<Vec<_>>().join(",");
-    let because = decision.because.iter().map(|because| format!("{}{}", word(because.code), entries(&because.seqs)));
-    let passed = decision.ignored.iter().map(|over| format!("{}: {}{}", over.what, word(over.reason), entries(&over.seqs)));
-    let list = |start: &str, said: Vec<String>| if said.is_empty() { String::new() } else { format!(", {start} {}", said.join(", ")) };
-    let rest = format!("{}{}", list("because", because.collect()), list("passed over", passed.collect()));
-    format!("{} ({}) by rule {}{}{about}{rest}", decision.kind, decision.reason, decision.rule, if about.is_empty() { "" } else { "," })
+    let about = about
+        .into_iter()
+        .filter_map(|(what, id)| Some(format!(" {what} `{}`", id?)))
+        .collect::<Vec<_>>()
+        .join(",");
+    let because = decision
+        .because
+        .iter()
+        .map(|because| format!("{}{}", word(because.code), entries(&because.seqs)));
+    let passed = decision
+        .ignored
+        .iter()
+        .map(|over| format!("{}: {}{}", over.what, word(over.reason), entries(&over.seqs)));
+    let list = |start: &str, said: Vec<String>| {
+        if said.is_empty() { String::new() } else { format!(", {start} {}", said.join(", ")) }
+    };
+    let rest =
+        format!("{}{}", list("because", because.collect()), list("passed over", passed.collect()));
+    format!(
+        "{} ({}) by rule {}{}{about}{rest}",
+        decision.kind,
+        decision.reason,
+        decision.rule,
+        if about.is_empty() { "" } else { "," }
+    )
 }
 
 fn item(record: &WorkItemRecord) -> String {
-    let blocked = record.blocked_by.as_ref().map_or_else(String::new, |by| format!(", blocked by: {}", cut(by)));
+    let blocked = record
+        .blocked_by
+        .as_ref()
+        .map_or_else(String::new, |by| format!(", blocked by: {}", cut(by)));
     let (id, state, plan) = (&record.id, word(record.state), word(record.plan_status));
-    format!("`{id}` {state}, plan {plan}, revision {}: {}{blocked}", record.revision, cut(&record.objective))
+    format!(
+        "`{id}` {state}, plan {plan}, revision {}: {}{blocked}",
+        record.revision,
+        cut(&record.objective)
+    )
 }
 
 fn timer(record: &TimerRecord) -> String {
     let every = record.interval_ms.map_or_else(String::new, |ms| format!(", every {ms} ms"));
-    let summary = record.summary.as_ref().map_or_else(String::new, |summary| format!(": {}", cut(summary)));
+    let summary =
+        record.summary.as_ref().map_or_else(String::new, |summary| format!(": {}", cut(summary)));
     let due = match record.status {
         TimerStatus::Active => format!(", due at {}", record.due_at()),
         TimerStatus::Completed | TimerStatus::Cancelled => String::new(),
@@ -178,14 +260,23 @@ fn turn(record: &TurnRecord) -> String {
     let ended = record.kind.map_or_else(String::new, |kind| format!(" {}", word(kind)));
     let why = record.reason.as_ref().map_or_else(String::new, |why| format!(", {}", word(why)));
     let (index, status, run) = (record.turn_index, word(record.status), &record.run_id);
-    format!("{index} {status}{ended}{why}, run `{run}` on message `{}`{}", record.message_id, about(item))
+    format!(
+        "{index} {status}{ended}{why}, run `{run}` on message `{}`{}",
+        record.message_id,
+        about(item)
+    )
 }
 
 fn control(record: &ControlRecord) -> String {
     let more = match record {
-        ControlRecord::Genesis(genesis) => format!(" of agent `{}`, format {}", genesis.agent_id, genesis.format),
+        ControlRecord::Genesis(genesis) => {
+            format!(" of agent `{}`, format {}", genesis.agent_id, genesis.format)
+        }
         ControlRecord::FocusSet(focus) => {
-            let item = focus.work_item_id.as_ref().map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`"));
+            let item = focus
+                .work_item_id
+                .as_ref()
+                .map_or_else(|| "no work item".to_owned(), |id| format!("work item `{id}`"));
             format!(" to {item}, by {}", word(focus.cause))
         }
         ControlRecord::WakeHintPending(hint) => format!(": {}", cut(&hint.reason)),

@@ -24,7 +24,8 @@ const AGENT: &str = "default";
 
 #[derive(Args)]
 pub(super) struct OpenAiArgs {
-    /// Where the server is, with its version [default: $OPENAI_BASE_URL, else https://api.openai.com/v1]
+    /// Where the server is, with its version [default: $OPENAI_BASE_URL, else
+    /// https://api.openai.com/v1]
     #[arg(long, value_name = "URL", env = "WAKEFUL_BASE_URL")]
     base_url: Option<String>,
     /// The model, as the server calls it
@@ -36,7 +37,8 @@ pub(super) struct OpenAiArgs {
     /// The folder in which its commands work
     #[arg(long, value_name = "DIR", default_value = ".")]
     workspace: PathBuf,
-    /// The agent's own folder: output of commands, temporary files [default: the ledger's path with `.home`]
+    /// The agent's own folder: output of commands, temporary files [default: the ledger's path with
+    /// `.home`]
     #[arg(long, value_name = "DIR")]
     home: Option<PathBuf>,
     /// What its commands may do [default: what `wakeful policy` prints]
@@ -74,7 +76,8 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         home: given.home(&args.ledger)?,
         policy: given.policy.as_ref().map_or_else(|| Ok(Policy::default()), policy::read)?,
         also_write: Vec::new(),
-        launcher: env::current_exe().map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
+        launcher: env::current_exe()
+            .map_err(|why| CliError::Read { path: PathBuf::from("the program itself"), why })?,
         redactor: Arc::new(Redactor::new(key)),
         context_tokens: given.context_tokens,
         rounds_per_turn: given.rounds,
@@ -82,10 +85,15 @@ pub(super) fn live(args: &RunArgs) -> Result<Verdict, CliError> {
         audience: Arc::new(conversation.clone()),
     };
     let is_open = |path: &Path| {
-        path.parent().and_then(|folder| folder.canonicalize().ok()).is_some_and(|folder| folder.starts_with(setup.workspace.root()))
+        path.parent()
+            .and_then(|folder| folder.canonicalize().ok())
+            .is_some_and(|folder| folder.starts_with(setup.workspace.root()))
     };
-    if is_open(&std::path::absolute(&args.ledger).unwrap_or_else(|_| args.ledger.clone())) || is_open(&setup.home) {
-        let notice = "the agent's commands can change its own ledger or folder, which are inside its workspace; name others with --ledger and --home";
+    if is_open(&std::path::absolute(&args.ledger).unwrap_or_else(|_| args.ledger.clone()))
+        || is_open(&setup.home)
+    {
+        let notice = "the agent's commands can change its own ledger or folder, which are inside \
+                      its workspace; name others with --ledger and --home";
         conversation.notice(&setup.agent_id, notice);
     }
     let signals = super::signals()?;
@@ -113,7 +121,11 @@ impl OpenAiArgs {
 
     fn endpoint(&self, key: Option<&str>) -> Result<Endpoint, CliError> {
         let from_environment = || env::var("OPENAI_BASE_URL").ok().filter(|url| !url.is_empty());
-        let base_url = self.base_url.clone().or_else(from_environment).unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
+        let base_url = self
+            .base_url
+            .clone()
+            .or_else(from_environment)
+            .unwrap_or_else(|| "https://api.openai.com/v1".to_owned());
         let mut options = EndpointOptions::new(base_url, self.model.clone().unwrap_or_default());
         options.key = key.map(Secret::new).transpose()?;
         options.max_output_tokens = self.max_output_tokens;
@@ -123,13 +135,18 @@ impl OpenAiArgs {
     fn key(&self) -> Result<Option<String>, CliError> {
         let text = match &self.api_key_file {
             Some(file) => Some(read(file)?),
-            None => ["WAKEFUL_API_KEY", "OPENAI_API_KEY"].iter().find_map(|name| env::var(name).ok().filter(|key| !key.is_empty())),
+            None => ["WAKEFUL_API_KEY", "OPENAI_API_KEY"]
+                .iter()
+                .find_map(|name| env::var(name).ok().filter(|key| !key.is_empty())),
         };
         Ok(text.map(|text| text.trim().to_owned()))
     }
 
     fn workspace(&self) -> Result<Workspace, CliError> {
-        Workspace::new(&self.workspace).map_err(|why| CliError::Workspace { path: self.workspace.clone(), why: why.to_string() })
+        Workspace::new(&self.workspace).map_err(|why| CliError::Workspace {
+            path: self.workspace.clone(),
+            why: why.to_string(),
+        })
     }
 
     /// The agent's folder, by its absolute name.

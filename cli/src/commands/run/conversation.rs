@@ -1,4 +1,5 @@
-//! The conversation with an agent: what is typed goes to it, what it says and does is printed as it happens, in lines.
+//! The conversation with an agent: what is typed goes to it, what it says and does is printed as it
+//! happens, in lines.
 
 use std::{
     collections::BTreeMap,
@@ -69,12 +70,18 @@ pub(super) enum Lines {
 }
 
 impl Conversation {
-    /// A conversation with an agent: at a terminal where there is one, else by lines of the standard input.
-    pub(super) fn open(json: bool, agent: &AgentId, ledger: &Path) -> Result<(Self, Lines), CliError> {
+    /// A conversation with an agent: at a terminal where there is one, else by lines of the
+    /// standard input.
+    pub(super) fn open(
+        json: bool,
+        agent: &AgentId,
+        ledger: &Path,
+    ) -> Result<(Self, Lines), CliError> {
         let unusable = |why: ReadlineError| CliError::Terminal(why.to_string());
         let (lines, printer) = if !json && io::stdin().is_terminal() && io::stdout().is_terminal() {
             let mut editor = DefaultEditor::new().map_err(unusable)?;
-            let printer: Box<dyn ExternalPrinter + Send> = Box::new(editor.create_external_printer().map_err(unusable)?);
+            let printer: Box<dyn ExternalPrinter + Send> =
+                Box::new(editor.create_external_printer().map_err(unusable)?);
             (Lines::Terminal(Box::new(editor)), Some(printer))
         } else {
             (Lines::Input, None)
@@ -93,7 +100,10 @@ impl Conversation {
             Lines::Input => {
                 // Where the input ends the agent lives on: it may be nobody's.
                 let typed = io::stdin().lock().lines().map_while(Result::ok);
-                typed.map(|line| conversation.typed(&line, &handle)).take_while(Result::is_ok).for_each(drop);
+                typed
+                    .map(|line| conversation.typed(&line, &handle))
+                    .take_while(Result::is_ok)
+                    .for_each(drop);
             }
         });
     }
@@ -151,7 +161,10 @@ impl Conversation {
             "/why" => self.why(rest.trim()),
             "/status" => self.answer(status::of_ledger(&self.0.ledger, &self.0.agent)),
             "/help" => self.print(HELP),
-            unknown => self.print(&format!("{} there is no {unknown}; /help says what there is", painted(BAD, "error:"))),
+            unknown => self.print(&format!(
+                "{} there is no {unknown}; /help says what there is",
+                painted(BAD, "error:")
+            )),
         }
     }
 
@@ -159,10 +172,15 @@ impl Conversation {
         let kinds = DecisionKind::NAMES;
         let named = kinds.iter().find(|name| name.eq_ignore_ascii_case(asked)).copied();
         match (asked, named) {
-            ("", _) | (_, Some(_)) => self.answer(why::of_live(&self.0.ledger, &self.0.agent, named)),
+            ("", _) | (_, Some(_)) => {
+                self.answer(why::of_live(&self.0.ledger, &self.0.agent, named))
+            }
             (unknown, None) => {
                 let known = kinds.join(", ");
-                self.print(&format!("{} there is no decision `{unknown}`; there are {known}", painted(BAD, "error:")));
+                self.print(&format!(
+                    "{} there is no decision `{unknown}`; there are {known}",
+                    painted(BAD, "error:")
+                ));
             }
         }
     }
@@ -177,7 +195,8 @@ impl Conversation {
     /// The agent has ended: what was begun is printed.
     pub(super) fn end(&self) {
         let mut out = self.out();
-        let rest: Vec<_> = std::mem::take(&mut out.said).into_values().filter(|text| !text.is_empty()).collect();
+        let rest: Vec<_> =
+            std::mem::take(&mut out.said).into_values().filter(|text| !text.is_empty()).collect();
         rest.iter().for_each(|text| out.print(text));
         out.printer = None;
     }
@@ -201,12 +220,20 @@ impl Conversation {
     }
 }
 
-/// What an entry says in a conversation: what happens and what is decided, without the books that the log keeps.
+/// What an entry says in a conversation: what happens and what is decided, without the books that
+/// the log keeps.
 fn told(entry: &Entry) -> Option<String> {
     match &entry.record {
-        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => decided(&event.data.as_ref()?.read().ok()?),
+        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
+            decided(&event.data.as_ref()?.read().ok()?)
+        }
         // A turn shows by what is said and done in it, a tick by its decision.
-        Record::Turn(turn) if turn.status == RunStatus::Started || turn.kind == Some(TurnTerminalKind::Completed) => None,
+        Record::Turn(turn)
+            if turn.status == RunStatus::Started
+                || turn.kind == Some(TurnTerminalKind::Completed) =>
+        {
+            None
+        }
         Record::Message(message) if message.kind == MessageKind::SystemTick => None,
         Record::QueueEntry(record) if record.status == QueueStatus::Interjected => None,
         Record::Control(ControlRecord::Genesis(_)) => None,
@@ -227,7 +254,11 @@ fn decided(decision: &Decision) -> Option<String> {
 impl Out {
     /// Prints a text as lines of its own.
     fn print(&mut self, text: &str) {
-        let text = if self.in_colour { text.to_owned() } else { anstream::adapter::strip_str(text).to_string() };
+        let text = if self.in_colour {
+            text.to_owned()
+        } else {
+            anstream::adapter::strip_str(text).to_string()
+        };
         // Who has gone away does not stop the agent.
         match &mut self.printer {
             Some(printer) => drop(printer.print(format!("{text}\n"))),
@@ -254,7 +285,8 @@ impl Audience for Conversation {
         match &entry.record {
             Record::Transcript(_) => out.flush(agent, &whose),
             // What is typed stands there already.
-            Record::Message(message) if message.kind == MessageKind::OperatorPrompt && out.printer.is_some() => {}
+            Record::Message(message)
+                if message.kind == MessageKind::OperatorPrompt && out.printer.is_some() => {}
             _ => {
                 if let Some(told) = told(entry) {
                     out.flush(agent, &whose);

@@ -1,4 +1,5 @@
-//! `wakeful run`: a live agent, with a story or with a model, and a readable log of every decision and why.
+//! `wakeful run`: a live agent, with a story or with a model, and a readable log of every decision
+//! and why.
 
 #[cfg(target_os = "linux")]
 mod agent;
@@ -40,7 +41,8 @@ pub(super) struct RunArgs {
     /// The agent [default: the story's, else `default`]
     #[arg(long, value_name = "ID")]
     agent: Option<String>,
-    /// End when the agent rests, with nothing but repeating timers and offers of resting items to wake it
+    /// End when the agent rests, with nothing but repeating timers and offers of resting items to
+    /// wake it
     #[arg(long)]
     until_rest: bool,
     /// Print each entry as it is stored, one JSON object per line
@@ -88,7 +90,8 @@ impl RunArgs {
             }
             #[cfg(target_os = "linux")]
             (ProviderName::Story, Some(_)) if self.openai.prompts() => {
-                let why = "a story says by itself what comes in, and `wakeful send` says more to an agent that lives";
+                let why = "a story says by itself what comes in, and `wakeful send` says more to \
+                           an agent that lives";
                 Err(CliError::NotWith { option: "--prompt", with: "openai", why })
             }
             #[cfg(target_os = "linux")]

@@ -46,12 +46,16 @@ pub(super) fn play(args: &RunArgs, story: &Path) -> Result<Verdict, CliError> {
     let log = Log { json: args.json, bar: bar() };
     let until = if args.until_rest { Until::Rest } else { Until::Told };
     let engines = args.driver.engines()?;
-    let mut run = Run::open(&Options::new(agent_id), &engines, ledger, story, time, super::signals()?, log)?;
+    let mut run =
+        Run::open(&Options::new(agent_id), &engines, ledger, story, time, super::signals()?, log)?;
     match run.live(until)? {
         Ending::Rested | Ending::ShutDown => Ok(Verdict::Well),
         // What a crash leaves is what is on the disk: nothing is tidied up.
         Ending::Crashed => {
-            anstream::eprintln!("{} as the story says; run it again, and it goes on", painted(BAD, "crashed"));
+            anstream::eprintln!(
+                "{} as the story says; run it again, and it goes on",
+                painted(BAD, "crashed")
+            );
             process::exit(CRASHED)
         }
     }
@@ -89,7 +93,16 @@ impl Watcher for Log {
 
 impl Audience for Log {
     fn refused(&mut self, fact: &RawJson, why: &ErrorReport) {
-        self.bar.suspend(|| writeln!(anstream::stderr(), "{} {}: {}", painted(BAD, "not taken:"), fact.as_str(), why.message).ok());
+        self.bar.suspend(|| {
+            writeln!(
+                anstream::stderr(),
+                "{} {}: {}",
+                painted(BAD, "not taken:"),
+                fact.as_str(),
+                why.message
+            )
+            .ok()
+        });
     }
 
     fn progress(&mut self, done: u64, of: u64, now: Timestamp) {

@@ -1,4 +1,5 @@
-//! The consistent part of an input: without records of other agents (D13) and without those that a terminal status refuses (D17).
+//! The consistent part of an input: without records of other agents (D13) and without those that a
+//! terminal status refuses (D17).
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -6,8 +7,17 @@ use serde_json::{Value, json};
 use wakeful_core::oracle;
 
 /// The order in which records that are given class by class are appended.
-const CLASSES: [&str; 9] =
-    ["work_items", "tasks", "waiting_intents", "wait_conditions", "timers", "messages", "queue_entries", "events", "briefs"];
+const CLASSES: [&str; 9] = [
+    "work_items",
+    "tasks",
+    "waiting_intents",
+    "wait_conditions",
+    "timers",
+    "messages",
+    "queue_entries",
+    "events",
+    "briefs",
+];
 
 /// An input from which records were taken, and which.
 pub(super) struct Consistent {
@@ -19,7 +29,11 @@ pub(super) struct Consistent {
 impl Consistent {
     /// The consistent part; none where that is all of it.
     pub(super) fn from_input(input: &Value) -> Option<Self> {
-        let mut rest = Self { input: input.clone(), without_foreign: BTreeSet::new(), without_refused: BTreeSet::new() };
+        let mut rest = Self {
+            input: input.clone(),
+            without_foreign: BTreeSet::new(),
+            without_refused: BTreeSet::new(),
+        };
         let mut kept = Vec::new();
         for (class, record, fate) in judged(input) {
             match fate {
@@ -41,11 +55,13 @@ impl Consistent {
 
     /// Whether each of these parts is read from a class that lost a record.
     pub(super) fn explains(&self, differing: &BTreeSet<String>) -> bool {
-        let lost: BTreeSet<_> = self.without_foreign.union(&self.without_refused).map(String::as_str).collect();
+        let lost: BTreeSet<_> =
+            self.without_foreign.union(&self.without_refused).map(String::as_str).collect();
         differing.iter().all(|part| read_from(part).iter().any(|class| lost.contains(class)))
     }
 
-    /// Whether the records that were taken have no say: the answer is the one to the rest. How many events were written is no reading.
+    /// Whether the records that were taken have no say: the answer is the one to the rest. How many
+    /// events were written is no reading.
     pub(super) fn has_answer(&self, answer: &Value) -> bool {
         let Ok(text) = oracle::answer(&self.input.to_string()) else { return false };
         let Ok(mut to_rest) = serde_json::from_str::<Value>(&text) else { return false };
@@ -71,10 +87,15 @@ enum Fate {
 /// The records that count, with their classes, in order.
 pub(super) fn kept(input: &Value) -> Vec<(String, Value)> {
     let counts = |fate: &Fate| matches!(fate, Fate::Kept | Fate::KeptWithoutMirror);
-    judged(input).into_iter().filter(|(.., fate)| counts(fate)).map(|(class, record, _)| (class, record)).collect()
+    judged(input)
+        .into_iter()
+        .filter(|(.., fate)| counts(fate))
+        .map(|(class, record, _)| (class, record))
+        .collect()
 }
 
-/// What becomes of each record: events have no agent; the first terminal status of an id stands, but may be recorded again.
+/// What becomes of each record: events have no agent; the first terminal status of an id stands,
+/// but may be recorded again.
 fn judged(input: &Value) -> Vec<(String, Value, Fate)> {
     let agent = input["agent"]["id"].as_str().unwrap_or("default");
     let mut ended: BTreeMap<(String, String), String> = BTreeMap::new();
@@ -87,8 +108,12 @@ fn judged(input: &Value) -> Vec<(String, Value, Fate)> {
         if ended.get(&key).is_some_and(|ended| *ended != status) {
             return Fate::Refused;
         }
-        let mirror = (class == "waiting_intents").then(|| ("wait_conditions".to_owned(), format!("waiting_intent:{}", key.1)));
-        let is_refused = mirror.as_ref().and_then(|mirror| ended.get(mirror)).is_some_and(|ended| *ended != status);
+        let mirror = (class == "waiting_intents")
+            .then(|| ("wait_conditions".to_owned(), format!("waiting_intent:{}", key.1)));
+        let is_refused = mirror
+            .as_ref()
+            .and_then(|mirror| ended.get(mirror))
+            .is_some_and(|ended| *ended != status);
         if is_terminal(&status) {
             if let Some(mirror) = mirror.filter(|_| !is_refused) {
                 ended.insert(mirror, status.clone());
@@ -109,9 +134,15 @@ fn judged(input: &Value) -> Vec<(String, Value, Fate)> {
 /// All records with their classes, in the order in which they are appended.
 pub(super) fn records(input: &Value) -> Vec<(String, Value)> {
     let list = |value: &Value| value.as_array().cloned().unwrap_or_default();
-    let by_class = CLASSES.iter().flat_map(|class| list(&input["records"][class]).into_iter().map(|record| ((*class).to_owned(), record)));
+    let by_class = CLASSES.iter().flat_map(|class| {
+        list(&input["records"][class]).into_iter().map(|record| ((*class).to_owned(), record))
+    });
     let logged = list(&input["log"]).into_iter();
-    by_class.chain(logged.map(|line| (line["kind"].as_str().unwrap_or_default().to_owned(), line["record"].clone()))).collect()
+    by_class
+        .chain(logged.map(|line| {
+            (line["kind"].as_str().unwrap_or_default().to_owned(), line["record"].clone())
+        }))
+        .collect()
 }
 
 fn owner(record: &Value) -> &str {
@@ -142,8 +173,18 @@ fn status(class: &str, record: &Value) -> String {
 }
 
 fn is_terminal(status: &str) -> bool {
-    let terminal =
-        ["completed", "failed", "cancelled", "interrupted", "resolved", "expired", "processed", "aborted", "dropped", "interjected"];
+    let terminal = [
+        "completed",
+        "failed",
+        "cancelled",
+        "interrupted",
+        "resolved",
+        "expired",
+        "processed",
+        "aborted",
+        "dropped",
+        "interjected",
+    ];
     terminal.contains(&status)
 }
 
@@ -151,16 +192,20 @@ fn is_terminal(status: &str) -> bool {
 fn read_from(part: &str) -> &'static [&'static str] {
     const LISTS: &[&str] = &["work_items", "tasks", "waiting_intents", "wait_conditions"];
     const WAITS: &[&str] = &["work_items", "tasks", "waiting_intents", "wait_conditions", "timers"];
-    const CLOSURE: &[&str] = &["work_items", "tasks", "waiting_intents", "wait_conditions", "timers", "briefs"];
+    const CLOSURE: &[&str] =
+        &["work_items", "tasks", "waiting_intents", "wait_conditions", "timers", "briefs"];
     const QUEUE: &[&str] = &["messages", "queue_entries"];
-    const POSTURE: &[&str] = &["work_items", "tasks", "waiting_intents", "wait_conditions", "queue_entries"];
+    const POSTURE: &[&str] =
+        &["work_items", "tasks", "waiting_intents", "wait_conditions", "queue_entries"];
     match part {
-        "projection.active_tasks" | "projection.has_blocking_active_tasks" | "recovery.active_task_ids" => &["tasks"],
+        "projection.active_tasks"
+        | "projection.has_blocking_active_tasks"
+        | "recovery.active_task_ids" => &["tasks"],
         "projection.active_timers" | "recovery.active_timer_ids" => &["timers"],
         "projection.current_work_item" | "due_rechecks" | "next_recheck_at" => &["work_items"],
-        "projection.active_waiting_intents" | "projection.active_work_item_waiting_intents" | "projection.active_agent_waiting_intents" => {
-            &["waiting_intents"]
-        }
+        "projection.active_waiting_intents"
+        | "projection.active_work_item_waiting_intents"
+        | "projection.active_agent_waiting_intents" => &["waiting_intents"],
         "projection.runtime_error" => &["briefs"],
         "projection.current_work_item_scheduling_state"
         | "projection.queued_runnable_work_items"
@@ -173,7 +218,16 @@ fn read_from(part: &str) -> &'static [&'static str] {
         "closure" => CLOSURE,
         "recovery.replay_message_ids" | "recovery.queue_order" | "recovery.bootstrap" => QUEUE,
         // The head and what was waited for before it.
-        "run_loop" => &["messages", "queue_entries", "work_items", "tasks", "waiting_intents", "wait_conditions", "timers", "briefs"],
+        "run_loop" => &[
+            "messages",
+            "queue_entries",
+            "work_items",
+            "tasks",
+            "waiting_intents",
+            "wait_conditions",
+            "timers",
+            "briefs",
+        ],
         _ => &[],
     }
 }

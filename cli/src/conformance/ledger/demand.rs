@@ -1,4 +1,5 @@
-//! What the contract demands where the reference runtime says something else about the same facts, made from its own answer.
+//! What the contract demands where the reference runtime says something else about the same facts,
+//! made from its own answer.
 
 use std::collections::BTreeSet;
 
@@ -24,7 +25,9 @@ impl<'a> Demanded<'a> {
     pub(super) fn demand(&mut self, because: &[u8], part: &'static str, demanded: Value) {
         let demanded = super::bare(&demanded);
         let Some((above, key)) = part.rsplit_once('/') else { return };
-        let Some(fields) = self.value.pointer_mut(above).and_then(Value::as_object_mut) else { return };
+        let Some(fields) = self.value.pointer_mut(above).and_then(Value::as_object_mut) else {
+            return;
+        };
         let before = fields.remove(key).unwrap_or(Value::Null);
         if before != demanded {
             self.changes.extend(because.iter().map(|number| (*number, part)));
@@ -55,7 +58,12 @@ impl<'a> Demanded<'a> {
     /// The ids of the readiness lines that meet a condition, in the order of the lists.
     fn lines(&self, meets: impl Fn(&Value) -> bool) -> Vec<Value> {
         let lines = self.value["work_queue"]["readiness"].as_array();
-        lines.into_iter().flatten().filter(|line| meets(line)).map(|line| line["id"].clone()).collect()
+        lines
+            .into_iter()
+            .flatten()
+            .filter(|line| meets(line))
+            .map(|line| line["id"].clone())
+            .collect()
     }
 }
 
@@ -68,12 +76,14 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     idle_boundary(demanded);
 }
 
-/// D14: no list is cut at five or three. The reference runtime cuts lists of a readiness that it tells uncut.
+/// D14: no list is cut at five or three. The reference runtime cuts lists of a readiness that it
+/// tells uncut.
 fn d14(demanded: &mut Demanded<'_>) {
     let class = |line: &Value, class: &str| line["candidate_class"] == class;
     let runnable = demanded.lines(|line| class(line, "queued_runnable"));
     let triggered = demanded.lines(|line| class(line, "triggered_blocked"));
-    let blocked = demanded.lines(|line| class(line, "blocked") && line["scheduling_state"] != "waiting_task");
+    let blocked =
+        demanded.lines(|line| class(line, "blocked") && line["scheduling_state"] != "waiting_task");
     if triggered.len() > 3 {
         demanded.demand(&[14], "/work_queue/triggered_blocked", Value::Array(triggered));
     }
@@ -82,13 +92,20 @@ fn d14(demanded: &mut Demanded<'_>) {
     }
     if runnable.len() > 5 {
         let part = "queued_runnable_work_items";
-        let list = |value: &Value| value["projection"][part].as_array().cloned().unwrap_or_default();
+        let list =
+            |value: &Value| value["projection"][part].as_array().cloned().unwrap_or_default();
         let (told, answered) = (list(&demanded.value), list(demanded.answer));
-        // What the cut hides must be the runnable items that readiness names, as they were recorded last.
+        // What the cut hides must be the runnable items that readiness names, as they were recorded
+        // last.
         let records = names::latest(demanded.input, "work_items");
         let hidden: Vec<_> = answered.into_iter().skip(told.len()).collect();
         let are_named = hidden.iter().map(|item| &item["id"]).eq(runnable.iter().skip(told.len()));
-        let recorded = |item: &Value| item["id"].as_str().and_then(|id| records.get(id)).is_some_and(|record| is_record(item, record));
+        let recorded = |item: &Value| {
+            item["id"]
+                .as_str()
+                .and_then(|id| records.get(id))
+                .is_some_and(|record| is_record(item, record))
+        };
         if are_named && hidden.iter().all(recorded) {
             let whole = told.into_iter().chain(hidden).collect();
             demanded.demand(&[14], "/projection/queued_runnable_work_items", Value::Array(whole));
@@ -98,10 +115,16 @@ fn d14(demanded: &mut Demanded<'_>) {
     }
 }
 
-/// Whether an item says what this record says: every field of one is the other's, an instant in whatever spelling.
+/// Whether an item says what this record says: every field of one is the other's, an instant in
+/// whatever spelling.
 fn is_record(item: &Value, record: &Value) -> bool {
     let instant = |value: &Value| Timestamp::parse(value.as_str()?).ok();
-    let fields = |value: &Value| value.as_object().map(|fields| fields.keys().cloned().collect::<BTreeSet<_>>()).unwrap_or_default();
+    let fields = |value: &Value| {
+        value
+            .as_object()
+            .map(|fields| fields.keys().cloned().collect::<BTreeSet<_>>())
+            .unwrap_or_default()
+    };
     let is_empty = |value: &Value| value.is_null() || *value == json!([]);
     fields(item).union(&fields(record)).all(|key| {
         let (said, recorded) = (&item[key], &record[key]);
@@ -109,7 +132,11 @@ fn is_record(item: &Value, record: &Value) -> bool {
             "session_id" => *recorded == item["agent_id"],
             "agent_id" if recorded.is_null() => true,
             "workspace_id" if recorded.is_null() => *said == "agent_home",
-            _ => said == recorded || is_empty(said) && is_empty(recorded) || instant(said).is_some() && instant(said) == instant(recorded),
+            _ => {
+                said == recorded
+                    || is_empty(said) && is_empty(recorded)
+                    || instant(said).is_some() && instant(said) == instant(recorded)
+            }
         }
     })
 }
@@ -120,22 +147,34 @@ fn d3(demanded: &mut Demanded<'_>) {
     let records = consistent::records(demanded.input);
     let newest = |class: &str, kind: &str| {
         let of_kind = records.iter().filter(|(of, record)| of == class && record["kind"] == kind);
-        of_kind.filter_map(|(_, record)| Timestamp::parse(record["created_at"].as_str()?).ok()).max()
+        of_kind
+            .filter_map(|(_, record)| Timestamp::parse(record["created_at"].as_str()?).ok())
+            .max()
     };
     let briefs = records.iter().filter(|(class, _)| class == "briefs").count();
-    let events = demanded.value["events_on_disk"].as_u64().and_then(|count| usize::try_from(count).ok()).unwrap_or(0);
+    let events = demanded.value["events_on_disk"]
+        .as_u64()
+        .and_then(|count| usize::try_from(count).ok())
+        .unwrap_or(0);
     if events > WINDOW || briefs > WINDOW {
-        let holds = newest("events", "runtime_error").is_some_and(|error| newest("briefs", "result").is_none_or(|result| error > result));
+        let holds = newest("events", "runtime_error")
+            .is_some_and(|error| newest("briefs", "result").is_none_or(|result| error > result));
         demanded.demand(&[3], "/projection/runtime_error", json!(holds));
     }
 }
 
-/// D2: an item's wait for the runtime is ticked for the model, above the waits that only rest and whatever else could go on.
+/// D2: an item's wait for the runtime is ticked for the model, above the waits that only rest and
+/// whatever else could go on.
 fn d2(demanded: &mut Demanded<'_>) {
     let waiting = demanded.lines(|line| line["scheduling_state"] == "waiting_system");
     let current = &demanded.value["work_queue"]["current"];
-    // The current item goes first; of the others any may, since their conditions' order is not told.
-    let first = if waiting.contains(current) { current.clone() } else { demanded.answer["wait_decision"]["work_item_id"].clone() };
+    // The current item goes first; of the others any may, since their conditions' order is not
+    // told.
+    let first = if waiting.contains(current) {
+        current.clone()
+    } else {
+        demanded.answer["wait_decision"]["work_item_id"].clone()
+    };
     if !waiting.contains(&first) {
         return;
     }
@@ -159,17 +198,20 @@ fn at(decision: &Value, boundary: &str) -> Value {
     decision
 }
 
-/// What the facts add up to by contract 6.1, where the reference runtime's closure rests on what a D changes: D2, the reason of a wait for
-/// the runtime; D3, the error.
+/// What the facts add up to by contract 6.1, where the reference runtime's closure rests on what a
+/// D changes: D2, the reason of a wait for the runtime; D3, the error.
 fn closure(demanded: &mut Demanded<'_>) {
     let projection = &demanded.value["projection"];
     let told = &demanded.value["closure"];
     let error = projection["runtime_error"] == true;
     let state = projection["current_work_item_scheduling_state"].as_str();
     let rests = demanded.status() == "asleep";
-    let evidence: Vec<_> = told["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
-    let conditions = [(2, state == Some("waiting_system")), (3, error != evidence.contains(&"runtime_error"))];
-    let because: Vec<_> = conditions.iter().filter(|(_, holds)| *holds).map(|(number, _)| *number).collect();
+    let evidence: Vec<_> =
+        told["evidence"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    let conditions =
+        [(2, state == Some("waiting_system")), (3, error != evidence.contains(&"runtime_error"))];
+    let because: Vec<_> =
+        conditions.iter().filter(|(_, holds)| *holds).map(|(number, _)| *number).collect();
     if because.is_empty() {
         return;
     }
@@ -183,7 +225,9 @@ fn closure(demanded: &mut Demanded<'_>) {
         ("waiting", Some("awaiting_external_change"), Some("turn_in_progress".to_owned()))
     } else if let Some(kind) = failed {
         ("failed", None, Some(format!("turn_terminal_{kind}")))
-    } else if terminal.is_none() && demanded.input["agent"]["turn_index"].as_u64().is_some_and(|index| index > 0) {
+    } else if terminal.is_none()
+        && demanded.input["agent"]["turn_index"].as_u64().is_some_and(|index| index > 0)
+    {
         ("waiting", Some("awaiting_external_change"), Some("turn_terminal_missing".to_owned()))
     } else if signal.is_object() {
         ("continuable", None, Some("runnable_work_present".to_owned()))
@@ -202,10 +246,15 @@ fn closure(demanded: &mut Demanded<'_>) {
             None => ("completed", None, Some("no_waiting_condition".to_owned())),
         }
     };
-    let facts = evidence.into_iter().filter(|said| !is_marker(said) && !matches!(*said, "runtime_error" | "runtime_sleeping"));
+    let facts = evidence
+        .into_iter()
+        .filter(|said| !is_marker(said) && !matches!(*said, "runtime_error" | "runtime_sleeping"));
     let mut evidence: Vec<_> = error.then_some("runtime_error").into_iter().chain(facts).collect();
     evidence.extend(rests.then_some("runtime_sleeping"));
-    evidence.extend((outcome == "completed" && terminal == Some("completed")).then_some("turn_terminal_completed"));
+    evidence.extend(
+        (outcome == "completed" && terminal == Some("completed"))
+            .then_some("turn_terminal_completed"),
+    );
     evidence.extend(marker.as_deref());
     let closure = json!({
         "outcome": outcome,
@@ -220,17 +269,20 @@ fn closure(demanded: &mut Demanded<'_>) {
 /// How the newest turn ended, if it did.
 fn settled(agent: &Value) -> Option<&str> {
     let last = &agent["last_turn_terminal"];
-    let is_newest = last["turn_index"].as_u64().unwrap_or(0) == agent["turn_index"].as_u64().unwrap_or(0);
+    let is_newest =
+        last["turn_index"].as_u64().unwrap_or(0) == agent["turn_index"].as_u64().unwrap_or(0);
     last["kind"].as_str().filter(|_| is_newest)
 }
 
 /// Evidence that names the row of the table, not a fact; it stands last.
 fn is_marker(said: &str) -> bool {
-    matches!(said, "turn_in_progress" | "runnable_work_present" | "no_waiting_condition") || said.starts_with("turn_terminal_")
+    matches!(said, "turn_in_progress" | "runnable_work_present" | "no_waiting_condition")
+        || said.starts_with("turn_terminal_")
 }
 
-/// D18: an open run outranks all but a stop. D7, D22: asleep or awaiting a task, the agent is asked about the facts; the reference
-/// runtime's own wait decision, which never looks at the status, says what they are.
+/// D18: an open run outranks all but a stop. D7, D22: asleep or awaiting a task, the agent is asked
+/// about the facts; the reference runtime's own wait decision, which never looks at the status,
+/// says what they are.
 fn idle_boundary(demanded: &mut Demanded<'_>) {
     let status = demanded.status();
     if status == "stopped" {

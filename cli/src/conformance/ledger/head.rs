@@ -1,4 +1,5 @@
-//! The head of the queue: what the contract demands where it meets another closure, or meets it otherwise.
+//! The head of the queue: what the contract demands where it meets another closure, or meets it
+//! otherwise.
 
 use serde_json::{Value, json};
 use wakeful_core::oracle;
@@ -18,20 +19,29 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     let prior = demanded.value["closure"].clone();
     let waits = prior["outcome"] == "waiting";
     let conditions = [
-        (2, waits && told["prior_closure_outcome"] == "waiting" && told["prior_waiting_reason"].is_null()),
+        (
+            2,
+            waits
+                && told["prior_closure_outcome"] == "waiting"
+                && told["prior_waiting_reason"].is_null(),
+        ),
         (3, told["prior_closure_outcome"] != prior["outcome"]),
         (11, waits && trigger["kind"] == "internal_followup" && trigger["contentful"] == true),
     ];
-    let mut because: Vec<_> = conditions.iter().filter(|(_, holds)| *holds).map(|(number, _)| *number).collect();
+    let mut because: Vec<_> =
+        conditions.iter().filter(|(_, holds)| *holds).map(|(number, _)| *number).collect();
     let mut resolution = if because.is_empty() { told.clone() } else { met(&prior, trigger) };
 
     let message = names::message(demanded.input, &demanded.value["run_loop"]["message_id"]);
-    let named = names::named(demanded.input, &demanded.value["work_queue"]["current"], &message, trigger);
-    let is_expected = trigger["contentful"] == true && prior["waiting_reason"] == "awaiting_external_change";
+    let named =
+        names::named(demanded.input, &demanded.value["work_queue"]["current"], &message, trigger);
+    let is_expected =
+        trigger["contentful"] == true && prior["waiting_reason"] == "awaiting_external_change";
     let is_hint = trigger["kind"] == "system_tick" && trigger["contentful"] != true;
     match named {
         Named::Active if resolution["class"] != "resume_expected_wait" => {
-            // D19: a hint that names an active wait ends it without saying more. D1: everything else by its id.
+            // D19: a hint that names an active wait ends it without saying more. D1: everything
+            // else by its id.
             because.push(if is_hint { 19 } else { 1 });
             resolution = matched(&resolution);
         }
@@ -40,11 +50,15 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
             resolution = missed(&resolution, trigger);
         }
         Named::Nothing if names::is_foreign_prompt(&message) && is_expected => {
-            // D21: a prompt that is not the operator's is what an external wait expects, and not what one for the operator does.
+            // D21: a prompt that is not the operator's is what an external wait expects, and not
+            // what one for the operator does.
             because.push(21);
             resolution = matched(&resolution);
         }
-        Named::Nothing if names::is_foreign_prompt(&message) && resolution["matched_waiting_reason"] == true => {
+        Named::Nothing
+            if names::is_foreign_prompt(&message)
+                && resolution["matched_waiting_reason"] == true =>
+        {
             because.push(21);
             resolution = missed(&resolution, trigger);
         }
@@ -62,7 +76,8 @@ pub(super) fn all(demanded: &mut Demanded<'_>) {
     demanded.demand(&because, "/run_loop/decision", decision);
 }
 
-/// How this trigger meets this closure: the operation `continuation`, which the reference runtime judges with vectors of its own.
+/// How this trigger meets this closure: the operation `continuation`, which the reference runtime
+/// judges with vectors of its own.
 fn met(prior: &Value, trigger: &Value) -> Value {
     let mut given = json!({
         "contentful": false, "task_terminal": false, "task_blocking": false, "task_wait_policy": null, "wake_hint_source": null,
@@ -81,21 +96,32 @@ fn matched(resolution: &Value) -> Value {
     resolved(resolution, ("resume_expected_wait", true, true), "matches_waiting_reason")
 }
 
-/// The resolution of a message that names another wait than those that are active: its cell of the table where nothing matches.
+/// The resolution of a message that names another wait than those that are active: its cell of the
+/// table where nothing matches.
 fn missed(resolution: &Value, trigger: &Value) -> Value {
     match trigger["kind"].as_str() {
-        Some("operator_input") => resolved(resolution, ("resume_override", true, false), "override_waiting_reason"),
+        Some("operator_input") => {
+            resolved(resolution, ("resume_override", true, false), "override_waiting_reason")
+        }
         Some("task_result") if trigger["task_terminal"] == true => {
             resolved(resolution, ("resume_override", true, false), "terminal_task_result")
         }
-        Some("system_tick") if trigger["contentful"] == true => {
-            resolved(resolution, ("liveness_only", false, false), "contentful_system_tick_expected_external_recheck")
+        Some("system_tick") if trigger["contentful"] == true => resolved(
+            resolution,
+            ("liveness_only", false, false),
+            "contentful_system_tick_expected_external_recheck",
+        ),
+        _ => {
+            resolved(resolution, ("liveness_only", false, false), "does_not_satisfy_waiting_reason")
         }
-        _ => resolved(resolution, ("liveness_only", false, false), "does_not_satisfy_waiting_reason"),
     }
 }
 
-fn resolved(resolution: &Value, (class, reenters, matches): (&str, bool, bool), marker: &str) -> Value {
+fn resolved(
+    resolution: &Value,
+    (class, reenters, matches): (&str, bool, bool),
+    marker: &str,
+) -> Value {
     const MARKERS: [&str; 5] = [
         "matches_waiting_reason",
         "override_waiting_reason",

@@ -65,7 +65,9 @@ impl OfField {
         let mut read = Self::default();
         each(attributes, |word, input| {
             match word {
-                "default" if input.peek(token::Eq) => read.default = Absent::Of(value(input)?.parse()?),
+                "default" if input.peek(token::Eq) => {
+                    read.default = Absent::Of(value(input)?.parse()?)
+                }
                 "default" => read.default = Absent::Default,
                 "rename" => read.name = Some(value(input)?.value()),
                 "alias" => read.also.push(value(input)?.value()),
@@ -80,12 +82,20 @@ impl OfField {
     }
 }
 
-/// Takes each word of serde's attributes; one that is not taken is an error, since it would be read otherwise than it is written.
-fn each(attributes: &[Attribute], mut take: impl FnMut(&str, ParseStream<'_>) -> syn::Result<bool>) -> syn::Result<()> {
+/// Takes each word of serde's attributes; one that is not taken is an error, since it would be read
+/// otherwise than it is written.
+fn each(
+    attributes: &[Attribute],
+    mut take: impl FnMut(&str, ParseStream<'_>) -> syn::Result<bool>,
+) -> syn::Result<()> {
     for attribute in attributes.iter().filter(|attribute| attribute.path().is_ident("serde")) {
         attribute.parse_nested_meta(|meta| {
             let word = meta.path.get_ident().map(ToString::to_string).unwrap_or_default();
-            if take(&word, meta.input)? { Ok(()) } else { Err(meta.error(format!("`{word}` is not known to `Readable`"))) }
+            if take(&word, meta.input)? {
+                Ok(())
+            } else {
+                Err(meta.error(format!("`{word}` is not known to `Readable`")))
+            }
         })?;
     }
     Ok(())

@@ -13,8 +13,15 @@ pub(crate) fn readable(input: &DeriveInput) -> syn::Result<TokenStream> {
         _ if of_type.try_from.is_some() => made_of(&of_type),
         Data::Struct(data) => match &data.fields {
             Fields::Named(fields) => structure(&of_type, fields.named.iter())?,
-            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => quote! { Self(::wakeful_json::Readable::read(value)) },
-            _ => return Err(Error::new_spanned(&input.ident, "a struct that is read has named fields, or one")),
+            Fields::Unnamed(fields) if fields.unnamed.len() == 1 => {
+                quote! { Self(::wakeful_json::Readable::read(value)) }
+            }
+            _ => {
+                return Err(Error::new_spanned(
+                    &input.ident,
+                    "a struct that is read has named fields, or one",
+                ));
+            }
         },
         Data::Enum(data) => names(&of_type, data)?,
         Data::Union(_) => return Err(Error::new_spanned(&input.ident, "a union cannot be read")),
@@ -57,11 +64,17 @@ fn made_of(of_type: &OfType) -> TokenStream {
     }
 }
 
-fn structure<'a>(of_type: &OfType, fields: impl Iterator<Item = &'a Field>) -> syn::Result<TokenStream> {
+fn structure<'a>(
+    of_type: &OfType,
+    fields: impl Iterator<Item = &'a Field>,
+) -> syn::Result<TokenStream> {
     let (mut names, mut also, mut reads) = (Vec::new(), Vec::new(), Vec::new());
     for field in fields {
         let of_field = OfField::read(&field.attrs)?;
-        let ident = field.ident.as_ref().ok_or_else(|| Error::new_spanned(field, "a field without a name"))?;
+        let ident = field
+            .ident
+            .as_ref()
+            .ok_or_else(|| Error::new_spanned(field, "a field without a name"))?;
         let read = if of_field.skip {
             quote! { ::core::default::Default::default() }
         } else if of_field.flatten {
@@ -83,7 +96,9 @@ fn structure<'a>(of_type: &OfType, fields: impl Iterator<Item = &'a Field>) -> s
     }
     let closed = of_type.closed;
     let (names, count) = (names.join(","), names.len());
-    let default = of_type.default.then(|| quote! { let default: Self = ::core::default::Default::default(); });
+    let default = of_type
+        .default
+        .then(|| quote! { let default: Self = ::core::default::Default::default(); });
     Ok(quote! {
         static SHAPE: ::wakeful_json::Shape = ::wakeful_json::Shape { names: #names, count: #count, also: &[#(#also),*], closed: #closed };
         #default
@@ -101,10 +116,15 @@ fn names(of_type: &OfType, data: &DataEnum) -> syn::Result<TokenStream> {
     let (mut names, mut variants) = (Vec::new(), Vec::new());
     for variant in &data.variants {
         if !matches!(variant.fields, Fields::Unit) {
-            return Err(Error::new_spanned(variant, "an enum that is read has variants without fields"));
+            return Err(Error::new_spanned(
+                variant,
+                "an enum that is read has variants without fields",
+            ));
         }
         let said = OfField::read(&variant.attrs)?.name;
-        names.push(said.unwrap_or_else(|| if of_type.snake_case { snake_case(&variant.ident) } else { variant.ident.to_string() }));
+        names.push(said.unwrap_or_else(|| {
+            if of_type.snake_case { snake_case(&variant.ident) } else { variant.ident.to_string() }
+        }));
         variants.push(&variant.ident);
     }
     let Some((last, before)) = variants.split_last() else {

@@ -1,5 +1,6 @@
-//! A map in the order of its keys. Its search is compiled once, and not once for each pair of types as that of a `BTreeMap` is: the state has
-//! two dozen maps, and what the standard library makes of them was an eighth of the web guest.
+//! A map in the order of its keys. Its search is compiled once, and not once for each pair of types
+//! as that of a `BTreeMap` is: the state has two dozen maps, and what the standard library makes of
+//! them was an eighth of the web guest.
 
 mod order;
 
@@ -45,10 +46,12 @@ impl<K, V> Map<K, V> {
         Iter { slots: &self.slots, order: self.order.slots() }
     }
 
-    /// The members from the first one of which this does not hold; of those before it, it must hold, and of none after it.
+    /// The members from the first one of which this does not hold; of those before it, it must
+    /// hold, and of none after it.
     pub fn since(&self, is_before: &dyn Fn(&K) -> bool) -> Iter<'_, K, V> {
         // INVARIANT: no slot of the order is empty.
-        let is_slot_before = |slot: u32| self.slots[slot as usize].as_ref().is_some_and(|(key, _)| is_before(key));
+        let is_slot_before =
+            |slot: u32| self.slots[slot as usize].as_ref().is_some_and(|(key, _)| is_before(key));
         Iter { slots: &self.slots, order: self.order.since(&is_slot_before) }
     }
 
@@ -93,7 +96,11 @@ impl<K: Ord, V> Map<K, V> {
         K: Borrow<Q>,
     {
         // INVARIANT: no slot of the order is empty.
-        self.order.find(&|slot| self.slots[slot as usize].as_ref().map_or(Ordering::Less, |(held, _)| held.borrow().cmp(key)))
+        self.order.find(&|slot| {
+            self.slots[slot as usize]
+                .as_ref()
+                .map_or(Ordering::Less, |(held, _)| held.borrow().cmp(key))
+        })
     }
 
     /// The value of a key.
@@ -144,7 +151,9 @@ impl<K: Ord, V> Map<K, V> {
             }
         };
         // INVARIANT: no slot of the order is empty.
-        self.slots[slot].as_mut().map_or_else(|| unreachable!("a slot of the order is empty"), |(_, value)| value)
+        self.slots[slot]
+            .as_mut()
+            .map_or_else(|| unreachable!("a slot of the order is empty"), |(_, value)| value)
     }
 
     /// An empty slot, with its place in the order; it must be filled.
@@ -153,7 +162,8 @@ impl<K: Ord, V> Map<K, V> {
         let slot = self.free.pop().unwrap_or_else(|| {
             self.slots.push(None);
             // INVARIANT: a map of four milliards of members is no state of an agent.
-            u32::try_from(self.slots.len() - 1).unwrap_or_else(|_| unreachable!("a map has too many members"))
+            u32::try_from(self.slots.len() - 1)
+                .unwrap_or_else(|_| unreachable!("a map has too many members"))
         });
         self.order.insert(spot, slot);
         slot as usize
@@ -186,7 +196,10 @@ impl<K: Ord, V> Map<K, V> {
             return;
         }
         let before = core::mem::take(self);
-        before.into_iter().filter(|(key, value)| holds(key, value)).for_each(|(key, value)| drop(self.insert(key, value)));
+        before
+            .into_iter()
+            .filter(|(key, value)| holds(key, value))
+            .for_each(|(key, value)| drop(self.insert(key, value)));
     }
 }
 
@@ -388,9 +401,15 @@ mod tests {
             } else if number % 3 == 1 {
                 assert_eq!(ours.insert(number, step), theirs.insert(number, step));
             } else {
-                assert_eq!(*ours.get_or_insert(number, step), *theirs.entry(number).or_insert(step));
+                assert_eq!(
+                    *ours.get_or_insert(number, step),
+                    *theirs.entry(number).or_insert(step)
+                );
             }
-            assert_eq!((ours.len(), ours.get(&step_of(step))), (theirs.len(), theirs.get(&step_of(step))));
+            assert_eq!(
+                (ours.len(), ours.get(&step_of(step))),
+                (theirs.len(), theirs.get(&step_of(step)))
+            );
         }
         assert!(ours.iter().eq(&theirs) && ours.len() > KEYS as usize / 6, "{}", ours.len());
         for key in 0..KEYS {
@@ -399,7 +418,10 @@ mod tests {
         ours.retain(|key, _| key % 2 == 0);
         theirs.retain(|key, _| key % 2 == 0);
         assert!(ours.clone().into_iter().eq(theirs.clone()));
-        assert_eq!((format!("{ours:?}"), json::write(&ours)), (format!("{theirs:?}"), json::write(&theirs)));
+        assert_eq!(
+            (format!("{ours:?}"), json::write(&ours)),
+            (format!("{theirs:?}"), json::write(&theirs))
+        );
         assert_eq!(json::read::<Map<u64, usize>>(&json::write(&ours)).expect("a map"), ours);
     }
 

@@ -1,4 +1,5 @@
-//! The order of a map's members, which knows nothing of keys and values: it is there once, for all maps.
+//! The order of a map's members, which knows nothing of keys and values: it is there once, for all
+//! maps.
 
 use alloc::vec::Vec;
 use core::cmp::Ordering;
@@ -6,7 +7,8 @@ use core::cmp::Ordering;
 /// How many members a chunk has at most.
 const CHUNK: usize = 256;
 
-/// Slots in the order of what is in them. They stand in chunks, so that one goes in or out without moving all others.
+/// Slots in the order of what is in them. They stand in chunks, so that one goes in or out without
+/// moving all others.
 #[derive(Clone, Debug, Default)]
 pub(super) struct Order {
     /// None of them is empty.
@@ -31,7 +33,10 @@ impl Order {
     pub(super) fn find(&self, compare: &dyn Fn(u32) -> Ordering) -> Result<Spot, Spot> {
         let after = self.chunks.partition_point(|chunk| compare(chunk[0]).is_le());
         let chunk = after.saturating_sub(1);
-        let found = self.chunks.get(chunk).map_or(Err(0), |chunk| chunk.binary_search_by(|slot| compare(*slot)));
+        let found = self
+            .chunks
+            .get(chunk)
+            .map_or(Err(0), |chunk| chunk.binary_search_by(|slot| compare(*slot)));
         found.map(|at| Spot { chunk, at }).map_err(|at| Spot { chunk, at })
     }
 
@@ -79,8 +84,12 @@ impl Order {
     /// The slots from the first one of which this does not hold.
     #[inline(never)]
     pub(super) fn since(&self, is_before: &dyn Fn(u32) -> bool) -> Slots<'_> {
-        let chunk = self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| is_before(*last)));
-        let at = self.chunks.get(chunk).map_or(0, |chunk| chunk.partition_point(|slot| is_before(*slot)));
+        let chunk =
+            self.chunks.partition_point(|chunk| chunk.last().is_some_and(|last| is_before(*last)));
+        let at = self
+            .chunks
+            .get(chunk)
+            .map_or(0, |chunk| chunk.partition_point(|slot| is_before(*slot)));
         Slots { order: self, spot: Spot { chunk, at } }
     }
 

@@ -1,4 +1,5 @@
-//! The queue plane: messages, their lanes, and the one terminal status that each of them reaches (contract 5.1 to 5.3).
+//! The queue plane: messages, their lanes, and the one terminal status that each of them reaches
+//! (contract 5.1 to 5.3).
 
 pub mod observed;
 
@@ -15,7 +16,10 @@ use crate::{
     record::{
         queue::{
             admission,
-            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel},
+            envelope::{
+                AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin,
+                Priority, TrustLevel,
+            },
             message::MessageRecord,
             note,
         },
@@ -109,7 +113,8 @@ pub(crate) fn queued(state: &State, fact: MessageQueued, at: Timestamp) -> Outco
     if let Some(seq) = told.and_then(|task| state.tasks.told.get(&task)) {
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
-    // contract 5.6: of the follow-ups that go on after a failed message the first one queued counts.
+    // contract 5.6: of the follow-ups that go on after a failed message the first one queued
+    // counts.
     let retry = note::continues(&message).and_then(|failed| state.turns.retry_after(&failed));
     if let Some(seq) = retry.and_then(|retry| state.queue.seen(retry.message_id.as_ref()?)) {
         return Outcome::ignored(Refusal::Duplicate, seq);

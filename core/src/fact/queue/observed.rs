@@ -1,4 +1,5 @@
-//! Facts about a message's way through the queue. The driver of a ledger decides that way itself; an observed runtime tells it.
+//! Facts about a message's way through the queue. The driver of a ledger decides that way itself;
+//! an observed runtime tells it.
 
 use alloc::{string::String, vec::Vec};
 
@@ -16,7 +17,8 @@ use crate::{
 };
 use wakeful_json::Readable;
 
-/// Facts `message_dequeued`, `message_processed`, `message_aborted`, `message_dropped` and `message_interjected`.
+/// Facts `message_dequeued`, `message_processed`, `message_aborted`, `message_dropped` and
+/// `message_interjected`.
 #[derive(Clone, Debug, PartialEq, Readable, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct MessageNamed {
@@ -28,17 +30,25 @@ pub struct MessageNamed {
 }
 
 /// The transition of what happened to a message elsewhere.
-pub(crate) fn settled(state: &State, fact: MessageNamed, status: QueueStatus, at: Timestamp) -> Outcome {
+pub(crate) fn settled(
+    state: &State,
+    fact: MessageNamed,
+    status: QueueStatus,
+    at: Timestamp,
+) -> Outcome {
     match state.control.live_from {
         Some(seq) => Outcome::ignored(Refusal::SchedulerDecides, seq),
         None => on_message(state, fact, status, at),
     }
 }
 
-/// The transition of `message_dropped`: a host may withdraw a message that no run has taken (contract 5.2).
+/// The transition of `message_dropped`: a host may withdraw a message that no run has taken
+/// (contract 5.2).
 pub(crate) fn dropped(state: &State, fact: MessageNamed, at: Timestamp) -> Outcome {
     match &state.turns.run {
-        Some(run) if run.message_id == fact.message_id => Outcome::ignored(Refusal::RunOpen, run.seq),
+        Some(run) if run.message_id == fact.message_id => {
+            Outcome::ignored(Refusal::RunOpen, run.seq)
+        }
         _ => on_message(state, fact, QueueStatus::Dropped, at),
     }
 }
@@ -53,6 +63,11 @@ fn on_message(state: &State, fact: MessageNamed, status: QueueStatus, at: Timest
     Outcome::accepted(Vec::from([record(&held.record, status, fact.reason, at)]))
 }
 
-fn record(message: &MessageRecord, status: QueueStatus, reason: Option<String>, at: Timestamp) -> Record {
+fn record(
+    message: &MessageRecord,
+    status: QueueStatus,
+    reason: Option<String>,
+    at: Timestamp,
+) -> Record {
     Record::QueueEntry(QueueEntryRecord { reason, ..QueueEntryRecord::new(message, status, at) })
 }

@@ -23,7 +23,8 @@ use crate::{
 };
 use wakeful_json::{RawJson, Readable};
 
-/// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`, `task_cancelled`, `task_interrupted`.
+/// Facts `task_created`, `task_running`, `task_cancelling`, `task_completed`, `task_failed`,
+/// `task_cancelled`, `task_interrupted`.
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 pub struct TaskChanged {
@@ -47,7 +48,12 @@ pub struct TaskChanged {
 }
 
 /// The one way in which a task record changes (contract 5.10).
-pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: Timestamp) -> Outcome {
+pub(crate) fn changed(
+    state: &State,
+    fact: TaskChanged,
+    status: TaskStatus,
+    at: Timestamp,
+) -> Outcome {
     if let Some((_, seq)) = state.tasks.ended.get(&fact.task_id) {
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
     }
@@ -68,24 +74,31 @@ pub(crate) fn changed(state: &State, fact: TaskChanged, status: TaskStatus, at: 
         status,
         created_at: before.map_or(at, |record| record.created_at),
         updated_at: at,
-        parent_message_id: before
-            .map_or_else(|| state.turns.run.as_ref().map(|run| run.message_id.clone()), |record| record.parent_message_id.clone()),
+        parent_message_id: before.map_or_else(
+            || state.turns.run.as_ref().map(|run| run.message_id.clone()),
+            |record| record.parent_message_id.clone(),
+        ),
         work_item_id: fact.work_item_id.or_else(|| before?.work_item_id.clone()),
         summary: fact.summary.or_else(|| before?.summary.clone()),
         detail: fact.detail.or_else(|| before?.detail.clone()),
         recovery: fact.recovery,
     };
-    let result = owes_result(state, &record).then(|| result::queued(state, &record, state.head.seq.plus(2), at));
-    Outcome::accepted([Record::Task(record)].into_iter().chain(result.into_iter().flatten()).collect())
+    let result = owes_result(state, &record)
+        .then(|| result::queued(state, &record, state.head.seq.plus(2), at));
+    Outcome::accepted(
+        [Record::Task(record)].into_iter().chain(result.into_iter().flatten()).collect(),
+    )
 }
 
-/// Whether the batch of this record also queues the task's one result (contract 5.11): a driver's ledger does.
+/// Whether the batch of this record also queues the task's one result (contract 5.11): a driver's
+/// ledger does.
 fn owes_result(state: &State, record: &TaskRecord) -> bool {
     record.status.is_terminal() && state.control.live_from.is_some()
 }
 
-/// The records that a task message of the runtime brings with it, where it says more than the ledger knows: so no result is ever queued
-/// before its task has ended (I5). A result is its own; a status that ends the task is followed by the result.
+/// The records that a task message of the runtime brings with it, where it says more than the
+/// ledger knows: so no result is ever queued before its task has ended (I5). A result is its own; a
+/// status that ends the task is followed by the result.
 pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) -> Vec<Record> {
     let Some(task) = news(state, message, at) else {
         return Vec::new();
@@ -97,7 +110,10 @@ pub(crate) fn reported(state: &State, message: &MessageRecord, at: Timestamp) ->
 
 fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRecord> {
     let is_task_message = matches!(message.kind, MessageKind::TaskResult | MessageKind::TaskStatus);
-    if !is_task_message || message.trust != TrustLevel::TrustedSystem || state.control.live_from.is_none() {
+    if !is_task_message
+        || message.trust != TrustLevel::TrustedSystem
+        || state.control.live_from.is_none()
+    {
         return None;
     }
     let task = TaskRecord::of_message(message, at).ok()?;
@@ -105,8 +121,10 @@ fn news(state: &State, message: &MessageRecord, at: Timestamp) -> Option<TaskRec
         return None;
     }
     let latest = state.tasks.active.get(&task.id).map(|task| &task.record);
-    let news = latest.is_none_or(|latest| task.status != latest.status && task.status.may_follow(latest.status));
-    // What the message leaves out stays, as with a fact: whose task it is, and whether that waits for it.
+    let news = latest
+        .is_none_or(|latest| task.status != latest.status && task.status.may_follow(latest.status));
+    // What the message leaves out stays, as with a fact: whose task it is, and whether that waits
+    // for it.
     let told = TaskRecord {
         created_at: latest.map_or(at, |latest| latest.created_at),
         work_item_id: task.work_item_id.or_else(|| latest?.work_item_id.clone()),
@@ -127,8 +145,14 @@ pub struct TaskResultMoved {
     pub message_id: Option<MessageId>,
 }
 
-/// The transition of `task_result_queued` and `task_result_delivered`: evidence, and only of a task that has ended (I5).
-pub(crate) fn result_moved(state: &State, fact: &TaskResultMoved, kind: EventKind, at: Timestamp) -> Outcome {
+/// The transition of `task_result_queued` and `task_result_delivered`: evidence, and only of a task
+/// that has ended (I5).
+pub(crate) fn result_moved(
+    state: &State,
+    fact: &TaskResultMoved,
+    kind: EventKind,
+    at: Timestamp,
+) -> Outcome {
     if state.tasks.ended.contains_key(&fact.task_id) {
         return Outcome::accepted([Record::Event(EventRecord::new(kind, at, fact))].into());
     }

@@ -1,4 +1,5 @@
-//! The messages that tell the model how tasks ended: one for each, or one for all that a stop or a restart interrupts (contract 5.11).
+//! The messages that tell the model how tasks ended: one for each, or one for all that a stop or a
+//! restart interrupts (contract 5.11).
 
 use alloc::{format, string::ToString, vec::Vec};
 
@@ -53,19 +54,37 @@ pub(super) fn queued(state: &State, task: &TaskRecord, seq: Seq, at: Timestamp) 
         delivery_surface: Some(DeliverySurface::TaskRejoin),
         metadata: Some(metadata),
         work_item_id,
-        ..admission::core_message(&state.control.agent_id, seq, MessageKind::TaskResult, Priority::Next, MessageBody::text(text), at)
+        ..admission::core_message(
+            &state.control.agent_id,
+            seq,
+            MessageKind::TaskResult,
+            Priority::Next,
+            MessageBody::text(text),
+            at,
+        )
     };
     admission::records(message, at)
 }
 
-/// The records that interrupt the active tasks but for those that are `alive`, and queue one tick that names them all; the entry at `first`
-/// is the first of them. `who` did it, in words.
-pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, at: Timestamp) -> Vec<Record> {
-    let lost: Vec<_> = state.tasks.active.values().filter(|task| !alive.contains(&task.record.id)).collect();
+/// The records that interrupt the active tasks but for those that are `alive`, and queue one tick
+/// that names them all; the entry at `first` is the first of them. `who` did it, in words.
+pub(crate) fn interrupt(
+    state: &State,
+    alive: &[TaskId],
+    who: &str,
+    first: Seq,
+    at: Timestamp,
+) -> Vec<Record> {
+    let lost: Vec<_> =
+        state.tasks.active.values().filter(|task| !alive.contains(&task.record.id)).collect();
     if lost.is_empty() {
         return Vec::new();
     }
-    let ended = lost.iter().map(|task| TaskRecord { status: TaskStatus::Interrupted, updated_at: at, ..task.record.clone() });
+    let ended = lost.iter().map(|task| TaskRecord {
+        status: TaskStatus::Interrupted,
+        updated_at: at,
+        ..task.record.clone()
+    });
     let items = lost.iter().map(|task| InterruptedTask {
         task_id: task.record.id.clone(),
         kind: task.record.kind,
@@ -73,13 +92,24 @@ pub(crate) fn interrupt(state: &State, alive: &[TaskId], who: &str, first: Seq, 
         summary: task.record.summary.clone(),
         wait_policy: task.wait_policy,
     });
-    let text = format!("{who} and interrupted {} task{}", lost.len(), if lost.len() == 1 { "" } else { "s" });
+    let text = format!(
+        "{who} and interrupted {} task{}",
+        lost.len(),
+        if lost.len() == 1 { "" } else { "s" }
+    );
     let seq = first.plus(lost.len());
     let note = InterruptedTasksNote { count: lost.len(), items: items.collect() };
     let tick = MessageRecord {
         origin: MessageOrigin::System { subsystem: "task_restart".to_string() },
         metadata: Some(note::metadata(NoteKey::InterruptedTasks, &note)),
-        ..admission::core_message(&state.control.agent_id, seq, MessageKind::SystemTick, Priority::Next, MessageBody::text(text), at)
+        ..admission::core_message(
+            &state.control.agent_id,
+            seq,
+            MessageKind::SystemTick,
+            Priority::Next,
+            MessageBody::text(text),
+            at,
+        )
     };
     ended.map(Record::Task).chain(admission::records(tick, at)).collect()
 }

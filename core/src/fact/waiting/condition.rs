@@ -1,4 +1,5 @@
-//! Wait conditions: what `WaitFor` records, the way in which a turn says what its owner waits for (contract 5.17).
+//! Wait conditions: what `WaitFor` records, the way in which a turn says what its owner waits for
+//! (contract 5.17).
 
 use alloc::{string::String, vec::Vec};
 
@@ -9,7 +10,10 @@ use crate::{
     id::{Seq, WaitConditionId, WorkItemId},
     record::{
         Record,
-        waiting::{EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus, WakeSource},
+        waiting::{
+            EndedBy, TimerStatus, WaitConditionKind, WaitConditionRecord, WaitConditionStatus,
+            WakeSource,
+        },
     },
     state::State,
     time::Timestamp,
@@ -57,14 +61,22 @@ pub struct WaitConditionNamed {
     pub ended_by: Option<EndedBy>,
 }
 
-/// The transition of `wait_condition_registered`: it takes the place of what the owner waited for before, and ends the turn.
+/// The transition of `wait_condition_registered`: it takes the place of what the owner waited for
+/// before, and ends the turn.
 pub(crate) fn registered(state: &State, fact: WaitConditionRegistered, at: Timestamp) -> Outcome {
     if let Err((reason, because)) = admissible(state, &fact) {
         return Outcome::ignored(reason, because);
     }
-    let owned = state.waiting.conditions.values().filter(|wait| wait.record.work_item_id == fact.work_item_id);
-    let superseded = owned.filter(|wait| !wait.record.is_mirror() && state.control.is_live(wait.seq));
-    let mut records: Vec<_> = superseded.map(|wait| wait.record.ended(WaitConditionStatus::Cancelled, EndedBy::Superseded, at)).collect();
+    let owned = state
+        .waiting
+        .conditions
+        .values()
+        .filter(|wait| wait.record.work_item_id == fact.work_item_id);
+    let superseded =
+        owned.filter(|wait| !wait.record.is_mirror() && state.control.is_live(wait.seq));
+    let mut records: Vec<_> = superseded
+        .map(|wait| wait.record.ended(WaitConditionStatus::Cancelled, EndedBy::Superseded, at))
+        .collect();
     records.push(Record::WaitCondition(WaitConditionRecord {
         id: fact.wait_condition_id,
         agent_id: state.control.agent_id.clone(),
@@ -118,19 +130,26 @@ fn can_come(state: &State, source: &WakeSource) -> Result<(), (Refusal, Seq)> {
             None if state.tasks.active.contains_key(task_id) => Ok(()),
             None => Err((Refusal::Unknown, state.head.seq)),
         },
-        WakeSource::Timer { timer_id: Some(timer_id), .. } => match state.waiting.ended_timers.get(timer_id) {
-            Some((TimerStatus::Completed, seq)) => Err((Refusal::AlreadySatisfied, *seq)),
-            Some((_, seq)) => Err((Refusal::AlreadyTerminal, *seq)),
-            None if state.waiting.timers.contains_key(timer_id) => Ok(()),
-            None => Err((Refusal::Unknown, state.head.seq)),
-        },
+        WakeSource::Timer { timer_id: Some(timer_id), .. } => {
+            match state.waiting.ended_timers.get(timer_id) {
+                Some((TimerStatus::Completed, seq)) => Err((Refusal::AlreadySatisfied, *seq)),
+                Some((_, seq)) => Err((Refusal::AlreadyTerminal, *seq)),
+                None if state.waiting.timers.contains_key(timer_id) => Ok(()),
+                None => Err((Refusal::Unknown, state.head.seq)),
+            }
+        }
         _ => Ok(()),
     }
 }
 
-/// The transitions of `wait_condition_resolved`, `wait_condition_cancelled` and `wait_condition_expired`. The mirror of an intent ends
-/// with its intent only (contract 5.16).
-pub(crate) fn ended(state: &State, fact: &WaitConditionNamed, status: WaitConditionStatus, at: Timestamp) -> Outcome {
+/// The transitions of `wait_condition_resolved`, `wait_condition_cancelled` and
+/// `wait_condition_expired`. The mirror of an intent ends with its intent only (contract 5.16).
+pub(crate) fn ended(
+    state: &State,
+    fact: &WaitConditionNamed,
+    status: WaitConditionStatus,
+    at: Timestamp,
+) -> Outcome {
     let waiting = &state.waiting;
     if let Some((_, seq)) = waiting.ended_conditions.get(&fact.wait_condition_id) {
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
@@ -141,7 +160,9 @@ pub(crate) fn ended(state: &State, fact: &WaitConditionNamed, status: WaitCondit
         WaitConditionStatus::Cancelled | WaitConditionStatus::Active => EndedBy::Model,
     });
     match waiting.conditions.get(&fact.wait_condition_id) {
-        Some(wait) if wait.record.is_mirror() => Outcome::ignored(Refusal::FollowsItsIntent, wait.seq),
+        Some(wait) if wait.record.is_mirror() => {
+            Outcome::ignored(Refusal::FollowsItsIntent, wait.seq)
+        }
         Some(wait) if wait.record.kind == WaitConditionKind::Operator && by == EndedBy::Trigger => {
             // I13: no trigger satisfies a wait for the operator.
             Outcome::ignored(Refusal::OperatorOnly, wait.seq)

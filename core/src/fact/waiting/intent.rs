@@ -1,4 +1,5 @@
-//! Waiting intents: waits for something external, each with the condition that mirrors it (contract 5.16).
+//! Waiting intents: waits for something external, each with the condition that mirrors it (contract
+//! 5.16).
 
 use alloc::string::String;
 
@@ -10,7 +11,8 @@ use crate::{
     record::{
         Record,
         waiting::{
-            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitingIntentRecord, WaitingIntentStatus,
+            CallbackDeliveryMode, EndedBy, ExternalTriggerScope, WaitingIntentRecord,
+            WaitingIntentStatus,
             intent::{ended, once_more, with_mirror},
         },
     },
@@ -82,7 +84,8 @@ pub(crate) fn created(state: &State, fact: WaitingIntentCreated, at: Timestamp) 
     Outcome::accepted(with_mirror(intent).into())
 }
 
-/// A wait of an item ends with its item (contract 5.14), so one that is over or unknown cannot have a new one; the agent can.
+/// A wait of an item ends with its item (contract 5.14), so one that is over or unknown cannot have
+/// a new one; the agent can.
 fn can_be_owned(state: &State, fact: &WaitingIntentCreated) -> Result<(), (Refusal, Seq)> {
     if fact.scope == ExternalTriggerScope::Agent {
         return Ok(());
@@ -102,12 +105,17 @@ pub(crate) fn cancelled(state: &State, fact: &WaitingIntentNamed, at: Timestamp)
     on_active(state, &fact.waiting_intent_id, |intent| ended(intent, EndedBy::Model, at))
 }
 
-/// The transition of `waiting_intent_triggered`: it counts; what it says comes as a message or a hint, and only that ends the wait.
+/// The transition of `waiting_intent_triggered`: it counts; what it says comes as a message or a
+/// hint, and only that ends the wait.
 pub(crate) fn triggered(state: &State, fact: &WaitingIntentNamed, at: Timestamp) -> Outcome {
     on_active(state, &fact.waiting_intent_id, |intent| with_mirror(once_more(intent, at)))
 }
 
-fn on_active(state: &State, id: &WaitingIntentId, make: impl FnOnce(&WaitingIntentRecord) -> [Record; 2]) -> Outcome {
+fn on_active(
+    state: &State,
+    id: &WaitingIntentId,
+    make: impl FnOnce(&WaitingIntentRecord) -> [Record; 2],
+) -> Outcome {
     let waiting = &state.waiting;
     if let Some(seq) = waiting.ended_intents.get(id) {
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);

@@ -1,4 +1,5 @@
-//! The waiting plane: intents, conditions and timers, the set of things that an owner waits for (contract 5.15 to 5.20).
+//! The waiting plane: intents, conditions and timers, the set of things that an owner waits for
+//! (contract 5.15 to 5.20).
 
 pub mod condition;
 pub mod intent;
@@ -18,8 +19,16 @@ use crate::{
 
 /// The records that end the waits of a completed item; agent-scoped intents stay (contract 5.14).
 pub(crate) fn end_with_item(state: &State, item: &WorkItemId, at: Timestamp) -> Vec<Record> {
-    let intents = state.intents_for(item).into_iter().flat_map(|intent| waiting::intent::ended(&intent.record, EndedBy::Completion, at));
-    let conditions = state.conditions_of(Some(item)).into_iter().filter(|condition| !condition.record.is_mirror());
-    let ended = conditions.map(|condition| condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at));
+    let intents = state
+        .intents_for(item)
+        .into_iter()
+        .flat_map(|intent| waiting::intent::ended(&intent.record, EndedBy::Completion, at));
+    let conditions = state
+        .conditions_of(Some(item))
+        .into_iter()
+        .filter(|condition| !condition.record.is_mirror());
+    let ended = conditions.map(|condition| {
+        condition.record.ended(WaitConditionStatus::Cancelled, EndedBy::Completion, at)
+    });
     intents.chain(ended).collect()
 }

@@ -66,37 +66,65 @@ pub(crate) fn created(state: &State, fact: TimerCreated, at: Timestamp) -> Outco
     })]))
 }
 
-/// The transition of `timer_cancelled`. It beats a tick that no run has taken, also the last one of a timer (contract 5.20).
+/// The transition of `timer_cancelled`. It beats a tick that no run has taken, also the last one of
+/// a timer (contract 5.20).
 pub(crate) fn cancelled(state: &State, fact: &TimerNamed, at: Timestamp) -> Outcome {
     let is_its_tick = |held: &&Held| matches!(&held.record.origin, MessageOrigin::Timer { timer_id } if *timer_id == fact.timer_id);
-    let last_tick = state.queue.waiting().filter(|held| held.live && held.record.is_runtime_owned()).find(is_its_tick);
+    let last_tick = state
+        .queue
+        .waiting()
+        .filter(|held| held.live && held.record.is_runtime_owned())
+        .find(is_its_tick);
     match (state.waiting.ended_timers.get(&fact.timer_id), last_tick) {
         (Some((TimerStatus::Completed, _)), Some(tick)) => {
             let dropped = QueueEntryRecord::new(&tick.record, QueueStatus::Dropped, at);
-            Outcome::accepted(Vec::from([Record::QueueEntry(QueueEntryRecord { reason: Some("timer_cancelled".into()), ..dropped })]))
+            Outcome::accepted(Vec::from([Record::QueueEntry(QueueEntryRecord {
+                reason: Some("timer_cancelled".into()),
+                ..dropped
+            })]))
         }
-        _ => on_active(state, &fact.timer_id, |timer| TimerRecord { status: TimerStatus::Cancelled, next_fire_at: None, ..timer.clone() }),
+        _ => on_active(state, &fact.timer_id, |timer| TimerRecord {
+            status: TimerStatus::Cancelled,
+            next_fire_at: None,
+            ..timer.clone()
+        }),
     }
 }
 
-/// The transition of `timer_fired`: another runtime fired it. The driver of a ledger fires its timers itself (contract 5.20).
+/// The transition of `timer_fired`: another runtime fired it. The driver of a ledger fires its
+/// timers itself (contract 5.20).
 pub(crate) fn fired(state: &State, fact: &TimerNamed, at: Timestamp) -> Outcome {
-    observed(state, &fact.timer_id, |timer| TimerRecord { tick_message_id: None, ..timer.fired_at(at) })
+    observed(state, &fact.timer_id, |timer| TimerRecord {
+        tick_message_id: None,
+        ..timer.fired_at(at)
+    })
 }
 
 /// The transition of `timer_completed`: another runtime fired it for the last time.
 pub(crate) fn completed(state: &State, fact: &TimerNamed) -> Outcome {
-    observed(state, &fact.timer_id, |timer| TimerRecord { status: TimerStatus::Completed, next_fire_at: None, ..timer.clone() })
+    observed(state, &fact.timer_id, |timer| TimerRecord {
+        status: TimerStatus::Completed,
+        next_fire_at: None,
+        ..timer.clone()
+    })
 }
 
-fn observed(state: &State, id: &TimerId, make: impl FnOnce(&TimerRecord) -> TimerRecord) -> Outcome {
+fn observed(
+    state: &State,
+    id: &TimerId,
+    make: impl FnOnce(&TimerRecord) -> TimerRecord,
+) -> Outcome {
     match state.control.live_from {
         Some(seq) => Outcome::ignored(Refusal::SchedulerDecides, seq),
         None => on_active(state, id, make),
     }
 }
 
-fn on_active(state: &State, id: &TimerId, make: impl FnOnce(&TimerRecord) -> TimerRecord) -> Outcome {
+fn on_active(
+    state: &State,
+    id: &TimerId,
+    make: impl FnOnce(&TimerRecord) -> TimerRecord,
+) -> Outcome {
     if let Some((_, seq)) = state.waiting.ended_timers.get(id) {
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
     }

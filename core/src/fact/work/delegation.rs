@@ -1,4 +1,5 @@
-//! Delegations: work items handed to another agent. They are evidence; what an item waits for is said by its waits.
+//! Delegations: work items handed to another agent. They are evidence; what an item waits for is
+//! said by its waits.
 
 use alloc::vec::Vec;
 
@@ -24,13 +25,18 @@ pub(crate) fn delegated(state: &State, fact: &WorkItemDelegated, at: Timestamp) 
     if let Some((_, seq)) = known {
         return Outcome::ignored(Refusal::Duplicate, *seq);
     }
-    work::on_open_item(state, &fact.work_item_id, |_| Vec::from([event(EventKind::WorkItemDelegated, fact, at)]))
+    work::on_open_item(state, &fact.work_item_id, |_| {
+        Vec::from([event(EventKind::WorkItemDelegated, fact, at)])
+    })
 }
 
-/// The transition of `work_item_delegation_completed`; the item itself is completed by its own fact.
+/// The transition of `work_item_delegation_completed`; the item itself is completed by its own
+/// fact.
 pub(crate) fn completed(state: &State, fact: &DelegationCompleted, at: Timestamp) -> Outcome {
     match state.work.delegations.get(&fact.delegation_id) {
-        Some((DelegationState::Open, _)) => Outcome::accepted(Vec::from([event(EventKind::WorkItemDelegationCompleted, fact, at)])),
+        Some((DelegationState::Open, _)) => {
+            Outcome::accepted(Vec::from([event(EventKind::WorkItemDelegationCompleted, fact, at)]))
+        }
         Some((DelegationState::Completed, seq)) => Outcome::ignored(Refusal::AlreadyTerminal, *seq),
         None => Outcome::ignored(Refusal::Unknown, state.head.seq),
     }

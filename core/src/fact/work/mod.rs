@@ -1,4 +1,5 @@
-//! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13, 5.14, 8).
+//! The work plane: items, the focus among them, and which of their keys are spent (contract 5.13,
+//! 5.14, 8).
 
 pub mod delegation;
 
@@ -116,7 +117,9 @@ pub(crate) fn created(state: &State, fact: WorkItemCreated, at: Timestamp) -> Ou
 
 /// The transition of `work_item_picked`: the focus moves, nothing else (contract 5.14).
 pub(crate) fn picked(state: &State, fact: WorkItemNamed) -> Outcome {
-    on_open_item(state, &fact.work_item_id, |_| [focus(Some(fact.work_item_id.clone()), FocusCause::Pick)].into())
+    on_open_item(state, &fact.work_item_id, |_| {
+        [focus(Some(fact.work_item_id.clone()), FocusCause::Pick)].into()
+    })
 }
 
 /// The transition of `work_item_updated`.
@@ -151,8 +154,8 @@ pub(crate) fn unblocked(state: &State, fact: WorkItemNamed, at: Timestamp) -> Ou
     })
 }
 
-/// The transition of `work_item_completed`: clears focus, blocker and the item's own waits in one batch, and ends
-/// the turn at the end of its round (contract 5.14).
+/// The transition of `work_item_completed`: clears focus, blocker and the item's own waits in one
+/// batch, and ends the turn at the end of its round (contract 5.14).
 pub(crate) fn completed(state: &State, fact: WorkItemCompleted, at: Timestamp) -> Outcome {
     let mut outcome = on_open_item(state, &fact.work_item_id.clone(), |item| {
         let mut next = item.next_snapshot(at);
@@ -176,7 +179,11 @@ fn focus(work_item_id: Option<WorkItemId>, cause: FocusCause) -> Record {
     Record::Control(ControlRecord::FocusSet(FocusSet { work_item_id, cause }))
 }
 
-fn on_open_item(state: &State, id: &WorkItemId, make: impl FnOnce(&Item) -> Vec<Record>) -> Outcome {
+fn on_open_item(
+    state: &State,
+    id: &WorkItemId,
+    make: impl FnOnce(&Item) -> Vec<Record>,
+) -> Outcome {
     if let Some(seq) = state.work.ended.get(id) {
         return Outcome::ignored(Refusal::AlreadyTerminal, *seq);
     }
@@ -197,5 +204,8 @@ pub(crate) fn park(work_item_id: WorkItemId, cause: ParkCause, at: Timestamp) ->
         )
     };
     let parked = ControlRecord::ItemParked(ItemParked { work_item_id, cause });
-    [Record::Control(parked), Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic))]
+    [
+        Record::Control(parked),
+        Record::Event(EventRecord::new(EventKind::SchedulerDiagnostic, at, &diagnostic)),
+    ]
 }

@@ -64,10 +64,11 @@ pub(super) struct Plan {
 }
 
 impl Asked<'_> {
-    /// The view at a boundary where the queue is as long as the agent's state says, and no key is spent: the reference runtime is asked
-    /// without the duplicates that spend them.
+    /// The view at a boundary where the queue is as long as the agent's state says, and no key is
+    /// spent: the reference runtime is asked without the duplicates that spend them.
     fn view(&self, boundary: Boundary) -> View {
-        let mut view = View { queue_len: self.pending, ..View::new(self.state, boundary, self.state.at) };
+        let mut view =
+            View { queue_len: self.pending, ..View::new(self.state, boundary, self.state.at) };
         let unspend = |key: &mut KeyView| key.spent_by = None;
         view.hint.iter_mut().for_each(|hint| unspend(&mut hint.key));
         view.current.iter_mut().for_each(|(item, _)| unspend(&mut item.key));
@@ -89,7 +90,8 @@ impl Asked<'_> {
         self.asked(IDLE_ROWS, &self.view(Boundary::RunLoopIdle))
     }
 
-    /// The idle boundary asked past the gate that answers for stopped agents; it then notes the queue too.
+    /// The idle boundary asked past the gate that answers for stopped agents; it then notes the
+    /// queue too.
     pub(super) fn idle_past_the_gate(&self) -> Option<Said> {
         let mut said = self.idle()?.at(Some("fixture"));
         if self.view(Boundary::RunLoopIdle).status == AgentStatus::Stopped {
@@ -109,7 +111,8 @@ impl Asked<'_> {
                 decision: self.asked(&rows, &view),
             };
         }
-        let due: Vec<_> = recheck::due(self.state, now).into_iter().map(|item| item.record.id.clone()).collect();
+        let due: Vec<_> =
+            recheck::due(self.state, now).into_iter().map(|item| item.record.id.clone()).collect();
         IdleTick {
             trigger: (!due.is_empty()).then(|| "blocked_recheck".into()),
             work_item_id: None,
@@ -120,12 +123,18 @@ impl Asked<'_> {
 
     /// The run loop asks with the queue that it recovered.
     pub(super) fn poll(&self) -> Poll {
-        let mut view = View { queue_len: self.state.queue.len() as u64, ..View::new(self.state, Boundary::RunLoop, self.state.at) };
+        let mut view = View {
+            queue_len: self.state.queue.len() as u64,
+            ..View::new(self.state, Boundary::RunLoop, self.state.at)
+        };
         if view.status == AgentStatus::Stopped {
             return Poll::Stopped { decision: self.asked(&GATE[..1], &view) };
         }
-        let Some(held) = self.state.queue.head(self.state.control.policy.lane_burst) else { return Poll::Idle };
-        // Ours takes no message while a run is open; the reference runtime asks about it all the same.
+        let Some(held) = self.state.queue.head(self.state.control.policy.lane_burst) else {
+            return Poll::Idle;
+        };
+        // Ours takes no message while a run is open; the reference runtime asks about it all the
+        // same.
         let head = view::head_view(self.state, held);
         let plan = Box::new(Plan {
             model_turn_allowed: view.turns_allowed,
@@ -134,6 +143,10 @@ impl Asked<'_> {
             resolution: head.resolution.clone().map(Resolved::from),
         });
         view.head = Some(head);
-        Poll::Message { message_id: held.record.id.clone(), plan, decision: self.asked(MESSAGE_ROWS, &view) }
+        Poll::Message {
+            message_id: held.record.id.clone(),
+            plan,
+            decision: self.asked(MESSAGE_ROWS, &view),
+        }
     }
 }

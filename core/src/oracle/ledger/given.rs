@@ -1,4 +1,5 @@
-//! Reading the input: the agent's state and the records, with what a vector may leave out filled in (`conformance` README, inputs).
+//! Reading the input: the agent's state and the records, with what a vector may leave out filled in
+//! (`conformance` README, inputs).
 
 use alloc::{collections::BTreeMap, string::String, vec::Vec};
 
@@ -19,7 +20,8 @@ pub(super) struct Given {
     pub(super) now: Timestamp,
     pub(super) pending: u64,
     pub(super) import: Import,
-    /// How many events the reference runtime's folder holds after these records were appended to it.
+    /// How many events the reference runtime's folder holds after these records were appended to
+    /// it.
     pub(super) events_on_disk: usize,
 }
 
@@ -67,7 +69,9 @@ impl Records {
             (Class::Events, self.events),
             (Class::Briefs, self.briefs),
         ];
-        classes.into_iter().flat_map(|(kind, records)| records.into_iter().map(move |record| Logged { kind, record }))
+        classes.into_iter().flat_map(|(kind, records)| {
+            records.into_iter().map(move |record| Logged { kind, record })
+        })
     }
 }
 
@@ -90,7 +94,14 @@ fn defaults(class: Class) -> &'static [(&'static str, &'static str)] {
             ("state", r#""open""#),
             ("plan_status", r#""draft""#),
         ],
-        Class::Tasks => &[OWNER, CREATED, UPDATED, ("id", r#""task""#), ("kind", r#""command_task""#), ("status", r#""running""#)],
+        Class::Tasks => &[
+            OWNER,
+            CREATED,
+            UPDATED,
+            ("id", r#""task""#),
+            ("kind", r#""command_task""#),
+            ("status", r#""running""#),
+        ],
         Class::WaitingIntents => &[
             OWNER,
             CREATED,
@@ -103,10 +114,23 @@ fn defaults(class: Class) -> &'static [(&'static str, &'static str)] {
             ("scope", r#""agent""#),
             ("trigger_count", "0"),
         ],
-        Class::WaitConditions => {
-            &[OWNER, CREATED, UPDATED, ("id", r#""wait""#), ("status", r#""active""#), ("kind", r#""external""#), ("waiting_for", r#""""#)]
-        }
-        Class::Timers => &[OWNER, CREATED, ("id", r#""timer""#), ("status", r#""active""#), ("duration_ms", "1000"), ("repeat", "false")],
+        Class::WaitConditions => &[
+            OWNER,
+            CREATED,
+            UPDATED,
+            ("id", r#""wait""#),
+            ("status", r#""active""#),
+            ("kind", r#""external""#),
+            ("waiting_for", r#""""#),
+        ],
+        Class::Timers => &[
+            OWNER,
+            CREATED,
+            ("id", r#""timer""#),
+            ("status", r#""active""#),
+            ("duration_ms", "1000"),
+            ("repeat", "false"),
+        ],
         Class::Messages => &[
             OWNER,
             CREATED,
@@ -117,11 +141,18 @@ fn defaults(class: Class) -> &'static [(&'static str, &'static str)] {
             ("priority", r#""normal""#),
             ("body", r#"{"type":"text","text":"t"}"#),
         ],
-        Class::QueueEntries => {
-            &[OWNER, CREATED, UPDATED, ("message_id", r#""msg""#), ("status", r#""queued""#), ("priority", r#""normal""#)]
-        }
+        Class::QueueEntries => &[
+            OWNER,
+            CREATED,
+            UPDATED,
+            ("message_id", r#""msg""#),
+            ("status", r#""queued""#),
+            ("priority", r#""normal""#),
+        ],
         Class::Events => &[CREATED, ("kind", r#""noop""#)],
-        Class::Briefs => &[OWNER, CREATED, ("id", r#""brief""#), ("kind", r#""ack""#), ("text", r#""""#)],
+        Class::Briefs => {
+            &[OWNER, CREATED, ("id", r#""brief""#), ("kind", r#""ack""#), ("text", r#""""#)]
+        }
         _ => &[],
     }
 }
@@ -137,7 +168,8 @@ fn alias(field: &str) -> Option<&'static str> {
 
 fn filled(mut record: Fields, class: Class) -> Result<String, JsonError> {
     for (field, value) in defaults(class) {
-        let is_given = record.contains_key(*field) || alias(field).is_some_and(|other| record.contains_key(other));
+        let is_given = record.contains_key(*field)
+            || alias(field).is_some_and(|other| record.contains_key(other));
         if !is_given {
             record.insert((*field).into(), json::read(value)?);
         }
@@ -166,10 +198,13 @@ pub(super) fn read(input: &str) -> Result<Given, JsonError> {
     Ok(Given { now, pending, import, events_on_disk })
 }
 
-/// Whether appending this record leaves an event in the reference runtime's folder: an event itself, and an external wait that nothing
-/// else wakes, be it a condition or the mirror of an intent (`observed-decisions.md` 2.8.2).
+/// Whether appending this record leaves an event in the reference runtime's folder: an event
+/// itself, and an external wait that nothing else wakes, be it a condition or the mirror of an
+/// intent (`observed-decisions.md` 2.8.2).
 fn leaves_event(class: Class, line: &str) -> Result<bool, JsonError> {
-    let is_stranded = |condition: &WaitConditionRecord| condition.recoverability().is_some_and(|how| how != Recoverability::Recoverable);
+    let is_stranded = |condition: &WaitConditionRecord| {
+        condition.recoverability().is_some_and(|how| how != Recoverability::Recoverable)
+    };
     Ok(match Record::decode(class, line)? {
         Record::Event(_) => true,
         Record::WaitCondition(condition) => is_stranded(&condition),

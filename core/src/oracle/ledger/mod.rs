@@ -1,8 +1,10 @@
 //! Operation `ledger`: the records of every class in, every reading of them out.
 //!
-//! The records become a ledger of ours by the product's own import, which observes them: nothing drives it. All parts of the answer are
-//! readings of the state that results, under the reference runtime's keys. It asks its scheduler several times where ours answers once,
-//! and takes the length of the queue from a cache in the agent's state; both are done here as it does them (`conformance` mappings).
+//! The records become a ledger of ours by the product's own import, which observes them: nothing
+//! drives it. All parts of the answer are readings of the state that results, under the reference
+//! runtime's keys. It asks its scheduler several times where ours answers once, and takes the
+//! length of the queue from a cache in the agent's state; both are done here as it does them
+//! (`conformance` mappings).
 
 mod decisions;
 mod given;
@@ -84,9 +86,12 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     machine.committed();
     let state = &machine.state().clone();
     if status::status(state) != AgentStatus::Stopped {
-        // The reference runtime starts no loop for a stopped agent, so nothing restarts it. What becomes of its tasks is asked elsewhere.
+        // The reference runtime starts no loop for a stopped agent, so nothing restarts it. What
+        // becomes of its tasks is asked elsewhere.
         let alive_task_ids = state.tasks.active.keys().cloned().collect();
-        machine.propose(Fact::RuntimeRestarted(Restarted { alive_task_ids }), given.now).map_err(refused)?;
+        machine
+            .propose(Fact::RuntimeRestarted(Restarted { alive_task_ids }), given.now)
+            .map_err(refused)?;
         machine.committed();
     }
 
@@ -105,12 +110,18 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
         idle_tick: asked.tick(given.now),
         run_loop: asked.poll(),
         diagnostics: diagnose::known_to_the_reference(state, given.pending),
-        due_rechecks: recheck::due(state, given.now).into_iter().map(|item| &item.record.id).collect(),
+        due_rechecks: recheck::due(state, given.now)
+            .into_iter()
+            .map(|item| &item.record.id)
+            .collect(),
         next_recheck_at: recheck::next(state),
         recovery: Recovery {
             replay_message_ids: state.queue.replayable(),
             queue_order: state.queue.waiting().map(|held| &held.record.id).collect(),
-            active_task_ids: crate::derive::projection::active_tasks(state).into_iter().map(|task| &task.record.id).collect(),
+            active_task_ids: crate::derive::projection::active_tasks(state)
+                .into_iter()
+                .map(|task| &task.record.id)
+                .collect(),
             active_timer_ids: state.waiting.timers.keys().collect(),
             bootstrap: bootstrap(state, machine.state(), given.pending),
         },
@@ -118,11 +129,17 @@ pub(super) fn answer(input: &str, without: Option<&str>) -> Result<String, JsonE
     }))
 }
 
-/// What waits by the cache counts as queued here too, and what is queued ends the rest that an import came with.
+/// What waits by the cache counts as queued here too, and what is queued ends the rest that an
+/// import came with.
 fn bootstrap(before: &State, after: &State, pending: u64) -> Bootstrap {
     let run = |state: &State| state.turns.run.as_ref().map(|run| run.run_id.to_string());
     let stands = |state: &State| (status::status(state), run(state));
     let (status, current_run_id) = stands(after);
-    let status = if pending > 0 && status == AgentStatus::Asleep { AgentStatus::AwakeIdle } else { status };
-    Bootstrap { status, changed: stands(before) != (status, current_run_id.clone()), current_run_id }
+    let status =
+        if pending > 0 && status == AgentStatus::Asleep { AgentStatus::AwakeIdle } else { status };
+    Bootstrap {
+        status,
+        changed: stands(before) != (status, current_run_id.clone()),
+        current_run_id,
+    }
 }

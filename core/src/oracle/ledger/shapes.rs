@@ -10,7 +10,9 @@ use crate::{
         work_queue::{Candidate, CandidateClass, TodoItem, WorkItemReadiness, WorkQueue},
     },
     id::{AgentId, RunId, WorkItemId},
-    record::{control::AgentStatus, task::TaskRecord, turn::TurnTerminalKind, work::WorkItemRecord},
+    record::{
+        control::AgentStatus, task::TaskRecord, turn::TurnTerminalKind, work::WorkItemRecord,
+    },
     state::{
         State,
         readiness::{self, SchedulingState},
@@ -50,11 +52,18 @@ impl<'a> Projection<'a> {
             queue_len: pending,
             active_run_id: run.map(|run| &run.run_id),
             turn_in_progress: run.is_some(),
-            active_tasks: projection::active_tasks(state).into_iter().map(|task| &task.record).collect(),
+            active_tasks: projection::active_tasks(state)
+                .into_iter()
+                .map(|task| &task.record)
+                .collect(),
             has_blocking_active_tasks: scalars.has_blocking_active_tasks,
             current_work_item: current.map(told),
-            current_work_item_scheduling_state: current.map(|item| readiness::standing(state, item).state),
-            queued_runnable_work_items: readiness::queued_runnable(state).into_iter().map(told).collect(),
+            current_work_item_scheduling_state: current
+                .map(|item| readiness::standing(state, item).state),
+            queued_runnable_work_items: readiness::queued_runnable(state)
+                .into_iter()
+                .map(told)
+                .collect(),
             queued_work_items: scalars.queued_work_items,
             pending_wake_hint: scalars.pending_wake_hint,
             active_waiting_intents: scalars.active_waiting_intents,

@@ -10,7 +10,10 @@ use crate::{
         Record,
         queue::{
             entry::QueueEntryRecord,
-            envelope::{AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, QueueStatus, TrustLevel},
+            envelope::{
+                AdmissionContext, DeliverySurface, MessageBody, MessageKind, MessageOrigin,
+                Priority, QueueStatus, TrustLevel,
+            },
             message::{MessageRecord, TriggerKind},
             note::NoteKey,
         },
@@ -20,16 +23,22 @@ use crate::{
 
 /// The kind under which a message is admitted.
 ///
-/// Kinds that trigger nothing are admitted as a tick of the runtime (`observed-decisions.md` 1.3.4).
+/// Kinds that trigger nothing are admitted as a tick of the runtime (`observed-decisions.md`
+/// 1.3.4).
 #[must_use]
 pub fn admitted_as(kind: MessageKind) -> Option<TriggerKind> {
     Some(match kind {
         MessageKind::OperatorPrompt => TriggerKind::OperatorInput,
-        MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => TriggerKind::ExternalEvent,
+        MessageKind::ChannelEvent | MessageKind::WebhookEvent | MessageKind::CallbackEvent => {
+            TriggerKind::ExternalEvent
+        }
         MessageKind::TimerTick => TriggerKind::TimerFire,
         MessageKind::TaskResult | MessageKind::TaskStatus => TriggerKind::TaskResult,
         MessageKind::InternalFollowup => TriggerKind::InternalFollowup,
-        MessageKind::SystemTick | MessageKind::Control | MessageKind::BriefAck | MessageKind::BriefResult => TriggerKind::SystemTick,
+        MessageKind::SystemTick
+        | MessageKind::Control
+        | MessageKind::BriefAck
+        | MessageKind::BriefResult => TriggerKind::SystemTick,
     })
 }
 
@@ -42,18 +51,25 @@ pub(crate) fn records(message: MessageRecord, at: Timestamp) -> [Record; 2] {
 }
 
 /// Keys of the metadata that become references.
-const REFERENCES: [&str; 6] =
-    ["queued_event_id", "task_result_id", "external_trigger_id", "waiting_intent_id", "callback_delivery_id", "timer_id"];
+const REFERENCES: [&str; 6] = [
+    "queued_event_id",
+    "task_result_id",
+    "external_trigger_id",
+    "waiting_intent_id",
+    "callback_delivery_id",
+    "timer_id",
+];
 
 /// Keys of a wake hint's note that become references.
 const HINT_REFERENCES: [&str; 3] = ["external_trigger_id", "waiting_intent_id", "resource"];
 
 impl MessageRecord {
-    /// This message with its trigger kind, authority, bindings and references filled in. What is there already stays, so a second call
-    /// changes nothing.
+    /// This message with its trigger kind, authority, bindings and references filled in. What is
+    /// there already stays, so a second call changes nothing.
     ///
-    /// Only the runtime's own metadata binds a message to a work item or a task. References are collected from anybody's: they name
-    /// waits, and what may end a wait is decided by kind and trust (contract 5.15).
+    /// Only the runtime's own metadata binds a message to a work item or a task. References are
+    /// collected from anybody's: they name waits, and what may end a wait is decided by kind and
+    /// trust (contract 5.15).
     #[must_use]
     pub fn admitted(mut self) -> Self {
         self.authority_class.get_or_insert(self.trust.authority());
@@ -62,9 +78,12 @@ impl MessageRecord {
             self.task_id = Some(task_id.clone());
         }
         if self.binds_by_metadata() {
-            let item = || self.noted_text("work_item_id").or_else(|| self.noted_text("child_work_item_id"));
+            let item = || {
+                self.noted_text("work_item_id").or_else(|| self.noted_text("child_work_item_id"))
+            };
             self.work_item_id = self.work_item_id.clone().or_else(|| item().map(WorkItemId::from));
-            self.task_id = self.task_id.clone().or_else(|| self.noted_text("task_id").map(TaskId::from));
+            self.task_id =
+                self.task_id.clone().or_else(|| self.noted_text("task_id").map(TaskId::from));
         }
         self.refer();
         self
@@ -73,14 +92,19 @@ impl MessageRecord {
     fn binds_by_metadata(&self) -> bool {
         self.trust == TrustLevel::TrustedSystem
             && self.admission_context == Some(AdmissionContext::RuntimeOwned)
-            && matches!(self.delivery_surface, Some(DeliverySurface::RuntimeSystem | DeliverySurface::TaskRejoin))
+            && matches!(
+                self.delivery_surface,
+                Some(DeliverySurface::RuntimeSystem | DeliverySurface::TaskRejoin)
+            )
     }
 
     fn refer(&mut self) {
         let hint = self.raw_note(NoteKey::WakeHint);
         let hinted = |key: &str| hint.as_ref()?.field(key).and_then(|raw| trimmed(&raw));
         let by_origin = match &self.origin {
-            MessageOrigin::Callback { descriptor_id, .. } => Some(("external_trigger_id", descriptor_id.to_string())),
+            MessageOrigin::Callback { descriptor_id, .. } => {
+                Some(("external_trigger_id", descriptor_id.to_string()))
+            }
             MessageOrigin::Timer { timer_id } => Some(("timer_id", timer_id.to_string())),
             MessageOrigin::Task { task_id } => Some(("task_id", task_id.to_string())),
             _ => None,

@@ -240,13 +240,24 @@ impl TryFrom<OriginFields> for MessageOrigin {
     fn try_from(f: OriginFields) -> Result<Self, String> {
         Ok(match f.kind {
             OriginKind::Operator => Self::Operator { actor_id: f.actor_id },
-            OriginKind::Channel => Self::Channel { channel_id: required(f.channel_id, "channel_id", "channel")?, sender_id: f.sender_id },
-            OriginKind::Webhook => Self::Webhook { source: required(f.source, "source", "webhook")?, event_type: f.event_type },
-            OriginKind::Callback => {
-                Self::Callback { descriptor_id: required(f.descriptor_id, "descriptor_id", "callback")?, source: f.source }
+            OriginKind::Channel => Self::Channel {
+                channel_id: required(f.channel_id, "channel_id", "channel")?,
+                sender_id: f.sender_id,
+            },
+            OriginKind::Webhook => Self::Webhook {
+                source: required(f.source, "source", "webhook")?,
+                event_type: f.event_type,
+            },
+            OriginKind::Callback => Self::Callback {
+                descriptor_id: required(f.descriptor_id, "descriptor_id", "callback")?,
+                source: f.source,
+            },
+            OriginKind::Timer => {
+                Self::Timer { timer_id: required(f.timer_id, "timer_id", "timer")? }
             }
-            OriginKind::Timer => Self::Timer { timer_id: required(f.timer_id, "timer_id", "timer")? },
-            OriginKind::System => Self::System { subsystem: required(f.subsystem, "subsystem", "system")? },
+            OriginKind::System => {
+                Self::System { subsystem: required(f.subsystem, "subsystem", "system")? }
+            }
             OriginKind::Task => Self::Task { task_id: required(f.task_id, "task_id", "task")? },
         })
     }
@@ -307,8 +318,14 @@ impl TryFrom<BodyFields> for MessageBody {
         Ok(match f.kind {
             BodyKind::Text => Self::Text { text: required(f.text, "text", "text")? },
             // A null value reads as absent; for a body it is a value like any other.
-            BodyKind::Json => Self::Json { value: f.value.unwrap_or_else(|| RawJson::from_value(&())) },
-            BodyKind::Brief => Self::Brief { title: f.title, text: required(f.text, "text", "brief")?, attachments: f.attachments },
+            BodyKind::Json => {
+                Self::Json { value: f.value.unwrap_or_else(|| RawJson::from_value(&())) }
+            }
+            BodyKind::Brief => Self::Brief {
+                title: f.title,
+                text: required(f.text, "text", "brief")?,
+                attachments: f.attachments,
+            },
         })
     }
 }
@@ -356,7 +373,11 @@ mod tests {
     fn an_unknown_origin_lists_the_known_ones() {
         let why = json::read::<MessageOrigin>(r#"{"kind":"pigeon"}"#).expect_err("no such kind");
         assert_eq!(why.path, "kind");
-        assert!(why.message.contains("`pigeon`") && why.message.contains("`callback`"), "{}", why.message);
+        assert!(
+            why.message.contains("`pigeon`") && why.message.contains("`callback`"),
+            "{}",
+            why.message
+        );
     }
 
     #[test]

@@ -7,7 +7,8 @@ use serde::Serialize;
 use crate::{
     id::{AgentId, MessageId, TaskId, WorkItemId},
     record::queue::envelope::{
-        AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin, Priority, TrustLevel,
+        AdmissionContext, AuthorityClass, DeliverySurface, MessageBody, MessageKind, MessageOrigin,
+        Priority, TrustLevel,
     },
     tagged::names,
     time::Timestamp,
@@ -92,7 +93,11 @@ impl MessageRecord {
         self.trust == TrustLevel::TrustedSystem
             && matches!(
                 self.delivery_surface,
-                Some(DeliverySurface::RuntimeSystem | DeliverySurface::TimerScheduler | DeliverySurface::TaskRejoin)
+                Some(
+                    DeliverySurface::RuntimeSystem
+                        | DeliverySurface::TimerScheduler
+                        | DeliverySurface::TaskRejoin
+                )
             )
     }
 

@@ -19,7 +19,8 @@ use crate::{
 use wakeful_json::{RawJson, Readable};
 
 names! {
-    /// The notes that the core writes into a message's metadata and reads there; each stands under the key of its name.
+    /// The notes that the core writes into a message's metadata and reads there; each stands under
+    /// the key of its name.
     pub enum NoteKey {
         /// An item is offered: [`WorkQueueNote`].
         WorkQueue,
@@ -31,7 +32,8 @@ names! {
         WaitDeadline,
         /// The blocker of an item is to be looked at again: [`RecheckNote`].
         WorkItemRecheck,
-        /// Tasks were interrupted: [`InterruptedTasksNote`](crate::record::task::message::InterruptedTasksNote).
+        /// Tasks were interrupted:
+        /// [`InterruptedTasksNote`](crate::record::task::message::InterruptedTasksNote).
         InterruptedTasks,
         /// A failed turn is tried again: [`RetryNote`].
         TurnRetry,
@@ -45,13 +47,15 @@ pub trait Note: Readable {
 }
 
 impl MessageRecord {
-    /// What the metadata holds under a note's key, in any shape: hosts and other runtimes fill it freely.
+    /// What the metadata holds under a note's key, in any shape: hosts and other runtimes fill it
+    /// freely.
     #[must_use]
     pub fn raw_note(&self, key: NoteKey) -> Option<RawJson> {
         self.noted(key.as_str())
     }
 
-    /// The note of this kind. `None` if there is none, or something of another shape stands under its key.
+    /// The note of this kind. `None` if there is none, or something of another shape stands under
+    /// its key.
     #[must_use]
     pub fn note<N: Note>(&self) -> Option<N> {
         self.raw_note(N::KEY)?.read().ok()
@@ -141,7 +145,8 @@ impl Note for WorkQueueNote {
     const KEY: NoteKey = NoteKey::WorkQueue;
 }
 
-/// What a message of the core is for, beyond its item: a retry of it has the same subject (contract 5.2).
+/// What a message of the core is for, beyond its item: a retry of it has the same subject (contract
+/// 5.2).
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Readable)]
 pub struct Subject {
     /// As what a tick offered the item.
@@ -186,5 +191,9 @@ impl Note for RetryNote {
 
 /// The message after whose failure this one goes on, where it is a follow-up.
 pub(crate) fn continues(message: &MessageRecord) -> Option<MessageId> {
-    message.causation_id.as_deref().filter(|_| message.kind == MessageKind::InternalFollowup).map(MessageId::from)
+    message
+        .causation_id
+        .as_deref()
+        .filter(|_| message.kind == MessageKind::InternalFollowup)
+        .map(MessageId::from)
 }

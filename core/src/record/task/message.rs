@@ -1,4 +1,5 @@
-//! The task that a `task_status` or `task_result` message carries in its metadata (`observed-decisions.md` 6.1.2).
+//! The task that a `task_status` or `task_result` message carries in its metadata
+//! (`observed-decisions.md` 6.1.2).
 
 use alloc::{string::String, vec::Vec};
 
@@ -39,15 +40,22 @@ impl TaskRecord {
     /// The task that a message carries; its times are those of the reading.
     ///
     /// # Errors
-    /// Where the metadata does not name the task or its kind, or has a recovery that cannot be read.
+    /// Where the metadata does not name the task or its kind, or has a recovery that cannot be
+    /// read.
     pub fn of_message(message: &MessageRecord, at: Timestamp) -> Result<Self, TaskPayloadError> {
         let text = |key: &str| message.noted(key)?.read::<String>().ok();
         let said = |key: &str| message.noted(key).filter(|raw| raw.as_str() != "null");
-        let id = message.noted("task_id").and_then(|raw| raw.read().ok()).ok_or(TaskPayloadError::NoTaskId)?;
+        let id = message
+            .noted("task_id")
+            .and_then(|raw| raw.read().ok())
+            .ok_or(TaskPayloadError::NoTaskId)?;
         let kind = text("task_kind").ok_or(TaskPayloadError::NoTaskKind)?;
         let known = message.noted("task_kind").and_then(|raw| raw.read::<TaskKind>().ok());
         let kind = known.ok_or(TaskPayloadError::UnknownKind(kind))?;
-        let recovery = said("task_recovery").map(|raw| raw.read()).transpose().map_err(TaskPayloadError::Recovery)?;
+        let recovery = said("task_recovery")
+            .map(|raw| raw.read())
+            .transpose()
+            .map_err(TaskPayloadError::Recovery)?;
         Ok(Self {
             id,
             agent_id: message.agent_id.clone(),
@@ -56,7 +64,10 @@ impl TaskRecord {
             created_at: at,
             updated_at: at,
             parent_message_id: Some(message.id.clone()),
-            work_item_id: message.noted("work_item_id").and_then(|raw| raw.read().ok()).or_else(|| message.work_item_id.clone()),
+            work_item_id: message
+                .noted("work_item_id")
+                .and_then(|raw| raw.read().ok())
+                .or_else(|| message.work_item_id.clone()),
             summary: Some(text("task_summary").unwrap_or_else(|| message.body.as_text().into())),
             detail: said("task_detail"),
             recovery,
@@ -74,7 +85,8 @@ fn status(message: &MessageRecord) -> TaskStatus {
     }
 }
 
-/// The metadata of a `task_restart` tick: the tasks that were interrupted (`observed-decisions.md` 4.9.6).
+/// The metadata of a `task_restart` tick: the tasks that were interrupted (`observed-decisions.md`
+/// 4.9.6).
 #[derive(Clone, Debug, PartialEq, Serialize, Readable)]
 pub struct InterruptedTasksNote {
     /// How many.
@@ -102,8 +114,8 @@ pub struct InterruptedTask {
     pub wait_policy: TaskWaitPolicy,
 }
 
-/// The task whose end this message tells, if it tells one: the one that it carries (as [`TaskRecord::of_message`] reads it), else the one that
-/// it is addressed by.
+/// The task whose end this message tells, if it tells one: the one that it carries (as
+/// [`TaskRecord::of_message`] reads it), else the one that it is addressed by.
 pub(crate) fn task_of(message: &MessageRecord) -> Option<TaskId> {
     if message.kind != MessageKind::TaskResult {
         return None;

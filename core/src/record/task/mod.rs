@@ -64,8 +64,8 @@ impl TaskStatus {
         self.phase() == 3
     }
 
-    /// Whether a record with this status is taken where the latest has status `latest` (contract 3.3, 5.10): phases never fall, and
-    /// the first terminal status stays.
+    /// Whether a record with this status is taken where the latest has status `latest` (contract
+    /// 3.3, 5.10): phases never fall, and the first terminal status stays.
     #[must_use]
     pub fn may_follow(self, latest: Self) -> bool {
         if latest.is_terminal() { self == latest } else { self.phase() >= latest.phase() }
@@ -124,7 +124,8 @@ pub struct TaskRecord {
 }
 
 impl TaskRecord {
-    /// What the detail says under `key`, where it is of that type; a detail of another shape says nothing.
+    /// What the detail says under `key`, where it is of that type; a detail of another shape says
+    /// nothing.
     fn noted<T: Readable>(&self, key: &str) -> Option<T> {
         self.detail.as_ref()?.field(key)?.read().ok()
     }
@@ -135,17 +136,20 @@ impl TaskRecord {
         Self { recovery: self.recovery.or_else(|| latest?.recovery.clone()), ..self }
     }
 
-    /// Whether the item waits for this task (`observed-decisions.md` 2.5.1): supervised children never block.
+    /// Whether the item waits for this task (`observed-decisions.md` 2.5.1): supervised children
+    /// never block.
     #[must_use]
     pub fn wait_policy(&self) -> TaskWaitPolicy {
-        let is_child = self.kind.is_child() || self.recovery.as_ref().is_some_and(TaskRecovery::is_child);
+        let is_child =
+            self.kind.is_child() || self.recovery.as_ref().is_some_and(TaskRecovery::is_child);
         match self.noted::<String>("wait_policy") {
             Some(policy) if policy == "blocking" && !is_child => TaskWaitPolicy::Blocking,
             _ => TaskWaitPolicy::Background,
         }
     }
 
-    /// Whether its creator asked for the model at its end. Informational: every terminal result re-enters (contract 6.3).
+    /// Whether its creator asked for the model at its end. Informational: every terminal result
+    /// re-enters (contract 6.3).
     #[must_use]
     pub fn terminal_reentry(&self) -> bool {
         let said = self.noted("terminal_reentry").or_else(|| self.noted("continue_on_result"));

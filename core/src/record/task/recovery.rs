@@ -20,7 +20,8 @@ names! {
     }
 }
 
-/// What a restart needs to know about a task. A host reads it; the scheduler reads only of which kind it is.
+/// What a restart needs to know about a task. A host reads it; the scheduler reads only of which
+/// kind it is.
 #[derive(Clone, Debug, PartialEq, Eq, Serialize)]
 #[cfg_attr(feature = "schema", derive(schemars::JsonSchema))]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -130,15 +131,25 @@ impl TryFrom<RecoveryFields> for TaskRecovery {
                 trust,
                 workspace_mode: required(f.workspace_mode, "workspace_mode", "child_agent_task")?,
             },
-            RecoveryKind::Subagent => Self::SubagentTask { summary, prompt: required(f.prompt, "prompt", "subagent_task")?, trust },
-            RecoveryKind::WorktreeSubagent => {
-                Self::WorktreeSubagentTask { summary, prompt: required(f.prompt, "prompt", "worktree_subagent_task")?, trust }
-            }
+            RecoveryKind::Subagent => Self::SubagentTask {
+                summary,
+                prompt: required(f.prompt, "prompt", "subagent_task")?,
+                trust,
+            },
+            RecoveryKind::WorktreeSubagent => Self::WorktreeSubagentTask {
+                summary,
+                prompt: required(f.prompt, "prompt", "worktree_subagent_task")?,
+                trust,
+            },
             RecoveryKind::Command => Self::CommandTask {
                 summary,
                 spec: required(f.spec, "spec", "command_task")?,
                 trust,
-                promoted_from_exec_command: required(f.promoted_from_exec_command, "promoted_from_exec_command", "command_task")?,
+                promoted_from_exec_command: required(
+                    f.promoted_from_exec_command,
+                    "promoted_from_exec_command",
+                    "command_task",
+                )?,
             },
         })
     }
@@ -147,7 +158,11 @@ impl TryFrom<RecoveryFields> for TaskRecovery {
 read_through!(
     TaskRecovery,
     RecoveryFields,
-    Self::SubagentTask { summary: String::new(), prompt: String::new(), trust: TrustLevel::TrustedOperator }
+    Self::SubagentTask {
+        summary: String::new(),
+        prompt: String::new(),
+        trust: TrustLevel::TrustedOperator
+    }
 );
 
 impl TaskRecovery {
@@ -182,14 +197,19 @@ mod tests {
 
     #[test]
     fn a_recovery_without_its_field_says_which() {
-        let why = json::read::<TaskRecovery>(r#"{"kind":"command_task","summary":"s","trust":"trusted_system"}"#).expect_err("no spec");
+        let why = json::read::<TaskRecovery>(
+            r#"{"kind":"command_task","summary":"s","trust":"trusted_system"}"#,
+        )
+        .expect_err("no spec");
         assert_eq!(why.message, "missing field `spec` of `command_task`");
     }
 
     #[test]
     fn legacy_spellings_read_as_child_agents_with_their_workspace() {
         let of = |kind: &str| {
-            let text = alloc::format!(r#"{{"kind":"{kind}","summary":"s","prompt":"p","trust":"trusted_system"}}"#);
+            let text = alloc::format!(
+                r#"{{"kind":"{kind}","summary":"s","prompt":"p","trust":"trusted_system"}}"#
+            );
             json::read::<TaskRecovery>(&text).expect("valid").workspace_mode()
         };
         assert_eq!(of("subagent_task"), Some(ChildWorkspaceMode::Inherit));

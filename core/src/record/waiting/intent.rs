@@ -10,7 +10,11 @@ use crate::{
 
 /// The record of an intent whose trigger came once more.
 pub(crate) fn once_more(intent: &WaitingIntentRecord, at: Timestamp) -> WaitingIntentRecord {
-    WaitingIntentRecord { last_triggered_at: Some(at), trigger_count: intent.trigger_count + 1, ..intent.clone() }
+    WaitingIntentRecord {
+        last_triggered_at: Some(at),
+        trigger_count: intent.trigger_count + 1,
+        ..intent.clone()
+    }
 }
 
 /// An intent together with the condition that mirrors it.

@@ -12,7 +12,10 @@ use alloc::{
 use serde::Serialize;
 
 use crate::{
-    id::{AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId, WorkItemId},
+    id::{
+        AgentId, ExternalTriggerId, MessageId, TaskId, TimerId, WaitConditionId, WaitingIntentId,
+        WorkItemId,
+    },
     record::Record,
     tagged::{names, read_through, required},
     time::Timestamp,
@@ -215,9 +218,16 @@ impl TryFrom<WakeSourceFields> for WakeSource {
 
     fn try_from(f: WakeSourceFields) -> Result<Self, String> {
         Ok(match f.kind {
-            WakeSourceKind::TaskResult => Self::TaskResult { task_id: required(f.task_id, "task_id", "task_result")? },
-            WakeSourceKind::ExternalIngress => Self::ExternalIngress { external_trigger_id: f.external_trigger_id },
-            WakeSourceKind::Timer => Self::Timer { wake_at: required(f.wake_at, "wake_at", "timer")?, timer_id: f.timer_id },
+            WakeSourceKind::TaskResult => {
+                Self::TaskResult { task_id: required(f.task_id, "task_id", "task_result")? }
+            }
+            WakeSourceKind::ExternalIngress => {
+                Self::ExternalIngress { external_trigger_id: f.external_trigger_id }
+            }
+            WakeSourceKind::Timer => Self::Timer {
+                wake_at: required(f.wake_at, "wake_at", "timer")?,
+                timer_id: f.timer_id,
+            },
             WakeSourceKind::OperatorInput => Self::OperatorInput,
             WakeSourceKind::SystemTick => Self::SystemTick,
         })
@@ -280,8 +290,8 @@ impl WaitConditionRecord {
         self.id.as_str().starts_with("waiting_intent:")
     }
 
-    /// When it ends if nothing else ends it: at the earliest of its own instants. An instant that a timer stands for is the timer's, and a
-    /// mirror follows its intent (contract 5.16, 5.17).
+    /// When it ends if nothing else ends it: at the earliest of its own instants. An instant that a
+    /// timer stands for is the timer's, and a mirror follows its intent (contract 5.16, 5.17).
     #[must_use]
     pub fn deadline(&self) -> Option<Timestamp> {
         self.expires_at.into_iter().chain(self.wake_at()).min().filter(|_| !self.is_mirror())
@@ -296,11 +306,13 @@ impl WaitConditionRecord {
         instants.min()
     }
 
-    /// The record with which a deadline that was reached ends it: what it waited for came, or it expired.
+    /// The record with which a deadline that was reached ends it: what it waited for came, or it
+    /// expired.
     #[must_use]
     pub(crate) fn ended_by_deadline(&self, at: Timestamp) -> Record {
         let came = self.wake_at().is_some_and(|wake_at| wake_at <= at);
-        let status = if came { WaitConditionStatus::Resolved } else { WaitConditionStatus::Expired };
+        let status =
+            if came { WaitConditionStatus::Resolved } else { WaitConditionStatus::Expired };
         self.ended(status, EndedBy::Deadline, at)
     }
 
@@ -340,7 +352,9 @@ impl WaitConditionRecord {
             source: Some(intent.source.clone()),
             subject_ref: intent.resource.clone(),
             waiting_for: intent.condition.clone().unwrap_or_else(|| intent.description.clone()),
-            wake_sources: Vec::from([WakeSource::ExternalIngress { external_trigger_id: Some(intent.external_trigger_id.clone()) }]),
+            wake_sources: Vec::from([WakeSource::ExternalIngress {
+                external_trigger_id: Some(intent.external_trigger_id.clone()),
+            }]),
             continuation: Some(RawJson::from_value(&Continuation {
                 waiting_intent_id: &intent.id,
                 external_trigger_id: &intent.external_trigger_id,
@@ -412,10 +426,13 @@ impl TimerRecord {
     /// What its tick says.
     #[must_use]
     pub fn tick_text(&self) -> String {
-        self.summary.as_ref().map_or_else(|| format!("timer {} fired", self.id), ToString::to_string)
+        self.summary
+            .as_ref()
+            .map_or_else(|| format!("timer {} fired", self.id), ToString::to_string)
     }
 
-    /// The record after a fire at `at`; an interval goes on at the first grid slot after it (contract 5.20, D27).
+    /// The record after a fire at `at`; an interval goes on at the first grid slot after it
+    /// (contract 5.20, D27).
     #[must_use]
     pub fn fired_at(&self, at: Timestamp) -> Self {
         let interval = self.interval_ms.filter(|_| self.repeat);

@@ -1,4 +1,5 @@
-//! Whether a wait for something external can end when its event is lost (`observed-decisions.md` 2.8.2).
+//! Whether a wait for something external can end when its event is lost (`observed-decisions.md`
+//! 2.8.2).
 
 use alloc::string::String;
 
@@ -23,17 +24,26 @@ names! {
 type Notes = Map<String, RawJson>;
 
 /// Keys of a continuation that name another way on.
-const FALLBACKS: [&str; 7] =
-    ["durable_queue", "durable_queue_ref", "recheck_source", "recheck_after", "recheck_at", "fallback", "fallback_source"];
+const FALLBACKS: [&str; 7] = [
+    "durable_queue",
+    "durable_queue_ref",
+    "recheck_source",
+    "recheck_after",
+    "recheck_at",
+    "fallback",
+    "fallback_source",
+];
 
 /// The same keys in its recovery note; only the first that is there counts.
 const NOTED_FALLBACKS: [&str; 3] = ["durable_queue", "recheck_source", "fallback_source"];
 
 impl WaitConditionRecord {
-    /// How this wait gets on when its event never comes; none where it is not active or waits for nothing external.
+    /// How this wait gets on when its event never comes; none where it is not active or waits for
+    /// nothing external.
     #[must_use]
     pub fn recoverability(&self) -> Option<Recoverability> {
-        let is_external = self.kind == WaitConditionKind::External && self.status == WaitConditionStatus::Active;
+        let is_external =
+            self.kind == WaitConditionKind::External && self.status == WaitConditionStatus::Active;
         is_external.then(|| {
             if self.no_fallback_reason().is_some() {
                 Recoverability::ExplicitNoFallback
@@ -49,7 +59,8 @@ impl WaitConditionRecord {
     #[must_use]
     pub fn no_fallback_reason(&self) -> Option<String> {
         let notes = self.notes()?;
-        let given = notes.get("no_fallback_reason").or_else(|| notes.get("explicit_no_fallback_reason"));
+        let given =
+            notes.get("no_fallback_reason").or_else(|| notes.get("explicit_no_fallback_reason"));
         given.and_then(words).or_else(|| {
             let recovery = recovery(&notes)?;
             let kind = recovery.get("kind").and_then(words)?;
@@ -59,7 +70,9 @@ impl WaitConditionRecord {
     }
 
     fn wakes_by_itself(&self) -> bool {
-        self.wake_sources.iter().any(|source| matches!(source, WakeSource::Timer { .. } | WakeSource::SystemTick))
+        self.wake_sources
+            .iter()
+            .any(|source| matches!(source, WakeSource::Timer { .. } | WakeSource::SystemTick))
     }
 
     fn has_fallback(&self) -> bool {
@@ -125,11 +138,17 @@ mod tests {
         ] {
             assert_eq!(of(weak), Some(Recoverability::Weak), "{weak}");
         }
-        for recoverable in [r#"{"recheck_after":0}"#, r#"{"durable_queue":["q"]}"#, r#"{"recovery":{"fallback_source":"x"}}"#] {
+        for recoverable in [
+            r#"{"recheck_after":0}"#,
+            r#"{"durable_queue":["q"]}"#,
+            r#"{"recovery":{"fallback_source":"x"}}"#,
+        ] {
             assert_eq!(of(recoverable), Some(Recoverability::Recoverable), "{recoverable}");
         }
-        for explicit in [r#"{"explicit_no_fallback_reason":"r"}"#, r#"{"recoverability":{"kind":"no_fallback","reason":"r"},"fallback":1}"#]
-        {
+        for explicit in [
+            r#"{"explicit_no_fallback_reason":"r"}"#,
+            r#"{"recoverability":{"kind":"no_fallback","reason":"r"},"fallback":1}"#,
+        ] {
             assert_eq!(of(explicit), Some(Recoverability::ExplicitNoFallback), "{explicit}");
         }
         let ticked = wait(r#"[{"kind":"external_ingress"},{"kind":"system_tick"}]"#, "null");

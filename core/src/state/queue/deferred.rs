@@ -1,4 +1,5 @@
-//! Deferred messages: what was said and reached no turn is told by the next one (contract 5.3, D11).
+//! Deferred messages: what was said and reached no turn is told by the next one (contract 5.3,
+//! D11).
 
 use alloc::vec::Vec;
 use core::num::NonZeroU64;
@@ -9,7 +10,9 @@ use wakeful_json::Readable;
 use crate::{
     id::{RunId, Seq},
     record::{
-        queue::{entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord, note::NoteKey},
+        queue::{
+            entry::QueueEntryRecord, envelope::QueueStatus, message::MessageRecord, note::NoteKey,
+        },
         turn::{TurnRecord, TurnTerminalKind},
     },
     state::{queue::lanes::Held, trigger::Trigger},
@@ -38,9 +41,18 @@ impl Deferred {
     }
 
     /// A message is settled: without a turn, or by going into the open run.
-    pub(crate) fn settled(&mut self, held: &Held, entry: &QueueEntryRecord, in_run: bool, run: Option<&RunId>, cap: NonZeroU64) {
+    pub(crate) fn settled(
+        &mut self,
+        held: &Held,
+        entry: &QueueEntryRecord,
+        in_run: bool,
+        run: Option<&RunId>,
+        cap: NonZeroU64,
+    ) {
         let listed_by = match entry.status {
-            QueueStatus::Processed if !in_run && entry.reason.is_none() && says_something(held) => None,
+            QueueStatus::Processed if !in_run && entry.reason.is_none() && says_something(held) => {
+                None
+            }
             QueueStatus::Interjected => run.cloned(),
             _ => return,
         };
@@ -65,7 +77,10 @@ impl Deferred {
     }
 }
 
-/// Whether the message has content and is of a kind that has a trigger; a tick about work says nothing that lasts.
+/// Whether the message has content and is of a kind that has a trigger; a tick about work says
+/// nothing that lasts.
 fn says_something(held: &Held) -> bool {
-    held.live && held.record.raw_note(NoteKey::WorkQueue).is_none() && Trigger::read(held).is_some_and(|trigger| trigger.contentful)
+    held.live
+        && held.record.raw_note(NoteKey::WorkQueue).is_none()
+        && Trigger::read(held).is_some_and(|trigger| trigger.contentful)
 }

@@ -21,7 +21,8 @@ use crate::{
 };
 use wakeful_json::{Map, Readable, sort::sort_by};
 
-/// Where a message stands in its lane (contract 5.1): imported ones by their own time and id, then live ones by first admission.
+/// Where a message stands in its lane (contract 5.1): imported ones by their own time and id, then
+/// live ones by first admission.
 #[derive(Clone, Debug, PartialEq, Eq, PartialOrd, Ord, Serialize)]
 enum Position {
     Imported(Timestamp, MessageId),
@@ -106,7 +107,8 @@ impl Queue {
         self.ready.values().map(Map::len).sum()
     }
 
-    /// How many of them were never taken. An import does not say which message its open run has taken, so that one waits too, to replay.
+    /// How many of them were never taken. An import does not say which message its open run has
+    /// taken, so that one waits too, to replay.
     #[must_use]
     pub fn untaken(&self) -> usize {
         self.len() - self.replaying.len()
@@ -118,21 +120,34 @@ impl Queue {
         self.ready.is_empty()
     }
 
-    /// The message that goes next: the oldest of the most urgent lane, unless more than `lane_burst` dequeues in a row would pass over
-    /// operator input or over another lane (contract 5.1, D23).
+    /// The message that goes next: the oldest of the most urgent lane, unless more than
+    /// `lane_burst` dequeues in a row would pass over operator input or over another lane (contract
+    /// 5.1, D23).
     #[must_use]
     pub fn head(&self, lane_burst: NonZeroU64) -> Option<&Held> {
-        let oldest_operator = self.operator.values().next().filter(|_| self.passed.operator >= lane_burst.get());
-        let starved = || self.passed.lanes.iter().find(|(_, passed)| **passed >= lane_burst.get()).map(|(lane, _)| *lane);
-        let id =
-            oldest_operator.or_else(|| self.first_of(starved()?)).or_else(|| self.ready.values().find_map(|lane| lane.values().next()));
+        let oldest_operator =
+            self.operator.values().next().filter(|_| self.passed.operator >= lane_burst.get());
+        let starved = || {
+            self.passed
+                .lanes
+                .iter()
+                .find(|(_, passed)| **passed >= lane_burst.get())
+                .map(|(lane, _)| *lane)
+        };
+        let id = oldest_operator
+            .or_else(|| self.first_of(starved()?))
+            .or_else(|| self.ready.values().find_map(|lane| lane.values().next()));
         id.and_then(|id| self.message(id))
     }
 
     /// The first message that may go into an open run (contract 5.9).
     #[must_use]
     pub fn interjection(&self) -> Option<&Held> {
-        self.ready.get(&Priority::Interject)?.values().filter_map(|id| self.message(id)).find(|held| held.record.is_operator_input())
+        self.ready
+            .get(&Priority::Interject)?
+            .values()
+            .filter_map(|id| self.message(id))
+            .find(|held| held.record.is_operator_input())
     }
 
     /// How many queue entries have no message (contract 3.6).
@@ -169,8 +184,9 @@ impl Queue {
         ids.into_iter().map(|(_, id)| id).collect()
     }
 
-    /// Whether anything has the status queued, as opposed to being replayed (contract 6.4). An entry whose message is missing counts: it
-    /// is no head (contract 3.6), but somebody queued something, and that should be seen.
+    /// Whether anything has the status queued, as opposed to being replayed (contract 6.4). An
+    /// entry whose message is missing counts: it is no head (contract 3.6), but somebody queued
+    /// something, and that should be seen.
     #[must_use]
     pub fn has_queued(&self) -> bool {
         self.slots.values().any(|slot| slot.status == Some(QueueStatus::Queued))
@@ -244,7 +260,8 @@ impl Queue {
         }
     }
 
-    /// How this message met the closure when a run took it; a replayed message meets it alike (contract 6.3).
+    /// How this message met the closure when a run took it; a replayed message meets it alike
+    /// (contract 6.3).
     #[must_use]
     pub fn resolution(&self, id: &MessageId) -> Option<&Resolution> {
         self.slots.get(id)?.resolution.as_ref()
@@ -256,7 +273,8 @@ impl Queue {
         }
     }
 
-    /// What the first turn of this message was about, where it had one; a replayed message is about the same (contract 5.4).
+    /// What the first turn of this message was about, where it had one; a replayed message is about
+    /// the same (contract 5.4).
     pub(crate) fn about(&self, id: &MessageId) -> Option<&About> {
         self.slots.get(id)?.about.as_ref()
     }
@@ -302,7 +320,9 @@ impl Queue {
 
     /// Counts what the dequeue of this message passes over.
     fn count_passed(&mut self, id: &MessageId) {
-        let Some((taken, _)) = self.slots.get(id).and_then(|slot| slot.ready_at.clone()) else { return };
+        let Some((taken, _)) = self.slots.get(id).and_then(|slot| slot.ready_at.clone()) else {
+            return;
+        };
         let passes_operator = self.operator.values().next().is_some_and(|oldest| oldest != id);
         self.passed.operator = if passes_operator { self.passed.operator + 1 } else { 0 };
         for lane in [Priority::Interject, Priority::Next, Priority::Normal, Priority::Background] {
@@ -316,7 +336,10 @@ impl Queue {
     }
 
     fn unplace(&mut self, id: &MessageId) {
-        let Some((lane, position)) = self.slots.get_mut(id).and_then(|slot| slot.ready_at.take()) else { return };
+        let Some((lane, position)) = self.slots.get_mut(id).and_then(|slot| slot.ready_at.take())
+        else {
+            return;
+        };
         self.operator.remove(&position);
         self.replaying.remove(id);
         if let Some(waiting) = self.ready.get_mut(&lane) {
@@ -330,14 +353,20 @@ impl Queue {
     fn place(&mut self, id: &MessageId) {
         self.unplace(id);
         let Some(slot) = self.slots.get_mut(id) else { return };
-        // contract 3.6: a queue entry without message, or a message without queue entry, is never queued.
-        let (Some(held), Some(_), Some(admitted)) = (&slot.message, slot.status, slot.admitted) else {
+        // contract 3.6: a queue entry without message, or a message without queue entry, is never
+        // queued.
+        let (Some(held), Some(_), Some(admitted)) = (&slot.message, slot.status, slot.admitted)
+        else {
             return;
         };
         if slot.in_run {
             return;
         }
-        let position = if held.live { Position::Live(admitted) } else { Position::Imported(held.record.created_at, id.clone()) };
+        let position = if held.live {
+            Position::Live(admitted)
+        } else {
+            Position::Imported(held.record.created_at, id.clone())
+        };
         if held.record.is_operator_input() {
             self.operator.insert(position.clone(), id.clone());
         }

@@ -1,7 +1,8 @@
-//! The beginning of a ledger in another file: what was moved out, where the rest begins, and reading on over the border (contract 3.4, 3.5).
+//! The beginning of a ledger in another file: what was moved out, where the rest begins, and
+//! reading on over the border (contract 3.4, 3.5).
 //!
-//! The anchor is the head of what was moved: the first entry of the rest continues its chain. The file that it names is a file of ledgers
-//! like any other, in which the ledger ends there.
+//! The anchor is the head of what was moved: the first entry of the rest continues its chain. The
+//! file that it names is a file of ledgers like any other, in which the ledger ends there.
 
 use std::{
     fs,
@@ -70,7 +71,9 @@ pub enum ArchiveError {
     #[error("`{}` is the ledger itself: name another file", .0.display())]
     Itself(PathBuf),
     /// The ledger is another one than it was a moment ago.
-    #[error("entry {0} is not what it was a moment ago: somebody else archives this ledger; try again")]
+    #[error(
+        "entry {0} is not what it was a moment ago: somebody else archives this ledger; try again"
+    )]
     Changed(Seq),
 }
 
@@ -80,7 +83,9 @@ impl SqliteLedger {
     /// # Errors
     /// Where the file cannot be read.
     pub fn anchor(&mut self) -> Result<Option<Anchor>, LedgerError> {
-        let stored = self.with("read", |connection, agent| agent.map_or(Ok(None), |agent| stored(connection, agent)))?;
+        let stored = self.with("read", |connection, agent| {
+            agent.map_or(Ok(None), |agent| stored(connection, agent))
+        })?;
         Ok(stored.map(|(head, archive)| Anchor { head, archive: self.beside(&archive) }))
     }
 
@@ -89,7 +94,9 @@ impl SqliteLedger {
     /// # Errors
     /// Where the file cannot be read.
     pub fn goes_on_in(&mut self) -> Result<Option<PathBuf>, SqliteError> {
-        let stored = self.with("read", |connection, agent| agent.map_or(Ok(None), |agent| goes_on_in(connection, agent)))?;
+        let stored = self.with("read", |connection, agent| {
+            agent.map_or(Ok(None), |agent| goes_on_in(connection, agent))
+        })?;
         Ok(stored.map(|rest| self.beside(Path::new(&rest))))
     }
 
@@ -103,7 +110,11 @@ impl SqliteLedger {
 
     /// Why nothing is appended to this archive.
     pub(super) fn ended(&self, goes_on_in: &Path) -> SqliteError {
-        SqliteError::Archive { path: self.file.path().to_owned(), agent: self.agent_id.clone(), goes_on_in: self.beside(goes_on_in) }
+        SqliteError::Archive {
+            path: self.file.path().to_owned(),
+            agent: self.agent_id.clone(),
+            goes_on_in: self.beside(goes_on_in),
+        }
     }
 
     /// Another file, as it is named by this one.
@@ -118,7 +129,10 @@ impl SqliteLedger {
     pub fn archive(&mut self, anchor: &Anchor) -> Result<&mut Self, SqliteError> {
         let archive = match self.archive.take() {
             Some(archive) => archive,
-            None => Box::new(self.open_archive(anchor).map_err(|why| SqliteError::NoArchive { anchor: anchor.clone(), why })?),
+            None => Box::new(
+                self.open_archive(anchor)
+                    .map_err(|why| SqliteError::NoArchive { anchor: anchor.clone(), why })?,
+            ),
         };
         Ok(self.archive.insert(archive))
     }
@@ -135,19 +149,33 @@ impl SqliteLedger {
     }
 
     /// Reads what was moved out, where that is asked for: nothing of it is here.
-    pub(super) fn read_moved_out(&mut self, after: Seq, limit: u32) -> Result<Option<Vec<(EntryBytes, Seq)>>, LedgerError> {
-        let Some(anchor) = self.anchor()?.filter(|anchor| after < anchor.head.seq) else { return Ok(None) };
+    pub(super) fn read_moved_out(
+        &mut self,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Option<Vec<(EntryBytes, Seq)>>, LedgerError> {
+        let Some(anchor) = self.anchor()?.filter(|anchor| after < anchor.head.seq) else {
+            return Ok(None);
+        };
         // Whatever stands behind the anchor over there is not this ledger's.
         let left = u32::try_from(anchor.head.seq.0 - after.0).unwrap_or(limit);
         self.archive(&anchor)?.read_with_batches(after, limit.min(left)).map(Some)
     }
 
-    /// Moves the entries up to `to`, at which a batch ends, into the archive; gives how many. First they are copied, then they are taken out in one
-    /// transaction with the anchor: a process that dies between has copied, and the next one goes on from there. The archive is made where there is none.
+    /// Moves the entries up to `to`, at which a batch ends, into the archive; gives how many. First
+    /// they are copied, then they are taken out in one transaction with the anchor: a process that
+    /// dies between has copied, and the next one goes on from there. The archive is made where
+    /// there is none.
     ///
     /// # Errors
-    /// Where a file cannot be used, the ledger is damaged, or the archive has something else of this agent.
-    pub fn move_out(&mut self, to: Head, archive: &Path, mut done: impl FnMut(Seq)) -> Result<u64, ArchiveError> {
+    /// Where a file cannot be used, the ledger is damaged, or the archive has something else of
+    /// this agent.
+    pub fn move_out(
+        &mut self,
+        to: Head,
+        archive: &Path,
+        mut done: impl FnMut(Seq),
+    ) -> Result<u64, ArchiveError> {
         let named = self.anchor()?;
         self.may_be_archive(named.as_ref(), archive)?;
         let file = SqliteFile::open(archive)?;
@@ -157,11 +185,16 @@ impl SqliteLedger {
         Ok(to.seq.0 - begins.seq.0)
     }
 
-    /// Whether this file may get what is moved out of a ledger with this anchor; before anything is made.
+    /// Whether this file may get what is moved out of a ledger with this anchor; before anything is
+    /// made.
     ///
     /// # Errors
     /// Why it may not.
-    pub fn may_be_archive(&self, anchor: Option<&Anchor>, archive: &Path) -> Result<(), ArchiveError> {
+    pub fn may_be_archive(
+        &self,
+        anchor: Option<&Anchor>,
+        archive: &Path,
+    ) -> Result<(), ArchiveError> {
         if canonical(self.file.path()) == canonical(archive) {
             return Err(ArchiveError::Itself(archive.to_owned()));
         }
@@ -174,15 +207,26 @@ impl SqliteLedger {
         }
     }
 
-    fn copy(&mut self, begins: Head, to: Head, archive: &SqliteFile, done: &mut impl FnMut(Seq)) -> Result<(), ArchiveError> {
+    fn copy(
+        &mut self,
+        begins: Head,
+        to: Head,
+        archive: &SqliteFile,
+        done: &mut impl FnMut(Seq),
+    ) -> Result<(), ArchiveError> {
         let (path, agent) = (archive.path().to_owned(), self.agent_id.clone());
-        // First of all nobody else appends there. A ledger that goes on by itself is no archive of this one: it may be a copy whose beginning leads back here.
+        // First of all nobody else appends there. A ledger that goes on by itself is no archive of
+        // this one: it may be a copy whose beginning leads back here.
         let rest = as_named_by(archive.path(), self.file.path());
-        if !archive.end(&agent, &rest.to_string_lossy()).map_err(|why| SqliteError::new(&path, "append to", &why))? {
+        if !archive
+            .end(&agent, &rest.to_string_lossy())
+            .map_err(|why| SqliteError::new(&path, "append to", &why))?
+        {
             return Err(ArchiveError::Alive { path, agent });
         }
         let mut there = archive.ledger(&agent);
-        let mut there = if there.head()?.seq > to.seq { there.head_at(to.seq)? } else { there.head()? };
+        let mut there =
+            if there.head()?.seq > to.seq { there.head_at(to.seq)? } else { there.head()? };
         if there.seq < begins.seq {
             return Err(ArchiveError::OtherHistory { path, agent });
         }
@@ -205,7 +249,9 @@ impl SqliteLedger {
                 return Err(ArchiveError::Changed(to.seq));
             }
             if !rows.is_empty() {
-                let appended = archive.receive(&agent, &there, &rows).map_err(|why| SqliteError::new(&path, "append to", &why))?;
+                let appended = archive
+                    .receive(&agent, &there, &rows)
+                    .map_err(|why| SqliteError::new(&path, "append to", &why))?;
                 if !matches!(appended, Appended::By(_)) {
                     return Err(ArchiveError::Changed(at.seq));
                 }
@@ -219,32 +265,43 @@ impl SqliteLedger {
     /// The entry at this place; [`Head::START`] where there is none.
     fn head_at(&mut self, seq: Seq) -> Result<Head, LedgerError> {
         let found = self.read(Seq(seq.0.saturating_sub(1)), 1)?;
-        Ok(found.first().and_then(EntryBytes::split).map_or(Head::START, |(_, chain)| Head { seq, chain }))
+        Ok(found
+            .first()
+            .and_then(EntryBytes::split)
+            .map_or(Head::START, |(_, chain)| Head { seq, chain }))
     }
 
     /// Takes out what was copied.
     fn cut(&mut self, begins: Head, to: Head, archive: &Path) -> Result<(), ArchiveError> {
         let Some(agent) = self.agent else { return Err(ArchiveError::Changed(to.seq)) };
         let failed = |why| SqliteError::new(self.file.path(), "archive", &why);
-        let done = cut(&mut self.file.connection(), agent, begins, to, &archive.to_string_lossy()).map_err(failed)?;
+        let done = cut(&mut self.file.connection(), agent, begins, to, &archive.to_string_lossy())
+            .map_err(failed)?;
         self.archive = None;
         if done { Ok(()) } else { Err(ArchiveError::Changed(to.seq)) }
     }
 }
 
 impl SqliteFile {
-    /// Makes this the archive of an agent, whose ledger goes on in that file; no where it has a ledger of the agent that is none.
+    /// Makes this the archive of an agent, whose ledger goes on in that file; no where it has a
+    /// ledger of the agent that is none.
     fn end(&self, agent_id: &AgentId, goes_on_in: &str) -> rusqlite::Result<bool> {
         let connection = self.connection();
         let mut statement = connection.prepare_cached(
             "INSERT INTO agents (agent_id, goes_on_in) VALUES (?1, ?2)
-             ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in WHERE goes_on_in IS NOT NULL",
+             ON CONFLICT (agent_id) DO UPDATE SET goes_on_in = excluded.goes_on_in WHERE \
+             goes_on_in IS NOT NULL",
         )?;
         Ok(statement.execute([agent_id.as_str(), goes_on_in])? == 1)
     }
 
     /// Stores entries that were moved out, in the archive that this is.
-    fn receive(&self, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
+    fn receive(
+        &self,
+        agent_id: &AgentId,
+        expected: &Head,
+        rows: &[Row],
+    ) -> rusqlite::Result<Appended> {
         let mut connection = self.connection();
         let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
         let known = number(&transaction, agent_id)?;
@@ -260,7 +317,9 @@ impl SqliteFile {
     pub fn shrink(&self) -> Result<bool, SqliteError> {
         let connection = self.connection();
         let done = connection.execute_batch("VACUUM").and_then(|()| {
-            connection.query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0)).map(|is_busy| is_busy == 0)
+            connection
+                .query_row("PRAGMA wal_checkpoint(TRUNCATE)", [], |row| row.get::<_, i64>(0))
+                .map(|is_busy| is_busy == 0)
         });
         done.or_else(|why| match SqliteError::new(&self.path, "shrink", &why) {
             SqliteError::Busy(_) => Ok(false),
@@ -274,7 +333,8 @@ fn stored(connection: &Connection, agent: i64) -> rusqlite::Result<Option<(Head,
     if !connection.table_exists(None, "anchors")? {
         return Ok(None);
     }
-    let mut statement = connection.prepare_cached("SELECT seq, chain, archive FROM anchors WHERE agent = ?1")?;
+    let mut statement =
+        connection.prepare_cached("SELECT seq, chain, archive FROM anchors WHERE agent = ?1")?;
     let anchor = |row: &rusqlite::Row<'_>| {
         let head = Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) };
         Ok((head, PathBuf::from(row.get::<_, String>(2)?)))
@@ -286,37 +346,49 @@ fn goes_on_in(connection: &Connection, agent: i64) -> rusqlite::Result<Option<St
     if !connection.column_exists(None, "agents", "goes_on_in")? {
         return Ok(None);
     }
-    connection.prepare_cached("SELECT goes_on_in FROM agents WHERE agent = ?1")?.query_row([agent], |row| row.get(0))
+    connection
+        .prepare_cached("SELECT goes_on_in FROM agents WHERE agent = ?1")?
+        .query_row([agent], |row| row.get(0))
 }
 
-/// Takes the entries up to `to` out, and the snapshots among them; no where the ledger is not as it was when they were copied, or has no snapshot that
-/// the rest can begin with.
-fn cut(connection: &mut Connection, agent: i64, begins: Head, to: Head, archive: &str) -> rusqlite::Result<bool> {
+/// Takes the entries up to `to` out, and the snapshots among them; no where the ledger is not as it
+/// was when they were copied, or has no snapshot that the rest can begin with.
+fn cut(
+    connection: &mut Connection,
+    agent: i64,
+    begins: Head,
+    to: Head,
+    archive: &str,
+) -> rusqlite::Result<bool> {
     let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate)?;
     let begun = stored(&transaction, agent)?.map_or(Head::START, |(head, _)| head);
     let newest = page(&transaction, agent, position(to.seq) - 1, 1)?;
     let newest = newest.as_ref().and_then(|page| page.entries.first());
-    let is_there = newest.and_then(|(bytes, _)| bytes.split()).is_some_and(|(_, chain)| chain == to.chain);
+    let is_there =
+        newest.and_then(|(bytes, _)| bytes.split()).is_some_and(|(_, chain)| chain == to.chain);
     let snapshots: i64 = transaction
         .prepare_cached("SELECT count(*) FROM snapshots WHERE agent = ?1 AND seq > ?2")?
         .query_row(params![agent, position(to.seq)], |row| row.get(0))?;
     if begun != begins || !is_there || snapshots == 0 {
         return Ok(false);
     }
-    transaction.prepare_cached("INSERT OR REPLACE INTO anchors (agent, seq, chain, archive) VALUES (?1, ?2, ?3, ?4)")?.execute(params![
-        agent,
-        position(to.seq),
-        to.chain.as_bytes(),
-        archive
-    ])?;
-    for table in ["DELETE FROM entries WHERE agent = ?1 AND seq <= ?2", "DELETE FROM snapshots WHERE agent = ?1 AND seq <= ?2"] {
+    transaction
+        .prepare_cached(
+            "INSERT OR REPLACE INTO anchors (agent, seq, chain, archive) VALUES (?1, ?2, ?3, ?4)",
+        )?
+        .execute(params![agent, position(to.seq), to.chain.as_bytes(), archive])?;
+    for table in [
+        "DELETE FROM entries WHERE agent = ?1 AND seq <= ?2",
+        "DELETE FROM snapshots WHERE agent = ?1 AND seq <= ?2",
+    ] {
         transaction.prepare_cached(table)?.execute(params![agent, position(to.seq)])?;
     }
     transaction.commit()?;
     Ok(true)
 }
 
-/// How a file names another one: one in the same folder by its name alone, so that the folder may be moved.
+/// How a file names another one: one in the same folder by its name alone, so that the folder may
+/// be moved.
 fn as_named_by(file: &Path, other: &Path) -> PathBuf {
     let [file, other] = [file, other].map(canonical);
     let beside = other.file_name().filter(|_| file.parent() == other.parent()).map(PathBuf::from);

@@ -121,7 +121,10 @@ impl SqliteError {
             Some(ErrorCode::NotADatabase) => Self::Foreign(path),
             Some(ErrorCode::ReadOnly) if !is_of_the_folder(why) => Self::ReadOnly(path),
             Some(
-                ErrorCode::ReadOnly | ErrorCode::CannotOpen | ErrorCode::PermissionDenied | ErrorCode::AuthorizationForStatementDenied,
+                ErrorCode::ReadOnly
+                | ErrorCode::CannotOpen
+                | ErrorCode::PermissionDenied
+                | ErrorCode::AuthorizationForStatementDenied,
             ) => Self::CannotOpen(path),
             Some(ErrorCode::DiskFull) => Self::Full(path),
             Some(ErrorCode::DatabaseBusy | ErrorCode::DatabaseLocked) => Self::Busy(path),
@@ -138,14 +141,24 @@ impl SqliteError {
 fn is_of_the_folder(why: &rusqlite::Error) -> bool {
     use rusqlite::ffi;
     let code = why.sqlite_error().map(|error| error.extended_code);
-    let of_folder =
-        [ffi::SQLITE_READONLY_CANTINIT, ffi::SQLITE_READONLY_CANTLOCK, ffi::SQLITE_READONLY_DIRECTORY, ffi::SQLITE_READONLY_RECOVERY];
+    let of_folder = [
+        ffi::SQLITE_READONLY_CANTINIT,
+        ffi::SQLITE_READONLY_CANTLOCK,
+        ffi::SQLITE_READONLY_DIRECTORY,
+        ffi::SQLITE_READONLY_RECOVERY,
+    ];
     code.is_some_and(|code| of_folder.contains(&code))
 }
 
 fn is_of_a_column(why: &rusqlite::Error) -> bool {
     use rusqlite::Error as E;
-    matches!(why, E::FromSqlConversionFailure(..) | E::IntegralValueOutOfRange(..) | E::InvalidColumnType(..) | E::Utf8Error(..))
+    matches!(
+        why,
+        E::FromSqlConversionFailure(..)
+            | E::IntegralValueOutOfRange(..)
+            | E::InvalidColumnType(..)
+            | E::Utf8Error(..)
+    )
 }
 
 impl From<SqliteError> for LedgerError {
@@ -176,7 +189,10 @@ mod tests {
             (ffi::SQLITE_FULL, "`FILE` cannot grow: the disk is full; free some space"),
             (ffi::SQLITE_BUSY, "`FILE` was held by another process for 30 s: find out which one"),
             (ffi::SQLITE_CORRUPT, "`FILE` is damaged ("),
-            (ffi::SQLITE_IOERR_FSYNC, "cannot append to `FILE`: reading or writing the disk failed ("),
+            (
+                ffi::SQLITE_IOERR_FSYNC,
+                "cannot append to `FILE`: reading or writing the disk failed (",
+            ),
             (ffi::SQLITE_NOMEM, "cannot append to `FILE`: "),
         ];
         for (code, start) in starts {
@@ -186,7 +202,11 @@ mod tests {
 
     #[test]
     fn a_column_that_holds_what_no_schema_lets_in_is_damage() {
-        let why = rusqlite::Error::InvalidColumnType(0, "canonical".into(), rusqlite::types::Type::Blob);
-        assert!(matches!(SqliteError::new(Path::new("FILE"), "read", &why), SqliteError::Damaged { .. }));
+        let why =
+            rusqlite::Error::InvalidColumnType(0, "canonical".into(), rusqlite::types::Type::Blob);
+        assert!(matches!(
+            SqliteError::new(Path::new("FILE"), "read", &why),
+            SqliteError::Damaged { .. }
+        ));
     }
 }

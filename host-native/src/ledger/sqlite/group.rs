@@ -1,5 +1,6 @@
-//! Appends that share a commit: while one waits for the disk, others that come meanwhile queue up, and then one of them stores all of them in one
-//! transaction, with one sync. Whoever is alone waits for nobody.
+//! Appends that share a commit: while one waits for the disk, others that come meanwhile queue up,
+//! and then one of them stores all of them in one transaction, with one sync. Whoever is alone
+//! waits for nobody.
 
 use std::{
     mem,
@@ -59,7 +60,12 @@ impl Group {
         expected: &Head,
         rows: Vec<Row>,
     ) -> rusqlite::Result<Appended> {
-        let own = Arc::new(Append { agent_id: agent_id.clone(), expected: *expected, rows, became: Mutex::new(None) });
+        let own = Arc::new(Append {
+            agent_id: agent_id.clone(),
+            expected: *expected,
+            rows,
+            became: Mutex::new(None),
+        });
         let mut waiting = held(&self.waiting);
         waiting.appends.push(Arc::clone(&own));
         loop {
@@ -87,10 +93,16 @@ impl Group {
 
 fn store_all(connection: &mut Connection, group: &[Arc<Append>]) {
     match together(connection, group) {
-        Ok(stored) => group.iter().zip(stored).for_each(|(append, stored)| *held(&append.became) = Some(Ok(stored))),
+        Ok(stored) => group
+            .iter()
+            .zip(stored)
+            .for_each(|(append, stored)| *held(&append.became) = Some(Ok(stored))),
         Err(why) if group.len() == 1 => *held(&group[0].became) = Some(Err(why)),
-        // Nothing of them is stored. What keeps one of them out must not keep out the others, so each is told by itself.
-        Err(_) => group.iter().for_each(|append| store_all(connection, std::slice::from_ref(append))),
+        // Nothing of them is stored. What keeps one of them out must not keep out the others, so
+        // each is told by itself.
+        Err(_) => {
+            group.iter().for_each(|append| store_all(connection, std::slice::from_ref(append)))
+        }
     }
 }
 
@@ -110,7 +122,9 @@ fn together(connection: &mut Connection, group: &[Arc<Append>]) -> rusqlite::Res
 mod tests {
     use std::thread;
 
-    use wakeful_core::{ControlRecord, Entry, EntryBytes, Ledger, LedgerError, Marker, Record, Seq, Timestamp};
+    use wakeful_core::{
+        ControlRecord, Entry, EntryBytes, Ledger, LedgerError, Marker, Record, Seq, Timestamp,
+    };
 
     use super::*;
     use crate::ledger::{SqliteFile, sqlite::ledger::rows};
@@ -146,9 +160,16 @@ mod tests {
         ];
         store_all(&mut file.connection(), &group);
         let became = |at: usize| held(&group[at].became).take().expect("each is told");
-        assert!(matches!((became(0), became(2), became(4)), (Ok(Appended::By(_)), Ok(Appended::By(_)), Ok(Appended::By(_)))));
-        assert!(became(1).is_err() && matches!(became(3), Ok(Appended::Conflict(found)) if found == Head::START));
-        let ends = ["a", "b", "broken", "late"].map(|agent| file.ledger(&agent.into()).head().expect("a head").seq);
+        assert!(matches!(
+            (became(0), became(2), became(4)),
+            (Ok(Appended::By(_)), Ok(Appended::By(_)), Ok(Appended::By(_)))
+        ));
+        assert!(
+            became(1).is_err()
+                && matches!(became(3), Ok(Appended::Conflict(found)) if found == Head::START)
+        );
+        let ends = ["a", "b", "broken", "late"]
+            .map(|agent| file.ledger(&agent.into()).head().expect("a head").seq);
         assert_eq!(ends, [Seq(3), Seq(2), Seq(0), Seq(0)]);
     }
 
@@ -162,7 +183,8 @@ mod tests {
             let said: Vec<_> = (0..16)
                 .map(|number| {
                     // Two speak for each agent, so one of the two comes late.
-                    let (mut ledger, first) = (file.ledger(&format!("agent-{}", number / 2).as_str().into()), &first);
+                    let (mut ledger, first) =
+                        (file.ledger(&format!("agent-{}", number / 2).as_str().into()), &first);
                     scope.spawn(move || ledger.append(&Head::START, first))
                 })
                 .collect();
@@ -171,7 +193,8 @@ mod tests {
                 thread::yield_now();
             }
             drop(connection);
-            let said: Vec<_> = said.into_iter().map(|thread| thread.join().expect("it ends")).collect();
+            let said: Vec<_> =
+                said.into_iter().map(|thread| thread.join().expect("it ends")).collect();
             for pair in said.chunks(2) {
                 let conflict = Err(LedgerError::Conflict { found: head.seq });
                 assert!(pair.contains(&Ok(())) && pair.contains(&conflict), "{pair:?}");

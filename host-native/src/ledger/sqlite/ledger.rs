@@ -28,17 +28,25 @@ impl SqliteLedger {
     /// # Errors
     /// Where the file cannot be read.
     pub fn head(&mut self) -> Result<Head, LedgerError> {
-        Ok(self.with("read", |connection, agent| agent.map_or(Ok(Head::START), |agent| head(connection, agent)))?)
+        Ok(self.with("read", |connection, agent| {
+            agent.map_or(Ok(Head::START), |agent| head(connection, agent))
+        })?)
     }
 
-    /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins that it was appended in (contract 1.1). What was
-    /// moved out is read where it is.
+    /// Entries as [`Ledger::read`] gives them, each with the position at which the batch begins
+    /// that it was appended in (contract 1.1). What was moved out is read where it is.
     ///
     /// # Errors
     /// Where the file cannot be read, or the one to which the entries were moved.
-    pub fn read_with_batches(&mut self, after: Seq, limit: u32) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
+    pub fn read_with_batches(
+        &mut self,
+        after: Seq,
+        limit: u32,
+    ) -> Result<Vec<(EntryBytes, Seq)>, LedgerError> {
         let Ok(from) = i64::try_from(after.0) else { return Ok(Vec::new()) };
-        let read = |connection: &Connection, agent: Option<i64>| agent.map_or(Ok(None), |agent| page(connection, agent, from, limit));
+        let read = |connection: &Connection, agent: Option<i64>| {
+            agent.map_or(Ok(None), |agent| page(connection, agent, from, limit))
+        };
         let Some(here) = self.with("read", read)? else { return Ok(Vec::new()) };
         if here.first == after.next() {
             return Ok(here.entries);
@@ -53,10 +61,13 @@ impl SqliteLedger {
         read: impl FnOnce(&Connection, Option<i64>) -> rusqlite::Result<T>,
     ) -> Result<T, SqliteError> {
         let connection = self.file.connection();
-        let done = self.agent.map_or_else(|| number(&connection, &self.agent_id), |agent| Ok(Some(agent))).and_then(|agent| {
-            self.agent = agent;
-            read(&connection, agent)
-        });
+        let done = self
+            .agent
+            .map_or_else(|| number(&connection, &self.agent_id), |agent| Ok(Some(agent)))
+            .and_then(|agent| {
+                self.agent = agent;
+                read(&connection, agent)
+            });
         done.map_err(|why| SqliteError::new(self.file.path(), doing, &why))
     }
 }
@@ -78,10 +89,16 @@ impl Ledger for SqliteLedger {
     }
 
     fn load_snapshot(&mut self) -> Result<Option<String>, LedgerError> {
-        Ok(self.with("read a snapshot of", |connection, agent| agent.map_or(Ok(None), |agent| snapshots::newest(connection, agent)))?)
+        Ok(self.with("read a snapshot of", |connection, agent| {
+            agent.map_or(Ok(None), |agent| snapshots::newest(connection, agent))
+        })?)
     }
 
-    fn store_snapshot(&mut self, head: &Head, write: &dyn Fn() -> String) -> Result<(), LedgerError> {
+    fn store_snapshot(
+        &mut self,
+        head: &Head,
+        write: &dyn Fn() -> String,
+    ) -> Result<(), LedgerError> {
         // An agent without entries has nothing to go on from.
         let (Some(agent), Ok(seq)) = (self.agent, i64::try_from(head.seq.0)) else { return Ok(()) };
         let stored = snapshots::store(&mut self.file.connection(), agent, seq, &write());
@@ -102,9 +119,15 @@ pub(super) struct Row {
 impl Row {
     /// An entry at its place, in the batch that begins at `batch`.
     pub(super) fn new(bytes: &EntryBytes, seq: Seq, batch: Seq) -> Result<Self, LedgerError> {
-        let failed = |what: &str| LedgerError::Failed { message: format!("entry {seq} of the batch {what}: nothing was stored") };
-        let (canonical, chain) = bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
-        let place = |seq: Seq| i64::try_from(seq.0).map_err(|_| failed("is beyond the last position that a file can hold"));
+        let failed = |what: &str| LedgerError::Failed {
+            message: format!("entry {seq} of the batch {what}: nothing was stored"),
+        };
+        let (canonical, chain) =
+            bytes.split().ok_or_else(|| failed("does not end with its chain"))?;
+        let place = |seq: Seq| {
+            i64::try_from(seq.0)
+                .map_err(|_| failed("is beyond the last position that a file can hold"))
+        };
         Ok(Self { seq: place(seq)?, batch: place(batch)?, chain, canonical })
     }
 }
@@ -140,10 +163,19 @@ pub(super) enum Appended {
     Ended(String),
 }
 
-/// Compares the head and stores the batch, in a transaction that holds the file from its first statement on (contract 3.2).
-pub(super) fn store(transaction: &Connection, agent_id: &AgentId, expected: &Head, rows: &[Row]) -> rusqlite::Result<Appended> {
-    let mut statement = transaction.prepare_cached("SELECT agent, goes_on_in FROM agents WHERE agent_id = ?1")?;
-    let known = statement.query_row([agent_id.as_str()], |row| Ok((row.get(0)?, row.get(1)?))).optional()?;
+/// Compares the head and stores the batch, in a transaction that holds the file from its first
+/// statement on (contract 3.2).
+pub(super) fn store(
+    transaction: &Connection,
+    agent_id: &AgentId,
+    expected: &Head,
+    rows: &[Row],
+) -> rusqlite::Result<Appended> {
+    let mut statement =
+        transaction.prepare_cached("SELECT agent, goes_on_in FROM agents WHERE agent_id = ?1")?;
+    let known = statement
+        .query_row([agent_id.as_str()], |row| Ok((row.get(0)?, row.get(1)?)))
+        .optional()?;
     match known {
         Some((_, Some(goes_on_in))) => Ok(Appended::Ended(goes_on_in)),
         Some((agent, None)) => insert(transaction, agent_id, Some(agent), expected, rows),
@@ -167,7 +199,9 @@ pub(super) fn insert(
         return Ok(Appended::By(known));
     }
     let agent = known.map_or_else(|| enrol(transaction, agent_id), Ok)?;
-    let mut insert = transaction.prepare_cached("INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)")?;
+    let mut insert = transaction.prepare_cached(
+        "INSERT INTO entries (agent, seq, batch, chain, canonical) VALUES (?1, ?2, ?3, ?4, ?5)",
+    )?;
     for row in rows {
         insert.execute(params![agent, row.seq, row.batch, row.chain.as_bytes(), row.canonical])?;
     }
@@ -175,29 +209,46 @@ pub(super) fn insert(
 }
 
 pub(super) fn enrol(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<i64> {
-    connection.prepare_cached("INSERT INTO agents (agent_id) VALUES (?1)")?.insert([agent_id.as_str()])
+    connection
+        .prepare_cached("INSERT INTO agents (agent_id) VALUES (?1)")?
+        .insert([agent_id.as_str()])
 }
 
 pub(super) fn number(connection: &Connection, agent_id: &AgentId) -> rusqlite::Result<Option<i64>> {
-    let mut statement = connection.prepare_cached("SELECT agent FROM agents WHERE agent_id = ?1")?;
+    let mut statement =
+        connection.prepare_cached("SELECT agent FROM agents WHERE agent_id = ?1")?;
     statement.query_row([agent_id.as_str()], |row| row.get(0)).optional()
 }
 
 pub(super) fn head(connection: &Connection, agent: i64) -> rusqlite::Result<Head> {
-    let mut statement = connection.prepare_cached("SELECT seq, chain FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1")?;
-    let found = statement.query_row([agent], |row| Ok(Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) }));
+    let mut statement = connection.prepare_cached(
+        "SELECT seq, chain FROM entries WHERE agent = ?1 ORDER BY seq DESC LIMIT 1",
+    )?;
+    let found = statement.query_row([agent], |row| {
+        Ok(Head { seq: seq(row.get(0)?), chain: Chain::from_bytes(row.get(1)?) })
+    });
     Ok(found.optional()?.unwrap_or(Head::START))
 }
 
-pub(super) fn page(connection: &Connection, agent: i64, after: i64, limit: u32) -> rusqlite::Result<Option<Page>> {
-    let mut statement = connection
-        .prepare_cached("SELECT canonical, chain, batch, seq FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY seq LIMIT ?3")?;
+pub(super) fn page(
+    connection: &Connection,
+    agent: i64,
+    after: i64,
+    limit: u32,
+) -> rusqlite::Result<Option<Page>> {
+    let mut statement = connection.prepare_cached(
+        "SELECT canonical, chain, batch, seq FROM entries WHERE agent = ?1 AND seq > ?2 ORDER BY \
+         seq LIMIT ?3",
+    )?;
     let mut first = None;
     let rows = statement.query_map(params![agent, after, limit], |row| {
         let canonical = row.get_ref(0)?.as_str()?;
         let stands_at = seq(row.get(3)?);
         first.get_or_insert(stands_at);
-        Ok((EntryBytes::join(canonical.to_owned(), &Chain::from_bytes(row.get(1)?)), seq(row.get(2)?)))
+        Ok((
+            EntryBytes::join(canonical.to_owned(), &Chain::from_bytes(row.get(1)?)),
+            seq(row.get(2)?),
+        ))
     })?;
     let entries = rows.collect::<rusqlite::Result<_>>()?;
     Ok(first.map(|first| Page { first, entries }))
@@ -214,18 +265,27 @@ mod tests {
 
     use super::*;
 
-    /// SQLite is told that the disk has room for as many pages as there are: the next append meets a full disk.
+    /// SQLite is told that the disk has room for as many pages as there are: the next append meets
+    /// a full disk.
     #[test]
     fn a_full_disk_stores_nothing_of_the_batch_and_the_next_append_works() {
         let folder = tempfile::tempdir().expect("a folder");
         let file = SqliteFile::open(&folder.path().join("ledger.sqlite")).expect("it opens");
         let mut ledger = file.ledger(&AgentId::from("a"));
         let records = vec![Record::Control(ControlRecord::StartRequested(Marker {})); 100];
-        let (entries, batch) = wakeful_core::seal_all(Head::START, Timestamp::from_nanos(0), records);
-        let limit = |pages: u32| file.connection().pragma_update(None, "max_page_count", pages).expect("a limit");
+        let (entries, batch) =
+            wakeful_core::seal_all(Head::START, Timestamp::from_nanos(0), records);
+        let limit = |pages: u32| {
+            file.connection().pragma_update(None, "max_page_count", pages).expect("a limit")
+        };
         limit(7);
         let why = ledger.append(&Head::START, &batch).expect_err("no space").to_string();
-        assert!(why.ends_with("cannot grow: the disk is full; free some space and try again, nothing was stored"), "{why}");
+        assert!(
+            why.ends_with(
+                "cannot grow: the disk is full; free some space and try again, nothing was stored"
+            ),
+            "{why}"
+        );
         assert_eq!((ledger.head(), file.agents().expect("the agents").len()), (Ok(Head::START), 0));
         limit(1000);
         assert_eq!(ledger.append(&Head::START, &batch), Ok(()));

@@ -9,11 +9,13 @@ use super::SqliteError;
 /// Marks the file as ours in its header (`PRAGMA application_id`): "Wkfl".
 const APPLICATION_ID: i32 = 0x576b_666c;
 
-/// The steps of the schema: the first makes version 1 out of an empty file, the next one would make version 2 out of version 1.
+/// The steps of the schema: the first makes version 1 out of an empty file, the next one would make
+/// version 2 out of version 1.
 ///
-/// An entry is kept as its canonical text and its chain (contract 3.4), with the position at which its batch begins. The key of `entries` keeps an agent's entries together, finds
-/// its head and its pages; no other index is needed. An anchor says where the entries up to it are, and what the rest continues. An agent of
-/// an archive goes on in another file.
+/// An entry is kept as its canonical text and its chain (contract 3.4), with the position at which
+/// its batch begins. The key of `entries` keeps an agent's entries together, finds its head and its
+/// pages; no other index is needed. An anchor says where the entries up to it are, and what the
+/// rest continues. An agent of an archive goes on in another file.
 const STEPS: &[&str] = &[
     "
     CREATE TABLE agents (
@@ -64,7 +66,8 @@ pub(super) fn check(path: &Path, connection: &Connection) -> Result<(), SqliteEr
     version(path, connection).map(|_| ())
 }
 
-/// Refuses a file that has nothing to read. An observer migrates nothing, and reads each version as it is.
+/// Refuses a file that has nothing to read. An observer migrates nothing, and reads each version as
+/// it is.
 pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), SqliteError> {
     match version(path, connection)? {
         0 => Err(SqliteError::Empty(path.to_owned())),
@@ -72,13 +75,15 @@ pub(super) fn require_some(path: &Path, connection: &Connection) -> Result<(), S
     }
 }
 
-/// Brings a file to the newest version, all steps or none. Of two processes that do so at once, one waits and finds it done.
+/// Brings a file to the newest version, all steps or none. Of two processes that do so at once, one
+/// waits and finds it done.
 pub(super) fn migrate(path: &Path, connection: &mut Connection) -> Result<(), SqliteError> {
     let failed = |why| SqliteError::new(path, "migrate", &why);
     if version(path, connection)? == NEWEST {
         return Ok(());
     }
-    let transaction = connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
+    let transaction =
+        connection.transaction_with_behavior(TransactionBehavior::Immediate).map_err(failed)?;
     let from = version(path, &transaction)?;
     for step in STEPS.iter().skip(from as usize) {
         transaction.execute_batch(step).map_err(failed)?;
@@ -93,7 +98,9 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
     match found(connection).map_err(|why| SqliteError::new(path, "open", &why))? {
         Found::Empty => Ok(0),
         Found::Foreign => Err(SqliteError::Foreign(path.to_owned())),
-        Found::Version(found) if found > NEWEST => Err(SqliteError::Newer { path: path.to_owned(), found, supported: NEWEST }),
+        Found::Version(found) if found > NEWEST => {
+            Err(SqliteError::Newer { path: path.to_owned(), found, supported: NEWEST })
+        }
         Found::Version(found) => Ok(found),
     }
 }
@@ -101,7 +108,8 @@ fn version(path: &Path, connection: &Connection) -> Result<u32, SqliteError> {
 fn found(connection: &Connection) -> rusqlite::Result<Found> {
     // One statement, so that a migration of another process is seen whole or not at all.
     let (application, version, tables): (i32, i64, i64) = connection.query_row(
-        "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM pragma_user_version),
+        "SELECT (SELECT application_id FROM pragma_application_id), (SELECT user_version FROM \
+         pragma_user_version),
                 (SELECT count(*) FROM sqlite_schema)",
         [],
         |row| Ok((row.get(0)?, row.get(1)?, row.get(2)?)),

@@ -18,8 +18,8 @@ use wakeful_core::{
 };
 
 use crate::tables::driven::{
-    Driven, NOW, abort, callback, condition, end, fact, hint, intent, item, needs_input, of_item, of_task, prompt, task, task_message,
-    timer, webhook,
+    Driven, NOW, abort, callback, condition, end, fact, hint, intent, item, needs_input, of_item,
+    of_task, prompt, task, task_message, timer, webhook,
 };
 
 #[test]
@@ -41,7 +41,9 @@ fn paused_runtime_does_not_start_model_turns() {
         ("ledger/messages.jsonl", r#"{"id":"m","kind":"operator_prompt","text":"hello"}"#),
         ("ledger/queue_entries.jsonl", r#"{"message_id":"m","status":"queued"}"#),
     ];
-    let mut driven = Driven::imported(&Folder::from(files.map(|(name, text)| (name.to_owned(), text.to_owned()))));
+    let mut driven = Driven::imported(&Folder::from(
+        files.map(|(name, text)| (name.to_owned(), text.to_owned())),
+    ));
     driven.restart();
     assert_eq!(driven.run().pop().map(|decision| decision.kind), Some(DecisionKind::Stop));
     assert_eq!(driven.started(), [""; 0]);
@@ -65,7 +67,9 @@ fn current_run_id_exists_only_while_a_run_is_active() {
         assert!(driven.state().turns().run.is_none(), "{kind}");
         // contract 5.8: a fact of a run that is not open is stale.
         assert!(matches!(
-            driven.say(&json!({"fact": "turn_terminal", "run_id": "default:run-6", "kind": "completed"})),
+            driven.say(
+                &json!({"fact": "turn_terminal", "run_id": "default:run-6", "kind": "completed"})
+            ),
             Answer::Ignored { reason: Refusal::StaleRun, .. }
         ));
     }
@@ -82,7 +86,8 @@ fn current_run_id_exists_only_while_a_run_is_active() {
 #[test]
 fn terminal_tasks_are_absent_from_active_task_ids() {
     for name in ["task_completed", "task_failed", "task_cancelled", "task_interrupted"] {
-        let mut driven = Driven::told(&[task("t", None, true), task("u", None, true), of_task(name, "t")]);
+        let mut driven =
+            Driven::told(&[task("t", None, true), task("u", None, true), of_task(name, "t")]);
         let active: Vec<_> = driven.state().tasks().active.keys().map(|id| id.as_str()).collect();
         assert_eq!(active, ["u"], "{name}");
         driven.restart();
@@ -98,15 +103,25 @@ fn stale_non_terminal_task_updates_do_not_reopen_terminal_tasks() {
             let ended = driven.state().tasks().ended.clone();
             driven.say(&task_message("m", kind, "t", status));
             driven.run_to_rest();
-            assert_eq!((driven.state().tasks().active.len(), &driven.state().tasks().ended), (0, &ended), "{kind} {status}");
+            assert_eq!(
+                (driven.state().tasks().active.len(), &driven.state().tasks().ended),
+                (0, &ended),
+                "{kind} {status}"
+            );
         }
     }
 }
 
 #[test]
 fn blocking_task_closure_is_based_on_latest_non_terminal_blocking_tasks() {
-    let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), task("t", Some("w"), true), task("u", Some("w"), true)]);
-    let reason = |driven: &Driven| closure::decide(&Facts::from_state(driven.state())).waiting_reason;
+    let mut driven = Driven::told(&[
+        item("w"),
+        of_item("work_item_picked", "w"),
+        task("t", Some("w"), true),
+        task("u", Some("w"), true),
+    ]);
+    let reason =
+        |driven: &Driven| closure::decide(&Facts::from_state(driven.state())).waiting_reason;
     let counted = |driven: &Driven| Facts::from_state(driven.state()).blocking_tasks;
     assert_eq!((counted(&driven), reason(&driven)), (2, Some(WaitingReason::AwaitingTaskResult)));
     driven.tell(&[of_task("task_failed", "t")]);
@@ -131,10 +146,17 @@ fn queued_work_items_do_not_become_current_without_an_explicit_pick() {
 #[test]
 fn needs_input_work_items_wait_for_operator_input() {
     let mut driven = Driven::told(&[item("w"), of_item("work_item_picked", "w"), needs_input("w")]);
-    assert_eq!(driven.run().pop().map(|decision| decision.kind), Some(DecisionKind::WaitForOperator));
+    assert_eq!(
+        driven.run().pop().map(|decision| decision.kind),
+        Some(DecisionKind::WaitForOperator)
+    );
     driven.tell(&[webhook("m1", "it happened")]);
     driven.run();
-    assert_eq!((driven.started().len(), driven.tick_keys().len()), (0, 0), "nothing else answers for the operator");
+    assert_eq!(
+        (driven.started().len(), driven.tick_keys().len()),
+        (0, 0),
+        "nothing else answers for the operator"
+    );
     driven.tell(&[prompt("m2")]);
     driven.run();
     assert_eq!(driven.started(), ["m2"]);
@@ -146,17 +168,26 @@ fn duplicate_work_queue_ticks_are_suppressed_with_durable_evidence() {
     let rest = driven.run_to_rest().pop().expect("a rest");
     let spent_by = driven.state().turns().settled.expect("a settlement");
     let [ignored] = &rest.ignored[..] else { panic!("{:?}", rest.ignored) };
-    assert_eq!((ignored.what.as_str(), ignored.reason), ("work_queue:continue_active:w:1~1", IgnoredReason::KeySpent));
+    assert_eq!(
+        (ignored.what.as_str(), ignored.reason),
+        ("work_queue:continue_active:w:1~1", IgnoredReason::KeySpent)
+    );
     assert_eq!(ignored.seqs, [spent_by], "the entry that spent the key");
     let recorded = driven.records.iter().rev().find_map(|record| match record {
-        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => event.data.clone(),
+        Record::Event(event) if event.kind == EventKind::SchedulerDecision.as_str() => {
+            event.data.clone()
+        }
         _ => None,
     });
     let text = recorded.expect("a decision").as_str().to_owned();
-    assert!(text.contains(r#""what":"work_queue:continue_active:w:1~1","reason":"key_spent""#), "{text}");
+    assert!(
+        text.contains(r#""what":"work_queue:continue_active:w:1~1","reason":"key_spent""#),
+        "{text}"
+    );
 }
 
-/// contract 5.21, D19: a hint reaches the model where it says something or names an active wait; otherwise it only makes the runtime look.
+/// contract 5.21, D19: a hint reaches the model where it says something or names an active wait;
+/// otherwise it only makes the runtime look.
 #[test]
 fn wake_hints_are_liveness_signals_unless_made_contentful_by_trigger_policy() {
     let body = json!({"type": "text", "text": "news"});
@@ -176,7 +207,11 @@ fn wake_hints_are_liveness_signals_unless_made_contentful_by_trigger_policy() {
         driven.tell(&[hint(json!({"waiting_intent_id": names.then_some("i"), "body": says.then_some(body.clone())}))]);
         let decisions = driven.run();
         assert_eq!(decisions[0].reason, "wake_hint", "every hint becomes a tick");
-        assert_eq!(driven.started().len(), usize::from(reenters), "names {names}, says {says}, waits {waits}");
+        assert_eq!(
+            driven.started().len(),
+            usize::from(reenters),
+            "names {names}, says {says}, waits {waits}"
+        );
     }
 }
 
@@ -184,25 +219,43 @@ fn wake_hints_are_liveness_signals_unless_made_contentful_by_trigger_policy() {
 fn mismatched_continuation_triggers_do_not_satisfy_unrelated_waiting_reasons() {
     let by = |kind: &str, source: Value| condition("c", kind, None, source);
     for (what, wait, trigger) in [
-        ("a webhook", by("operator", json!({"kind": "operator_input"})), webhook("m", "it happened")),
+        (
+            "a webhook",
+            by("operator", json!({"kind": "operator_input"})),
+            webhook("m", "it happened"),
+        ),
         ("a webhook", timer("k", 3_600_000), webhook("m", "it happened")),
         (
             "another callback",
             by("external", json!({"kind": "external_ingress", "external_trigger_id": "e"})),
             callback("m", "f", "it happened"),
         ),
-        ("an empty webhook", by("external", json!({"kind": "external_ingress"})), webhook("m", " ")),
-        ("progress", by("task", json!({"kind": "task_result", "task_id": "t"})), task_message("m", "task_status", "t", "running")),
+        (
+            "an empty webhook",
+            by("external", json!({"kind": "external_ingress"})),
+            webhook("m", " "),
+        ),
+        (
+            "progress",
+            by("task", json!({"kind": "task_result", "task_id": "t"})),
+            task_message("m", "task_status", "t", "running"),
+        ),
     ] {
         let mut driven = Driven::told(&[task("t", None, false), wait]);
         driven.run();
         let waiting = driven.state().waiting().clone();
         driven.tell(&[trigger]);
-        let reduced = driven.run().into_iter().find(|decision| decision.message_id == Some("m".into())).expect("a decision about it");
+        let reduced = driven
+            .run()
+            .into_iter()
+            .find(|decision| decision.message_id == Some("m".into()))
+            .expect("a decision about it");
         assert_eq!(reduced.kind, DecisionKind::ReduceMessageOnly, "{what}");
         assert_eq!(driven.state().waiting(), &waiting, "{what} satisfies nothing");
         // contract 5.18: it is listed where it met a wait that it did not match.
-        let names_it = reduced.ignored.iter().any(|ignored| ignored.what == "m" && ignored.reason == IgnoredReason::MismatchedTrigger);
+        let names_it = reduced.ignored.iter().any(|ignored| {
+            ignored.what == "m" && ignored.reason == IgnoredReason::MismatchedTrigger
+        });
         assert_eq!(names_it, !matches!(what, "an empty webhook" | "progress"), "{what}");
     }
 }
@@ -216,34 +269,59 @@ fn turn_end_work_item_commits_run_only_for_real_turn_terminals() {
         let before = driven.state().work().items[&"w".into()].record.clone();
         driven.tell(&[end(&kind.to_string())]);
         assert_eq!(driven.events(EventKind::WorkItemTurnEndCommitted), 1, "{kind}");
-        assert_eq!(driven.state().work().items[&"w".into()].record, before, "D8: the commit never writes the item");
+        assert_eq!(
+            driven.state().work().items[&"w".into()].record,
+            before,
+            "D8: the commit never writes the item"
+        );
     }
     let mut reduced = Driven::told(&facts);
     reduced.run_to_rest();
     let commits = reduced.events(EventKind::WorkItemTurnEndCommitted);
     reduced.tell(&[webhook("m", "")]);
     reduced.run();
-    assert_eq!(reduced.events(EventKind::WorkItemTurnEndCommitted), commits, "a reduction is no end of a turn");
+    assert_eq!(
+        reduced.events(EventKind::WorkItemTurnEndCommitted),
+        commits,
+        "a reduction is no end of a turn"
+    );
     let mut interrupted = Driven::told(&facts);
     interrupted.run();
     interrupted.restart();
-    assert_eq!(interrupted.events(EventKind::WorkItemTurnEndCommitted), 0, "nor is an interruption");
+    assert_eq!(
+        interrupted.events(EventKind::WorkItemTurnEndCommitted),
+        0,
+        "nor is an interruption"
+    );
     let mut about_nothing = Driven::told(&[prompt("m")]);
     about_nothing.run_to_rest();
-    assert_eq!(about_nothing.events(EventKind::WorkItemTurnEndCommitted), 0, "nor is one of a turn about no item");
+    assert_eq!(
+        about_nothing.events(EventKind::WorkItemTurnEndCommitted),
+        0,
+        "nor is one of a turn about no item"
+    );
 }
 
-/// I15: before and after a compaction the same is decided, for every state on the way of a busy agent.
+/// I15: before and after a compaction the same is decided, for every state on the way of a busy
+/// agent.
 #[test]
 fn compaction_does_not_rewrite_scheduler_truth() {
     for (at, facts) in busy().into_iter().enumerate() {
         let mut driven = Driven::told(&facts);
         driven.run_to_rest();
-        let (work, tasks, waiting) = (driven.state().work().clone(), driven.state().tasks().clone(), driven.state().waiting().clone());
+        let (work, tasks, waiting) = (
+            driven.state().work().clone(),
+            driven.state().tasks().clone(),
+            driven.state().waiting().clone(),
+        );
         let before = driven.decided();
         driven.tell(&[json!({"fact": "context_compacted", "compacted_message_count": 40, "context_summary": "so far so good"})]);
         assert_eq!(driven.decided(), before, "state {at}");
-        assert_eq!((driven.state().work(), driven.state().tasks(), driven.state().waiting()), (&work, &tasks, &waiting), "state {at}");
+        assert_eq!(
+            (driven.state().work(), driven.state().tasks(), driven.state().waiting()),
+            (&work, &tasks, &waiting),
+            "state {at}"
+        );
     }
 }
 
@@ -266,7 +344,8 @@ fn busy() -> Vec<Vec<Value>> {
     (0..=all.len()).map(|length| all[..length].to_vec()).collect()
 }
 
-/// I16: what the entries alone give is what the machine had, at every one of them, and it explains itself alike.
+/// I16: what the entries alone give is what the machine had, at every one of them, and it explains
+/// itself alike.
 #[test]
 fn ledger_replay_can_explain_the_final_scheduler_projection() {
     for facts in busy() {
@@ -278,12 +357,19 @@ fn ledger_replay_can_explain_the_final_scheduler_projection() {
         }
         assert_eq!(replayed.state(), driven.state());
         for boundary in Boundary::ALL {
-            assert_eq!(replayed.explain(*boundary, NOW), driven.machine().explain(*boundary, NOW), "{boundary}");
+            assert_eq!(
+                replayed.explain(*boundary, NOW),
+                driven.machine().explain(*boundary, NOW),
+                "{boundary}"
+            );
         }
         let explained = replayed.explain(Boundary::RunLoopIdle, NOW);
         let last = driven.state().head().seq;
         let named = explained.decision.because.iter().flat_map(|because| &because.seqs);
-        assert!(named.clone().all(|seq| *seq >= wakeful_core::id::Seq(1) && *seq <= last), "I22: evidence is in the ledger");
+        assert!(
+            named.clone().all(|seq| *seq >= wakeful_core::id::Seq(1) && *seq <= last),
+            "I22: evidence is in the ledger"
+        );
         assert_ne!(explained.status, AgentStatus::Booting);
     }
 }

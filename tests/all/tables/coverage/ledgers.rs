@@ -1,4 +1,5 @@
-//! What the RFC wants covered by saved ledgers: each fixture with the line that decides, and what a driver that takes it over does.
+//! What the RFC wants covered by saved ledgers: each fixture with the line that decides, and what a
+//! driver that takes it over does.
 
 use wakeful::case::{self, CaseKind};
 use wakeful_core::{
@@ -24,17 +25,25 @@ fn fixture(name: &str) -> Driven {
     let driven = Driven::imported(folder);
     let found = Expected::from_explanation(&driven.machine().explain(Boundary::RunLoopIdle, NOW));
     let expected = Expected::of_fixture(folder).expect("expected.json reads");
-    assert_eq!((found.decision, found.decision_reason), (expected.decision, expected.decision_reason), "{name}");
+    assert_eq!(
+        (found.decision, found.decision_reason),
+        (expected.decision, expected.decision_reason),
+        "{name}"
+    );
     driven
 }
 
 #[test]
 fn terminal_task_persisted_before_task_result_enqueue() {
     let mut driven = fixture("terminal_task_before_result");
-    let (status, _) = driven.state().tasks().ended.values().next().copied().expect("the task ended there");
+    let (status, _) =
+        driven.state().tasks().ended.values().next().copied().expect("the task ended there");
     assert!(status.is_terminal() && driven.state().tasks().active.is_empty());
     let decided = driven.decided();
-    assert_eq!((decided.kind, decided.reason.as_str()), (DecisionKind::StartModelTurn, "TaskResult"));
+    assert_eq!(
+        (decided.kind, decided.reason.as_str()),
+        (DecisionKind::StartModelTurn, "TaskResult")
+    );
     driven.restart();
     driven.run();
     assert_eq!(driven.started(), ["result-1"]);
@@ -42,8 +51,12 @@ fn terminal_task_persisted_before_task_result_enqueue() {
     let mut live = Driven::told(&[task("t", None, false)]);
     live.tell(&[task_message("m", "task_result", "t", "failed")]);
     let place = |is: fn(&Record) -> bool| live.records.iter().position(is).expect("a record");
-    let ended = place(|record| matches!(record, Record::Task(task) if task.status == TaskStatus::Failed));
-    assert!(ended < place(|record| matches!(record, Record::Message(_))), "the task before its result");
+    let ended =
+        place(|record| matches!(record, Record::Task(task) if task.status == TaskStatus::Failed));
+    assert!(
+        ended < place(|record| matches!(record, Record::Message(_))),
+        "the task before its result"
+    );
 }
 
 #[test]
@@ -63,9 +76,15 @@ fn pending_wake_hint_recovery() {
     assert!(driven.state().control().hint.is_some());
     driven.restart();
     let decided = driven.step().expect("a tick");
-    assert_eq!((decided.kind, decided.rule.as_str()), (DecisionKind::EmitSystemTick, "4.wake_hint"));
+    assert_eq!(
+        (decided.kind, decided.rule.as_str()),
+        (DecisionKind::EmitSystemTick, "4.wake_hint")
+    );
     assert_eq!(driven.tick_keys(), ["wake_hint:fixture:3"]);
-    assert!(driven.state().control().hint.is_none(), "the batch that emits the tick clears the hint");
+    assert!(
+        driven.state().control().hint.is_none(),
+        "the batch that emits the tick clears the hint"
+    );
 }
 
 #[test]
@@ -84,16 +103,25 @@ fn current_work_item_with_queued_follow_up() {
 fn blocked_work_item_with_active_waiting_intent() {
     let mut driven = fixture("blocked_item_with_intent");
     let closure = closure::decide(&Facts::from_state(driven.state()));
-    assert_eq!((closure.outcome, closure.waiting_reason), (ClosureOutcome::Waiting, Some(WaitingReason::AwaitingExternalChange)));
+    assert_eq!(
+        (closure.outcome, closure.waiting_reason),
+        (ClosureOutcome::Waiting, Some(WaitingReason::AwaitingExternalChange))
+    );
     driven.restart();
     let decisions = driven.run();
-    assert_eq!(decisions.iter().map(|decision| decision.rule.as_str()).collect::<Vec<_>>(), ["8.external"]);
+    assert_eq!(
+        decisions.iter().map(|decision| decision.rule.as_str()).collect::<Vec<_>>(),
+        ["8.external"]
+    );
 }
 
 #[test]
 fn turn_local_baseline_over_budget_terminal_record() {
     let mut driven = fixture("baseline_over_budget_terminal");
-    assert_eq!(driven.state().turns().terminal_of_newest(), Some(TurnTerminalKind::BaselineOverBudget));
+    assert_eq!(
+        driven.state().turns().terminal_of_newest(),
+        Some(TurnTerminalKind::BaselineOverBudget)
+    );
     assert_eq!(closure::decide(&Facts::from_state(driven.state())).outcome, ClosureOutcome::Failed);
     driven.restart();
     driven.run_to_rest();

@@ -1,4 +1,5 @@
-//! Coverage: each thing that the RFC wants tested has a test of that name, in the layer of the RFC; what waits for later work is listed.
+//! Coverage: each thing that the RFC wants tested has a test of that name, in the layer of the RFC;
+//! what waits for later work is listed.
 
 mod boundaries;
 mod invariants;
@@ -92,7 +93,11 @@ fn each_thing_that_the_rfc_wants_covered_has_a_test_of_its_name() {
     for (layer, names, sources) in LAYERS {
         for name in names {
             let test = format!("#[test]\nfn {name}() {{");
-            assert_eq!(sources.iter().filter(|source| source.contains(&test)).count(), 1, "{layer}: `{name}`");
+            assert_eq!(
+                sources.iter().filter(|source| source.contains(&test)).count(),
+                1,
+                "{layer}: `{name}`"
+            );
         }
     }
     assert_eq!(LAYERS.map(|(_, names, _)| names.len()), [7, 6, 6, 6, 15]);

@@ -12,11 +12,14 @@ const NOW: i64 = 1_779_872_400_000_000_000;
 fn host() -> JsValue {
     let ledger = include_str!("../../../../npm/src/ledger/memory.mjs").replace("export ", "");
     let body = format!("{ledger}\n{}", include_str!("host.js"));
-    Function::new_with_args("nowNanos", &body).call1(&JsValue::UNDEFINED, &NOW.into()).expect("the host's text runs")
+    Function::new_with_args("nowNanos", &body)
+        .call1(&JsValue::UNDEFINED, &NOW.into())
+        .expect("the host's text runs")
 }
 
 fn at(value: &JsValue, path: &str) -> JsValue {
-    path.split('.').fold(value.clone(), |value, name| Reflect::get(&value, &name.into()).expect("an object"))
+    path.split('.')
+        .fold(value.clone(), |value, name| Reflect::get(&value, &name.into()).expect("an object"))
 }
 
 fn count(host: &JsValue, call: &str) -> f64 {
@@ -51,9 +54,13 @@ fn play(host: &JsValue, scheduler: &Scheduler, player: &mut Player) -> u32 {
         let command = player.next(scheduler.next_wake().expect("a clock")).expect("a command");
         match text(&at(&command, "do")).as_str() {
             "done" => return commands,
-            "propose" => drop(scheduler.propose(at(&command, "fact")).expect("a fact of the story")),
+            "propose" => {
+                drop(scheduler.propose(at(&command, "fact")).expect("a fact of the story"))
+            }
             "run" => drop(scheduler.run_until_rest().expect("a rest")),
-            "set_clock" => drop(Reflect::set(host, &"at".into(), &player.now().into()).expect("a property")),
+            "set_clock" => {
+                drop(Reflect::set(host, &"at".into(), &player.now().into()).expect("a property"))
+            }
             other => panic!("unknown command {other}"),
         }
         let started = at(host, "started").unchecked_into::<Array>();
@@ -74,11 +81,19 @@ fn the_heartbeat_runs_to_its_end_over_a_javascript_host() {
     for call in ["append", "read", "now", "startTurn"] {
         assert!(count(&host, call) > 0.0, "`{call}` was never called");
     }
-    assert_eq!(count(&host, "startTurn"), 3.0, "one turn for the message, one for the item, one for the timer");
+    assert_eq!(
+        count(&host, "startTurn"),
+        3.0,
+        "one turn for the message, one for the item, one for the timer"
+    );
     let explanation = scheduler.explain("run_loop_idle".into()).expect("a boundary");
     assert_eq!(text(&at(&explanation, "decision.decision")), "WaitForTimer");
     assert_eq!(text(&at(&explanation, "next_wake")), "2026-05-27T09:20:00Z");
-    assert_eq!(at(&explanation, "head.seq").as_f64(), Some(f64::from(lines(&host))), "the host holds every entry");
+    assert_eq!(
+        at(&explanation, "head.seq").as_f64(),
+        Some(f64::from(lines(&host))),
+        "the host holds every entry"
+    );
 }
 
 #[wasm_bindgen_test]
@@ -87,7 +102,8 @@ fn a_ledger_that_was_closed_opens_again_at_its_head() {
     let scheduler = drive(&host);
     play(&host, &scheduler, &mut Player::new(HEARTBEAT).expect("the story reads"));
     let head = scheduler.head_text().expect("a head");
-    let again = Scheduler::observe(options(), host.unchecked_ref::<JsHost>()).expect("the ledger opens");
+    let again =
+        Scheduler::observe(options(), host.unchecked_ref::<JsHost>()).expect("the ledger opens");
     assert_eq!(again.head_text().expect("a head"), head);
     assert_eq!(again.state_text().expect("a state"), scheduler.state_text().expect("a state"));
 }
@@ -109,7 +125,11 @@ fn the_outbox_reaches_the_same_head_as_the_loop() {
     }
     scheduler.step("run_loop".into()).expect("a step");
     assert!(!machine.step("run_loop".into(), NOW).expect("nothing is open").is_undefined());
-    assert_ne!(machine.head_text(), scheduler.head_text().expect("a head"), "a batch that is not committed changes nothing");
+    assert_ne!(
+        machine.head_text(),
+        scheduler.head_text().expect("a head"),
+        "a batch that is not committed changes nothing"
+    );
     let effects = machine.committed().expect("effects").unchecked_into::<Array>();
     assert_eq!(text(&at(&effects.get(0), "effect")), "start_turn");
     assert_eq!(machine.head_text(), scheduler.head_text().expect("a head"));
@@ -153,11 +173,16 @@ fn a_malformed_fact_throws_its_place_and_changes_nothing() {
     let host = host();
     let scheduler = drive(&host);
     let before = (lines(&host), scheduler.head_text().expect("a head"));
-    let error = scheduler.propose("{\"fact\":\"timer_created\",\n \"timer_id\":7}".into()).expect_err("an id is text");
+    let error = scheduler
+        .propose("{\"fact\":\"timer_created\",\n \"timer_id\":7}".into())
+        .expect_err("an id is text");
     assert!(error.is_instance_of::<js_sys::Error>());
     assert_eq!(text(&at(&error, "name")), "WakefulError");
     assert_eq!(text(&at(&error, "code")), "malformed");
-    assert_eq!((text(&at(&error, "place.path")), at(&error, "place.line").as_f64()), ("timer_id".to_owned(), Some(2.0)));
+    assert_eq!(
+        (text(&at(&error, "place.path")), at(&error, "place.line").as_f64()),
+        ("timer_id".to_owned(), Some(2.0))
+    );
     assert!(text(&at(&error, "message")).contains("timer_id"));
     let report = JSON::parse(&text(&at(&error, "reportText"))).expect("the report is JSON");
     assert_eq!(text(&at(&report, "message")), text(&at(&error, "message")));
@@ -201,7 +226,10 @@ fn a_provider_that_throws_fails_its_turn_and_no_more() {
     scheduler.run_until_rest().expect("a rest");
     let entries = at(&host, "lines.lines").unchecked_into::<Array>();
     let kept = |words: &str| entries.iter().any(|line| text(&line).contains(words));
-    assert!(kept("no model answers") && kept("\"kind\":\"aborted\""), "the failure is in the ledger");
+    assert!(
+        kept("no model answers") && kept("\"kind\":\"aborted\""),
+        "the failure is in the ledger"
+    );
 }
 
 #[wasm_bindgen_test]

@@ -7,7 +7,13 @@ pub(super) type Graph = BTreeMap<String, BTreeSet<String>>;
 
 /// The circles of more than one file, largest first, each in the order of the paths.
 pub(super) fn circles(graph: &Graph) -> Vec<Vec<String>> {
-    let mut walk = Walk { graph, order: BTreeMap::new(), lowest: BTreeMap::new(), open: Vec::new(), circles: Vec::new() };
+    let mut walk = Walk {
+        graph,
+        order: BTreeMap::new(),
+        lowest: BTreeMap::new(),
+        open: Vec::new(),
+        circles: Vec::new(),
+    };
     for file in graph.keys() {
         if !walk.order.contains_key(file.as_str()) {
             walk.visit(file);
@@ -63,13 +69,23 @@ mod tests {
     use super::*;
 
     fn graph(edges: &[(&str, &[&str])]) -> Graph {
-        edges.iter().map(|(from, to)| ((*from).to_owned(), to.iter().map(|to| (*to).to_owned()).collect())).collect()
+        edges
+            .iter()
+            .map(|(from, to)| ((*from).to_owned(), to.iter().map(|to| (*to).to_owned()).collect()))
+            .collect()
     }
 
     #[test]
     fn circles_are_found_and_what_hangs_on_them_is_not_in_them() {
-        let graph =
-            graph(&[("a", &["b"]), ("b", &["c", "x"]), ("c", &["a"]), ("d", &["a", "e"]), ("e", &["d"]), ("x", &["y"]), ("y", &[])]);
+        let graph = graph(&[
+            ("a", &["b"]),
+            ("b", &["c", "x"]),
+            ("c", &["a"]),
+            ("d", &["a", "e"]),
+            ("e", &["d"]),
+            ("x", &["y"]),
+            ("y", &[]),
+        ]);
         assert_eq!(circles(&graph), [vec!["a", "b", "c"], vec!["d", "e"]]);
     }
 

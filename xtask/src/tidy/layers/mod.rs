@@ -1,5 +1,5 @@
-//! The order of the core's rooms: a module uses only modules that stand before it in `core/src/lib.rs`, and no large circle of files
-//! use each other.
+//! The order of the core's rooms: a module uses only modules that stand before it in
+//! `core/src/lib.rs`, and no large circle of files use each other.
 //!
 //! Code under `#[cfg(test)]` may use everything.
 
@@ -28,10 +28,15 @@ const LARGEST_CIRCLE: usize = 8;
 
 pub(super) fn check(tree: &Tree) -> Vec<Finding> {
     let Some(root) = tree.file(ROOT) else {
-        return vec![Finding::new(ROOT, 0, "the root of the core is missing, so the order of its modules cannot be checked")];
+        return vec![Finding::new(
+            ROOT,
+            0,
+            "the root of the core is missing, so the order of its modules cannot be checked",
+        )];
     };
     let (core, mut findings) = Core::read(tree, root);
-    let exceptions = Exceptions::read(tree.file(EXCEPTIONS).map_or("", |file| &file.text), &mut findings);
+    let exceptions =
+        Exceptions::read(tree.file(EXCEPTIONS).map_or("", |file| &file.text), &mut findings);
     let (uses, graph) = core.judge();
     findings.extend(exceptions.judge(uses));
     findings.extend(exceptions.judge_circles(&circles(&graph)));
@@ -59,7 +64,11 @@ impl<'a> Core<'a> {
     fn read(tree: &'a Tree, root: &File) -> (Self, Vec<Finding>) {
         let mut findings = Vec::new();
         let mut files = Vec::new();
-        for file in tree.files.iter().filter(|file| file.path.starts_with(SOURCES) && file.extension() == "rs") {
+        for file in tree
+            .files
+            .iter()
+            .filter(|file| file.path.starts_with(SOURCES) && file.extension() == "rs")
+        {
             let scope = module_of(&file.path);
             match uses::read(&file.text, &scope) {
                 Ok(uses) => files.push((file, scope, uses)),
@@ -67,14 +76,25 @@ impl<'a> Core<'a> {
             }
         }
         // A file whose `mod` line only tests see is not declared by any that was read.
-        let declared: BTreeSet<Path> = files.iter().flat_map(|(_, _, uses)| uses.modules.iter().cloned()).collect();
-        files.retain(|(file, scope, _)| file.path == root.path || (1..=scope.len()).all(|end| declared.contains(&scope[..end])));
+        let declared: BTreeSet<Path> =
+            files.iter().flat_map(|(_, _, uses)| uses.modules.iter().cloned()).collect();
+        files.retain(|(file, scope, _)| {
+            file.path == root.path || (1..=scope.len()).all(|end| declared.contains(&scope[..end]))
+        });
         let mut modules = Modules::default();
         for (file, scope, uses) in &files {
             modules.add(&file.path, scope, uses);
         }
-        let of_root = files.iter().find(|(file, ..)| file.path == root.path).map(|(_, _, uses)| &uses.modules);
-        let rooms = of_root.into_iter().flatten().filter(|module| module.len() == 1).map(|module| module.concat()).collect();
+        let of_root = files
+            .iter()
+            .find(|(file, ..)| file.path == root.path)
+            .map(|(_, _, uses)| &uses.modules);
+        let rooms = of_root
+            .into_iter()
+            .flatten()
+            .filter(|module| module.len() == 1)
+            .map(|module| module.concat())
+            .collect();
         (Self { files, modules, rooms }, findings)
     }
 
@@ -84,21 +104,29 @@ impl<'a> Core<'a> {
         let mut graph = Graph::new();
         for (file, scope, uses) in self.files.iter().filter(|(_, scope, _)| !scope.is_empty()) {
             let used = graph.entry(file.path.clone()).or_default();
-            let imports = uses.imports.iter().map(|one| (&one.path, &one.scope, one.line, one.name == "*"));
+            let imports =
+                uses.imports.iter().map(|one| (&one.path, &one.scope, one.line, one.name == "*"));
             let mentions = uses.mentions.iter().map(|one| (&one.path, &one.scope, one.line, false));
             let mut seen = BTreeSet::new();
             for (path, stands_in, line, takes_all) in imports.chain(mentions) {
-                let Some(whole) = self.modules.absolute(path, stands_in).filter(|whole| !whole.is_empty()) else { continue };
+                let Some(whole) =
+                    self.modules.absolute(path, stands_in).filter(|whole| !whole.is_empty())
+                else {
+                    continue;
+                };
                 let (module, is_module) = self.modules.definition(&whole);
-                // What is named through an imported module is a use of its own, and the module's own file is then not read.
+                // What is named through an imported module is a use of its own, and the module's
+                // own file is then not read.
                 if (takes_all || !is_module)
-                    && let Some(of) = self.modules.file(&module).filter(|of| *of != file.path && *of != ROOT)
+                    && let Some(of) =
+                        self.modules.file(&module).filter(|of| *of != file.path && *of != ROOT)
                 {
                     used.insert(of.to_owned());
                 }
                 for (room, text) in self.wrong_rooms(&scope[0], &whole, &module) {
                     // What goes on from an imported name was found where it was imported.
-                    let is_known = starts_with_a_name(path) && seen.iter().any(|(_, other)| *other == room);
+                    let is_known =
+                        starts_with_a_name(path) && seen.iter().any(|(_, other)| *other == room);
                     if !is_known && seen.insert((line, room.clone())) {
                         upward.push(Upward { path: file.path.clone(), line, room, text });
                     }
@@ -108,20 +136,27 @@ impl<'a> Core<'a> {
         (upward, graph)
     }
 
-    /// The rooms that a file of the room `mine` may not use, of the one that is named and the one that has what is meant.
+    /// The rooms that a file of the room `mine` may not use, of the one that is named and the one
+    /// that has what is meant.
     fn wrong_rooms(&self, mine: &str, path: &[String], module: &[String]) -> Vec<(String, String)> {
         let place = |room: &str| self.rooms.iter().position(|other| other == room);
         let (Some(named), Some(own)) = (path.first(), place(mine)) else { return Vec::new() };
         let shown = format!("crate::{}", path.join("::"));
         let mut wrong = Vec::new();
         if place(named).is_none() {
-            let what = if self.modules.is_export_of_root(named) { "re-exported by" } else { "defined in" };
-            wrong.push(("lib".to_owned(), format!("`{shown}` is {what} the root; name the room, not a re-export of the root")));
+            let what =
+                if self.modules.is_export_of_root(named) { "re-exported by" } else { "defined in" };
+            wrong.push((
+                "lib".to_owned(),
+                format!("`{shown}` is {what} the root; name the room, not a re-export of the root"),
+            ));
         }
-        let rooms: BTreeSet<&String> = [Some(named), module.first()].into_iter().flatten().collect();
+        let rooms: BTreeSet<&String> =
+            [Some(named), module.first()].into_iter().flatten().collect();
         for room in rooms.into_iter().filter(|room| place(room).is_some_and(|other| other > own)) {
             let text = format!(
-                "`{mine}` uses `{room}`, which stands after it in {ROOT} (`{shown}`); move what it needs to a room before `{mine}`, or this code to one after `{room}`"
+                "`{mine}` uses `{room}`, which stands after it in {ROOT} (`{shown}`); move what \
+                 it needs to a room before `{mine}`, or this code to one after `{room}`"
             );
             wrong.push((room.clone(), text));
         }
@@ -129,9 +164,11 @@ impl<'a> Core<'a> {
     }
 }
 
-/// Whether a path begins with a name of the module that it stands in, and not with where to look for it.
+/// Whether a path begins with a name of the module that it stands in, and not with where to look
+/// for it.
 fn starts_with_a_name(path: &[String]) -> bool {
-    path.first().is_some_and(|first| !["crate", "wakeful_core", "super", "self"].contains(&first.as_str()))
+    path.first()
+        .is_some_and(|first| !["crate", "wakeful_core", "super", "self"].contains(&first.as_str()))
 }
 
 /// `["plane", "task"]` for `core/src/plane/task/mod.rs`.
@@ -153,16 +190,25 @@ struct Exceptions {
 impl Exceptions {
     fn read(text: &str, findings: &mut Vec<Finding>) -> Self {
         let mut exceptions = Self::default();
-        for (index, line) in text.lines().enumerate().filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#')) {
+        for (index, line) in text
+            .lines()
+            .enumerate()
+            .filter(|(_, line)| !line.trim().is_empty() && !line.starts_with('#'))
+        {
             let mut words = line.split_whitespace();
             match (words.next(), words.next(), words.next()) {
                 (Some("largest-circle"), Some(number), None) if number.parse::<usize>().is_ok() => {
-                    exceptions.largest_circle = number.parse().ok().map(|number| (number, index + 1));
+                    exceptions.largest_circle =
+                        number.parse().ok().map(|number| (number, index + 1));
                 }
                 (Some(file), Some(room), Some(_)) => {
                     exceptions.uses.insert((file.to_owned(), room.to_owned()), index + 1);
                 }
-                _ => findings.push(Finding::new(EXCEPTIONS, index + 1, "a line is `file room reason` or `largest-circle number`")),
+                _ => findings.push(Finding::new(
+                    EXCEPTIONS,
+                    index + 1,
+                    "a line is `file room reason` or `largest-circle number`",
+                )),
             }
         }
         exceptions
@@ -180,7 +226,11 @@ impl Exceptions {
             }
         }
         for ((file, room), line) in unused {
-            findings.push(Finding::new(EXCEPTIONS, line, format!("{file} does not use `{room}` against the order; remove the line")));
+            findings.push(Finding::new(
+                EXCEPTIONS,
+                line,
+                format!("{file} does not use `{room}` against the order; remove the line"),
+            ));
         }
         findings
     }
@@ -188,15 +238,27 @@ impl Exceptions {
     fn judge_circles(&self, circles: &[Vec<String>]) -> Vec<Finding> {
         let largest = circles.first().map_or(1, Vec::len);
         let mut findings = Vec::new();
-        if let Some((allowed, line)) = self.largest_circle.filter(|(allowed, _)| largest < *allowed) {
-            let what = if largest > LARGEST_CIRCLE { format!("write {largest}, not {allowed}") } else { "remove the line".to_owned() };
-            findings.push(Finding::new(EXCEPTIONS, line, format!("the largest circle has {largest} files; {what}")));
+        if let Some((allowed, line)) = self.largest_circle.filter(|(allowed, _)| largest < *allowed)
+        {
+            let what = if largest > LARGEST_CIRCLE {
+                format!("write {largest}, not {allowed}")
+            } else {
+                "remove the line".to_owned()
+            };
+            findings.push(Finding::new(
+                EXCEPTIONS,
+                line,
+                format!("the largest circle has {largest} files; {what}"),
+            ));
         }
-        let most = self.largest_circle.map_or(LARGEST_CIRCLE, |(allowed, _)| allowed.max(LARGEST_CIRCLE));
+        let most =
+            self.largest_circle.map_or(LARGEST_CIRCLE, |(allowed, _)| allowed.max(LARGEST_CIRCLE));
         for circle in circles.iter().filter(|circle| circle.len() > most) {
-            let inner: Vec<&str> = circle.iter().map(|path| path.strip_prefix(SOURCES).unwrap_or(path)).collect();
+            let inner: Vec<&str> =
+                circle.iter().map(|path| path.strip_prefix(SOURCES).unwrap_or(path)).collect();
             let text = format!(
-                "{} files use each other in a circle, more than {most}; make some use only what stands before them: {}",
+                "{} files use each other in a circle, more than {most}; make some use only what \
+                 stands before them: {}",
                 circle.len(),
                 inner.join(" ")
             );
@@ -210,7 +272,8 @@ impl Exceptions {
 mod tests {
     use super::*;
 
-    const ROOMS: (&str, &str) = (ROOT, "mod low;\npub mod middle;\nmod high;\npub use high::Thing;\n");
+    const ROOMS: (&str, &str) =
+        (ROOT, "mod low;\npub mod middle;\nmod high;\npub use high::Thing;\n");
 
     /// The findings about a tree of the three rooms, in which these files stand.
     fn found(files: &[(&str, &str)]) -> Vec<String> {
@@ -226,29 +289,52 @@ mod tests {
 
     #[test]
     fn a_use_of_an_earlier_room_is_right_and_of_a_later_one_is_found() {
-        assert_eq!(found(&[("core/src/high.rs", "use crate::{low::A, middle};\nfn f() { middle::g() }\n")]), [""; 0]);
-        let found = found(&[("core/src/low.rs", "use crate::{\n    middle,\n};\nfn f() { super::high::g() }\n")]);
+        assert_eq!(
+            found(&[(
+                "core/src/high.rs",
+                "use crate::{low::A, middle};\nfn f() { middle::g() }\n"
+            )]),
+            [""; 0]
+        );
+        let found = found(&[(
+            "core/src/low.rs",
+            "use crate::{\n    middle,\n};\nfn f() { super::high::g() }\n",
+        )]);
         assert_eq!(found.len(), 2, "{found:?}");
-        assert!(found[0].starts_with("core/src/low.rs:2: `low` uses `middle`, which stands after it in core/src/lib.rs"), "{found:?}");
+        assert!(
+            found[0].starts_with(
+                "core/src/low.rs:2: `low` uses `middle`, which stands after it in core/src/lib.rs"
+            ),
+            "{found:?}"
+        );
         assert!(found[1].starts_with("core/src/low.rs:4: `low` uses `high`"), "{found:?}");
     }
 
     #[test]
     fn tests_may_use_every_room() {
-        let inside = "#[cfg(test)]\nuse crate::high::Thing;\n#[cfg(test)]\nmod tests {\n    use crate::high::Thing;\n}\n";
+        let inside = "#[cfg(test)]\nuse crate::high::Thing;\n#[cfg(test)]\nmod tests {\n    use \
+                      crate::high::Thing;\n}\n";
         assert_eq!(found(&[("core/src/low.rs", inside)]), [""; 0]);
-        let beside = [("core/src/low.rs", "#[cfg(test)]\nmod tests;\n"), ("core/src/low/tests.rs", "use crate::high::Thing;\n")];
+        let beside = [
+            ("core/src/low.rs", "#[cfg(test)]\nmod tests;\n"),
+            ("core/src/low/tests.rs", "use crate::high::Thing;\n"),
+        ];
         assert_eq!(found(&beside), [""; 0]);
     }
 
     #[test]
     fn a_re_export_is_followed_to_the_room_that_has_it() {
-        let found =
-            found(&[("core/src/middle.rs", "pub use crate::high::*;\n"), ("core/src/low.rs", "fn f(a: crate::middle::Thing) {}\n")]);
+        let found = found(&[
+            ("core/src/middle.rs", "pub use crate::high::*;\n"),
+            ("core/src/low.rs", "fn f(a: crate::middle::Thing) {}\n"),
+        ]);
         let rooms: Vec<&str> = found.iter().filter_map(|one| one.split('`').nth(3)).collect();
         assert_eq!(rooms, ["high", "high", "middle"], "{found:?}");
         let through_a_name = "use super::middle as m;\nfn f() { m::Thing }\n";
-        let found = self::found(&[("core/src/middle.rs", "#[cfg(test)]\nmod t;\n"), ("core/src/low.rs", through_a_name)]);
+        let found = self::found(&[
+            ("core/src/middle.rs", "#[cfg(test)]\nmod t;\n"),
+            ("core/src/low.rs", through_a_name),
+        ]);
         assert_eq!(found.len(), 1, "{found:?}");
         assert!(found[0].starts_with("core/src/low.rs:1: `low` uses `middle`"), "{found:?}");
     }
@@ -256,27 +342,48 @@ mod tests {
     #[test]
     fn a_re_export_of_the_root_is_found() {
         let found = found(&[("core/src/low.rs", "use crate::Thing;\n")]);
-        assert!(found[0].starts_with("core/src/low.rs:1: `crate::Thing` is re-exported by the root; name the room"), "{found:?}");
+        assert!(
+            found[0].starts_with(
+                "core/src/low.rs:1: `crate::Thing` is re-exported by the root; name the room"
+            ),
+            "{found:?}"
+        );
     }
 
     #[test]
     fn an_exception_allows_one_room_to_one_file_and_is_found_when_nothing_needs_it() {
         let low = ("core/src/low.rs", "use crate::{high::Thing, middle::A};\n");
-        let found = found(&[low, (EXCEPTIONS, "# why\ncore/src/low.rs high it moves soon\ncore/src/middle.rs high it moved\nnonsense\n")]);
+        let found = found(&[
+            low,
+            (
+                EXCEPTIONS,
+                "# why\ncore/src/low.rs high it moves soon\ncore/src/middle.rs high it \
+                 moved\nnonsense\n",
+            ),
+        ]);
         assert_eq!(found.len(), 3, "{found:?}");
         assert!(found[0].starts_with("xtask/src/tidy/layers.txt:4: a line is"), "{found:?}");
         assert!(found[1].starts_with("core/src/low.rs:1: `low` uses `middle`"), "{found:?}");
-        assert_eq!(found[2], "xtask/src/tidy/layers.txt:3: core/src/middle.rs does not use `high` against the order; remove the line");
+        assert_eq!(
+            found[2],
+            "xtask/src/tidy/layers.txt:3: core/src/middle.rs does not use `high` against the \
+             order; remove the line"
+        );
     }
 
-    /// A room of so many files, each of which uses the next through the room's re-exports, and the last the first.
+    /// A room of so many files, each of which uses the next through the room's re-exports, and the
+    /// last the first.
     fn ring(files: usize) -> Vec<(String, String)> {
         let names: Vec<String> = (0..files).map(|number| format!("f{number}")).collect();
-        let exports = names.iter().map(|name| format!("mod {name};\npub use {name}::T{name};\n")).collect();
+        let exports =
+            names.iter().map(|name| format!("mod {name};\npub use {name}::T{name};\n")).collect();
         let mut all = vec![("core/src/middle.rs".to_owned(), exports)];
         for (index, name) in names.iter().enumerate() {
             let next = &names[(index + 1) % files];
-            all.push((format!("core/src/middle/{name}.rs"), format!("use super::T{next};\npub struct T{name};\n")));
+            all.push((
+                format!("core/src/middle/{name}.rs"),
+                format!("use super::T{next};\npub struct T{name};\n"),
+            ));
         }
         all
     }
@@ -285,18 +392,30 @@ mod tests {
     fn a_large_circle_is_counted_through_re_exports() {
         let found_in = |files: usize, exceptions: &str| {
             let ring = ring(files);
-            let mut ring: Vec<(&str, &str)> = ring.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
+            let mut ring: Vec<(&str, &str)> =
+                ring.iter().map(|(path, text)| (path.as_str(), text.as_str())).collect();
             ring.push((EXCEPTIONS, exceptions));
             found(&ring)
         };
         assert_eq!(found_in(8, ""), [""; 0]);
         let found = found_in(9, "");
         assert_eq!(found.len(), 1, "{found:?}");
-        assert!(found[0].starts_with("core/src/middle/f0.rs:1: 9 files use each other in a circle, more than 8"), "{found:?}");
+        assert!(
+            found[0].starts_with(
+                "core/src/middle/f0.rs:1: 9 files use each other in a circle, more than 8"
+            ),
+            "{found:?}"
+        );
         assert_eq!(found_in(9, "largest-circle 9\n"), [""; 0]);
         let found = found_in(9, "largest-circle 10\n");
-        assert_eq!(found, ["xtask/src/tidy/layers.txt:1: the largest circle has 9 files; write 9, not 10"]);
+        assert_eq!(
+            found,
+            ["xtask/src/tidy/layers.txt:1: the largest circle has 9 files; write 9, not 10"]
+        );
         let found = found_in(8, "largest-circle 10\n");
-        assert_eq!(found, ["xtask/src/tidy/layers.txt:1: the largest circle has 8 files; remove the line"]);
+        assert_eq!(
+            found,
+            ["xtask/src/tidy/layers.txt:1: the largest circle has 8 files; remove the line"]
+        );
     }
 }

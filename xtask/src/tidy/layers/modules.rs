@@ -24,7 +24,8 @@ impl Modules {
     pub(super) fn add(&mut self, path: &str, scope: &[String], uses: &Uses) {
         self.files.insert(scope.to_vec(), path.to_owned());
         for module in &uses.modules {
-            // A module with a file of its own is added with that file, which may come before or after this one.
+            // A module with a file of its own is added with that file, which may come before or
+            // after this one.
             self.files.entry(module.clone()).or_insert_with(|| path.to_owned());
         }
         for Import { scope, path, name, .. } in &uses.imports {
@@ -37,8 +38,8 @@ impl Modules {
         self.items.extend(uses.items.iter().cloned());
     }
 
-    /// The path from the root of the crate, with the names that the module gave to what it imports read as what they stand for;
-    /// `None` if it leads to another crate.
+    /// The path from the root of the crate, with the names that the module gave to what it imports
+    /// read as what they stand for; `None` if it leads to another crate.
     pub(super) fn absolute(&self, path: &[String], scope: &[String]) -> Option<Path> {
         self.absolute_in(path, scope, 0)
     }
@@ -67,7 +68,8 @@ impl Modules {
         Some([self.absolute_in(import, scope, steps + 1)?.as_slice(), rest].concat())
     }
 
-    /// The module that defines what a path from the root leads to, and whether that is the module itself and not something in it.
+    /// The module that defines what a path from the root leads to, and whether that is the module
+    /// itself and not something in it.
     pub(super) fn definition(&self, path: &[String]) -> (Path, bool) {
         self.definition_in(path, 0)
     }
@@ -94,7 +96,9 @@ impl Modules {
     /// Where a module has a name from, if it imports it.
     fn imported(&self, module: &[String], name: &String) -> Option<Path> {
         if let Some(path) = self.imports.get(&(module.to_vec(), name.clone())) {
-            return self.absolute(path, module).filter(|path| path.as_slice() != [module, std::slice::from_ref(name)].concat());
+            return self
+                .absolute(path, module)
+                .filter(|path| path.as_slice() != [module, std::slice::from_ref(name)].concat());
         }
         if self.items.contains(&(module.to_vec(), name.clone())) {
             return None;

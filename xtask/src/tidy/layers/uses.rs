@@ -1,6 +1,7 @@
 //! What one file uses: its imports, and the paths that stand in its code and in its macros.
 //!
-//! The text is read as tokens. Comments and strings are gone by then, and the body of a macro reads like other code.
+//! The text is read as tokens. Comments and strings are gone by then, and the body of a macro reads
+//! like other code.
 
 use std::{iter::Peekable, slice::Iter, str::FromStr};
 
@@ -36,7 +37,8 @@ pub(super) struct Mention {
 pub(super) struct Uses {
     pub(super) imports: Vec<Import>,
     pub(super) mentions: Vec<Mention>,
-    /// The modules that the file declares, in its own order: those with a file of their own and those inside it.
+    /// The modules that the file declares, in its own order: those with a file of their own and
+    /// those inside it.
     pub(super) modules: Vec<Path>,
     /// What the file defines by name in each module, as far as its tokens say it.
     pub(super) items: Vec<(Path, String)>,
@@ -44,14 +46,16 @@ pub(super) struct Uses {
 
 /// Reads the text of a file that is the module `scope`.
 pub(super) fn read(text: &str, scope: &[String]) -> Result<Uses, String> {
-    let tokens = TokenStream::from_str(text).map_err(|why| format!("it cannot be read as Rust: {why}"))?;
+    let tokens =
+        TokenStream::from_str(text).map_err(|why| format!("it cannot be read as Rust: {why}"))?;
     let mut uses = Uses::default();
     uses.scan(&tokens.into_iter().collect::<Vec<_>>(), scope, true);
     Ok(uses)
 }
 
 impl Uses {
-    /// `is_module`: whether the tokens are the items of a module, and not the inside of one of them.
+    /// `is_module`: whether the tokens are the items of a module, and not the inside of one of
+    /// them.
     fn scan(&mut self, tokens: &[TokenTree], scope: &[String], is_module: bool) {
         let mut at = 0;
         while at < tokens.len() {
@@ -60,9 +64,17 @@ impl Uses {
     }
 
     /// Reads what begins at a token, and says where the next begins.
-    fn scan_one(&mut self, tokens: &[TokenTree], at: usize, scope: &[String], is_module: bool) -> usize {
+    fn scan_one(
+        &mut self,
+        tokens: &[TokenTree],
+        at: usize,
+        scope: &[String],
+        is_module: bool,
+    ) -> usize {
         match &tokens[at] {
-            TokenTree::Punct(mark) if mark.as_char() == '#' && is_for_tests(tokens.get(at + 1)) => end_of_item(tokens, at + 2),
+            TokenTree::Punct(mark) if mark.as_char() == '#' && is_for_tests(tokens.get(at + 1)) => {
+                end_of_item(tokens, at + 2)
+            }
             TokenTree::Group(group) => {
                 self.scan(&inside(group), scope, false);
                 at + 1
@@ -72,11 +84,20 @@ impl Uses {
         }
     }
 
-    fn scan_word(&mut self, tokens: &[TokenTree], at: usize, scope: &[String], is_module: bool) -> usize {
+    fn scan_word(
+        &mut self,
+        tokens: &[TokenTree],
+        at: usize,
+        scope: &[String],
+        is_module: bool,
+    ) -> usize {
         let next = tokens.get(at + 1);
         match word(tokens.get(at)).as_deref() {
             // `pub(in crate::plane)` says who may look, and uses nothing.
-            Some("pub") if matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis) => return at + 2,
+            Some("pub") if matches!(next, Some(TokenTree::Group(group)) if group.delimiter() == Delimiter::Parenthesis) =>
+            {
+                return at + 2;
+            }
             // `impl Trait + use<'a>` is not an import.
             Some("use") if !is_mark(next, '<') => {
                 let end = end_of_statement(tokens, at + 1);
@@ -93,7 +114,9 @@ impl Uses {
                     return at + 3;
                 }
             }
-            Some("struct" | "enum" | "union" | "trait" | "type" | "fn" | "const" | "static") if is_module => {
+            Some("struct" | "enum" | "union" | "trait" | "type" | "fn" | "const" | "static")
+                if is_module =>
+            {
                 self.items.extend(word(next).map(|name| (scope.to_vec(), name)));
             }
             _ => {}
@@ -112,7 +135,8 @@ impl Uses {
             end += 3;
         }
         // `::std::fmt` and `Vec::<T>::new` go on from what no module here has.
-        let goes_on = at >= 2 && is_mark(tokens.get(at - 1), ':') && is_mark(tokens.get(at - 2), ':');
+        let goes_on =
+            at >= 2 && is_mark(tokens.get(at - 1), ':') && is_mark(tokens.get(at - 2), ':');
         if path.len() > 1 && !goes_on {
             self.mentions.push(Mention { scope: scope.to_vec(), path, line: line(&tokens[last]) });
         }
@@ -120,7 +144,12 @@ impl Uses {
     }
 
     /// The leaves of a tree of imports, whose stem is `before`.
-    fn import(&mut self, tokens: &mut Peekable<Iter<'_, TokenTree>>, scope: &[String], before: &mut Path) {
+    fn import(
+        &mut self,
+        tokens: &mut Peekable<Iter<'_, TokenTree>>,
+        scope: &[String],
+        before: &mut Path,
+    ) {
         let stem = before.len();
         let mut line_of_last = 0;
         let mut name = None;
@@ -155,7 +184,12 @@ impl Uses {
         }
         if is_open {
             let name = name.or_else(|| before.last().cloned()).unwrap_or_default();
-            self.imports.push(Import { scope: scope.to_vec(), path: before.clone(), name, line: line_of_last });
+            self.imports.push(Import {
+                scope: scope.to_vec(),
+                path: before.clone(),
+                name,
+                line: line_of_last,
+            });
         }
         before.truncate(stem);
     }
@@ -175,10 +209,14 @@ fn end_of_item(tokens: &[TokenTree], mut at: usize) -> usize {
         at += 1;
         match token {
             // In these a block is a part of what a semicolon ends.
-            TokenTree::Ident(word) if ["use", "const", "static", "let"].iter().any(|with| word == with) => {
+            TokenTree::Ident(word)
+                if ["use", "const", "static", "let"].iter().any(|with| word == with) =>
+            {
                 has_no_block = word != "const" || word_after_is_name(tokens, at);
             }
-            TokenTree::Group(block) if block.delimiter() == Delimiter::Brace && !has_no_block => return at,
+            TokenTree::Group(block) if block.delimiter() == Delimiter::Brace && !has_no_block => {
+                return at;
+            }
             TokenTree::Punct(mark) if matches!(mark.as_char(), ';' | ',') => return at,
             _ => {}
         }
@@ -220,7 +258,10 @@ mod tests {
 
     fn imports(text: &str) -> Vec<String> {
         let uses = read(text, &[]).expect("Rust");
-        uses.imports.iter().map(|one| format!("{}:{} as {}", one.line, one.path.join("::"), one.name)).collect()
+        uses.imports
+            .iter()
+            .map(|one| format!("{}:{} as {}", one.line, one.path.join("::"), one.name))
+            .collect()
     }
 
     fn mentions(text: &str) -> Vec<String> {
@@ -230,25 +271,36 @@ mod tests {
 
     #[test]
     fn a_tree_of_imports_is_its_leaves() {
-        let text = "pub(crate) use crate::{\n    a::{self, b, c::*},\n    d as e,\n};\nuse super::f;\nfn g() { use self::h::I; }\n";
-        let found =
-            ["2:crate::a as a", "2:crate::a::b as b", "2:crate::a::c as *", "3:crate::d as e", "5:super::f as f", "6:self::h::I as I"];
+        let text = "pub(crate) use crate::{\n    a::{self, b, c::*},\n    d as e,\n};\nuse \
+                    super::f;\nfn g() { use self::h::I; }\n";
+        let found = [
+            "2:crate::a as a",
+            "2:crate::a::b as b",
+            "2:crate::a::c as *",
+            "3:crate::d as e",
+            "5:super::f as f",
+            "6:self::h::I as I",
+        ];
         assert_eq!(imports(text), found);
         assert_eq!(mentions(text), [""; 0]);
     }
 
     #[test]
     fn paths_are_found_in_code_and_macros_and_not_in_comments_and_strings() {
-        let text = "// crate::no::A\n/// crate::no::B\nfn f() -> &'static str { \"crate::no::C\" }\nfn g(a: crate::yes::D) { m!(super::yes::e()); }\n\
-                    macro_rules! m { ($x:expr) => { $crate::yes::F($x) } }\npub(in crate::no) fn h() { ::std::process::exit(0) }\n";
+        let text = "// crate::no::A\n/// crate::no::B\nfn f() -> &'static str { \"crate::no::C\" \
+                    }\nfn g(a: crate::yes::D) { m!(super::yes::e()); }\nmacro_rules! m { \
+                    ($x:expr) => { $crate::yes::F($x) } }\npub(in crate::no) fn h() { \
+                    ::std::process::exit(0) }\n";
         assert_eq!(mentions(text), ["4:crate::yes::D", "4:super::yes::e", "5:crate::yes::F"]);
     }
 
     #[test]
     fn what_only_tests_see_is_left_out() {
-        let text = "#[cfg(test)]\nuse crate::a::{b, c};\n#[cfg(test)]\nmod tests { use crate::d; }\n#[cfg(test)]\n#[allow(dead_code)]\n\
-                    fn e() { crate::f::g() }\n#[cfg(test)]\nconst H: [u8; 1] = [crate::i::J];\n#[cfg(feature = \"x\")]\nuse crate::yes;\n\
-                    #[cfg(test)]\nmod l;\nmod m;\nmod n { use super::o; }\n";
+        let text = "#[cfg(test)]\nuse crate::a::{b, c};\n#[cfg(test)]\nmod tests { use crate::d; \
+                    }\n#[cfg(test)]\n#[allow(dead_code)]\nfn e() { crate::f::g() \
+                    }\n#[cfg(test)]\nconst H: [u8; 1] = [crate::i::J];\n#[cfg(feature = \
+                    \"x\")]\nuse crate::yes;\n#[cfg(test)]\nmod l;\nmod m;\nmod n { use super::o; \
+                    }\n";
         assert_eq!(imports(text), ["11:crate::yes as yes", "15:super::o as o"]);
         assert_eq!(mentions(text), [""; 0]);
         let uses = read(text, &["r".to_owned()]).expect("Rust");
